@@ -12,6 +12,7 @@ import numpy as np
 
 import eigen
 import handles
+import mixed
 import orthogonal
 import singular
 import systems
@@ -28,6 +29,7 @@ FAMILIES = {
     "potrfBatched and potrsBatched": systems.batches,
     "sytrf, sytri, Xsytrf and Xsytrs": systems.indefinite,
     "Xtrtri and lauum": systems.triangles,
+    "gesv and gels of two precisions": mixed.mixed,
     "geqrf, orgqr, ormqr and Xgeqrf": orthogonal.qr,
     "gebrd and orgbr": orthogonal.bidiagonal,
     "sytrd, orgtr and ormtr": orthogonal.tridiagonal,

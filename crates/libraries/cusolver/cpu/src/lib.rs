@@ -13,6 +13,7 @@ pub mod eigen;
 mod field;
 pub mod indefinite;
 pub mod jacobi;
+pub mod least;
 pub mod lu;
 pub mod qr;
 pub mod reduction;

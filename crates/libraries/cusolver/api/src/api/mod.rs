@@ -5,6 +5,7 @@ pub mod eigen;
 pub mod generic;
 pub mod jacobi;
 pub mod lifecycle;
+pub mod mixed;
 pub mod orthogonal;
 pub mod svd;
 pub mod systems;

@@ -13,337 +13,625 @@ use cusolver::types::*;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCCgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCCgels", (), {
-        ::cusolver::missing("cusolverDnCCgels")
+    ::trace::call!("cusolverDnCCgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnCCgels", || {
+            ::cusolver::api::mixed::cusolverDnCCgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCCgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCCgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnCCgels_bufferSize")
+    ::trace::call!("cusolverDnCCgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnCCgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnCCgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCCgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCCgesv", (), {
-        ::cusolver::missing("cusolverDnCCgesv")
+    ::trace::call!("cusolverDnCCgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnCCgesv", || {
+            ::cusolver::api::mixed::cusolverDnCCgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCCgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCCgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnCCgesv_bufferSize")
+    ::trace::call!("cusolverDnCCgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnCCgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnCCgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCEgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCEgels", (), {
-        ::cusolver::missing("cusolverDnCEgels")
+    ::trace::call!("cusolverDnCEgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnCEgels", || {
+            ::cusolver::api::mixed::cusolverDnCEgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCEgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCEgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnCEgels_bufferSize")
+    ::trace::call!("cusolverDnCEgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnCEgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnCEgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCEgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCEgesv", (), {
-        ::cusolver::missing("cusolverDnCEgesv")
+    ::trace::call!("cusolverDnCEgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnCEgesv", || {
+            ::cusolver::api::mixed::cusolverDnCEgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCEgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCEgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnCEgesv_bufferSize")
+    ::trace::call!("cusolverDnCEgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnCEgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnCEgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCKgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCKgels", (), {
-        ::cusolver::missing("cusolverDnCKgels")
+    ::trace::call!("cusolverDnCKgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnCKgels", || {
+            ::cusolver::api::mixed::cusolverDnCKgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCKgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCKgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnCKgels_bufferSize")
+    ::trace::call!("cusolverDnCKgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnCKgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnCKgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCKgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCKgesv", (), {
-        ::cusolver::missing("cusolverDnCKgesv")
+    ::trace::call!("cusolverDnCKgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnCKgesv", || {
+            ::cusolver::api::mixed::cusolverDnCKgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCKgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCKgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnCKgesv_bufferSize")
+    ::trace::call!("cusolverDnCKgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnCKgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnCKgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCYgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCYgels", (), {
-        ::cusolver::missing("cusolverDnCYgels")
+    ::trace::call!("cusolverDnCYgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnCYgels", || {
+            ::cusolver::api::mixed::cusolverDnCYgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCYgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCYgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnCYgels_bufferSize")
+    ::trace::call!("cusolverDnCYgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnCYgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnCYgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCYgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCYgesv", (), {
-        ::cusolver::missing("cusolverDnCYgesv")
+    ::trace::call!("cusolverDnCYgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnCYgesv", || {
+            ::cusolver::api::mixed::cusolverDnCYgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnCYgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuComplex,
-    _lddb: c_int,
-    _dX: *mut cuComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuComplex,
+    lddb: c_int,
+    dX: *mut cuComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnCYgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnCYgesv_bufferSize")
+    ::trace::call!("cusolverDnCYgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnCYgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnCYgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
@@ -2071,421 +2359,781 @@ pub unsafe extern "C" fn cusolverDnCunmtr_bufferSize(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDBgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDBgels", (), {
-        ::cusolver::missing("cusolverDnDBgels")
+    ::trace::call!("cusolverDnDBgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnDBgels", || {
+            ::cusolver::api::mixed::cusolverDnDBgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDBgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDBgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnDBgels_bufferSize")
+    ::trace::call!("cusolverDnDBgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnDBgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnDBgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDBgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDBgesv", (), {
-        ::cusolver::missing("cusolverDnDBgesv")
+    ::trace::call!("cusolverDnDBgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnDBgesv", || {
+            ::cusolver::api::mixed::cusolverDnDBgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDBgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDBgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnDBgesv_bufferSize")
+    ::trace::call!("cusolverDnDBgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnDBgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnDBgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDDgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDDgels", (), {
-        ::cusolver::missing("cusolverDnDDgels")
+    ::trace::call!("cusolverDnDDgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnDDgels", || {
+            ::cusolver::api::mixed::cusolverDnDDgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDDgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDDgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnDDgels_bufferSize")
+    ::trace::call!("cusolverDnDDgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnDDgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnDDgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDDgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDDgesv", (), {
-        ::cusolver::missing("cusolverDnDDgesv")
+    ::trace::call!("cusolverDnDDgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnDDgesv", || {
+            ::cusolver::api::mixed::cusolverDnDDgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDDgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDDgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnDDgesv_bufferSize")
+    ::trace::call!("cusolverDnDDgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnDDgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnDDgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDHgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDHgels", (), {
-        ::cusolver::missing("cusolverDnDHgels")
+    ::trace::call!("cusolverDnDHgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnDHgels", || {
+            ::cusolver::api::mixed::cusolverDnDHgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDHgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDHgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnDHgels_bufferSize")
+    ::trace::call!("cusolverDnDHgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnDHgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnDHgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDHgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDHgesv", (), {
-        ::cusolver::missing("cusolverDnDHgesv")
+    ::trace::call!("cusolverDnDHgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnDHgesv", || {
+            ::cusolver::api::mixed::cusolverDnDHgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDHgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDHgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnDHgesv_bufferSize")
+    ::trace::call!("cusolverDnDHgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnDHgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnDHgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDSgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDSgels", (), {
-        ::cusolver::missing("cusolverDnDSgels")
+    ::trace::call!("cusolverDnDSgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnDSgels", || {
+            ::cusolver::api::mixed::cusolverDnDSgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDSgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDSgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnDSgels_bufferSize")
+    ::trace::call!("cusolverDnDSgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnDSgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnDSgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDSgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDSgesv", (), {
-        ::cusolver::missing("cusolverDnDSgesv")
+    ::trace::call!("cusolverDnDSgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnDSgesv", || {
+            ::cusolver::api::mixed::cusolverDnDSgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDSgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDSgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnDSgesv_bufferSize")
+    ::trace::call!("cusolverDnDSgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnDSgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnDSgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDXgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDXgels", (), {
-        ::cusolver::missing("cusolverDnDXgels")
+    ::trace::call!("cusolverDnDXgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnDXgels", || {
+            ::cusolver::api::mixed::cusolverDnDXgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDXgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDXgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnDXgels_bufferSize")
+    ::trace::call!("cusolverDnDXgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnDXgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnDXgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDXgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDXgesv", (), {
-        ::cusolver::missing("cusolverDnDXgesv")
+    ::trace::call!("cusolverDnDXgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnDXgesv", || {
+            ::cusolver::api::mixed::cusolverDnDXgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnDXgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f64,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f64,
-    _lddb: c_int,
-    _dX: *mut f64,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f64,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f64,
+    lddb: c_int,
+    dX: *mut f64,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnDXgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnDXgesv_bufferSize")
+    ::trace::call!("cusolverDnDXgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnDXgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnDXgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
@@ -4767,337 +5415,625 @@ pub unsafe extern "C" fn cusolverDnPotrs(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSBgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSBgels", (), {
-        ::cusolver::missing("cusolverDnSBgels")
+    ::trace::call!("cusolverDnSBgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnSBgels", || {
+            ::cusolver::api::mixed::cusolverDnSBgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSBgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSBgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnSBgels_bufferSize")
+    ::trace::call!("cusolverDnSBgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnSBgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnSBgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSBgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSBgesv", (), {
-        ::cusolver::missing("cusolverDnSBgesv")
+    ::trace::call!("cusolverDnSBgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnSBgesv", || {
+            ::cusolver::api::mixed::cusolverDnSBgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSBgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSBgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnSBgesv_bufferSize")
+    ::trace::call!("cusolverDnSBgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnSBgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnSBgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSHgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSHgels", (), {
-        ::cusolver::missing("cusolverDnSHgels")
+    ::trace::call!("cusolverDnSHgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnSHgels", || {
+            ::cusolver::api::mixed::cusolverDnSHgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSHgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSHgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnSHgels_bufferSize")
+    ::trace::call!("cusolverDnSHgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnSHgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnSHgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSHgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSHgesv", (), {
-        ::cusolver::missing("cusolverDnSHgesv")
+    ::trace::call!("cusolverDnSHgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnSHgesv", || {
+            ::cusolver::api::mixed::cusolverDnSHgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSHgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSHgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnSHgesv_bufferSize")
+    ::trace::call!("cusolverDnSHgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnSHgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnSHgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSSgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSSgels", (), {
-        ::cusolver::missing("cusolverDnSSgels")
+    ::trace::call!("cusolverDnSSgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnSSgels", || {
+            ::cusolver::api::mixed::cusolverDnSSgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSSgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSSgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnSSgels_bufferSize")
+    ::trace::call!("cusolverDnSSgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnSSgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnSSgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSSgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSSgesv", (), {
-        ::cusolver::missing("cusolverDnSSgesv")
+    ::trace::call!("cusolverDnSSgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnSSgesv", || {
+            ::cusolver::api::mixed::cusolverDnSSgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSSgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSSgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnSSgesv_bufferSize")
+    ::trace::call!("cusolverDnSSgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnSSgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnSSgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSXgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSXgels", (), {
-        ::cusolver::missing("cusolverDnSXgels")
+    ::trace::call!("cusolverDnSXgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnSXgels", || {
+            ::cusolver::api::mixed::cusolverDnSXgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSXgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSXgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnSXgels_bufferSize")
+    ::trace::call!("cusolverDnSXgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnSXgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnSXgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSXgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSXgesv", (), {
-        ::cusolver::missing("cusolverDnSXgesv")
+    ::trace::call!("cusolverDnSXgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnSXgesv", || {
+            ::cusolver::api::mixed::cusolverDnSXgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSXgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut f32,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut f32,
-    _lddb: c_int,
-    _dX: *mut f32,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut f32,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut f32,
+    lddb: c_int,
+    dX: *mut f32,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSXgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnSXgesv_bufferSize")
+    ::trace::call!("cusolverDnSXgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnSXgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnSXgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
@@ -8686,421 +9622,781 @@ pub unsafe extern "C" fn cusolverDnXtrtri_bufferSize(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZCgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZCgels", (), {
-        ::cusolver::missing("cusolverDnZCgels")
+    ::trace::call!("cusolverDnZCgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnZCgels", || {
+            ::cusolver::api::mixed::cusolverDnZCgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZCgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZCgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnZCgels_bufferSize")
+    ::trace::call!("cusolverDnZCgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnZCgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnZCgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZCgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZCgesv", (), {
-        ::cusolver::missing("cusolverDnZCgesv")
+    ::trace::call!("cusolverDnZCgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnZCgesv", || {
+            ::cusolver::api::mixed::cusolverDnZCgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZCgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZCgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnZCgesv_bufferSize")
+    ::trace::call!("cusolverDnZCgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnZCgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnZCgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZEgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZEgels", (), {
-        ::cusolver::missing("cusolverDnZEgels")
+    ::trace::call!("cusolverDnZEgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnZEgels", || {
+            ::cusolver::api::mixed::cusolverDnZEgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZEgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZEgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnZEgels_bufferSize")
+    ::trace::call!("cusolverDnZEgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnZEgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnZEgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZEgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZEgesv", (), {
-        ::cusolver::missing("cusolverDnZEgesv")
+    ::trace::call!("cusolverDnZEgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnZEgesv", || {
+            ::cusolver::api::mixed::cusolverDnZEgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZEgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZEgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnZEgesv_bufferSize")
+    ::trace::call!("cusolverDnZEgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnZEgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnZEgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZKgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZKgels", (), {
-        ::cusolver::missing("cusolverDnZKgels")
+    ::trace::call!("cusolverDnZKgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnZKgels", || {
+            ::cusolver::api::mixed::cusolverDnZKgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZKgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZKgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnZKgels_bufferSize")
+    ::trace::call!("cusolverDnZKgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnZKgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnZKgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZKgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZKgesv", (), {
-        ::cusolver::missing("cusolverDnZKgesv")
+    ::trace::call!("cusolverDnZKgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnZKgesv", || {
+            ::cusolver::api::mixed::cusolverDnZKgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZKgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZKgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnZKgesv_bufferSize")
+    ::trace::call!("cusolverDnZKgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnZKgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnZKgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZYgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZYgels", (), {
-        ::cusolver::missing("cusolverDnZYgels")
+    ::trace::call!("cusolverDnZYgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnZYgels", || {
+            ::cusolver::api::mixed::cusolverDnZYgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZYgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZYgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnZYgels_bufferSize")
+    ::trace::call!("cusolverDnZYgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnZYgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnZYgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZYgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZYgesv", (), {
-        ::cusolver::missing("cusolverDnZYgesv")
+    ::trace::call!("cusolverDnZYgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnZYgesv", || {
+            ::cusolver::api::mixed::cusolverDnZYgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZYgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZYgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnZYgesv_bufferSize")
+    ::trace::call!("cusolverDnZYgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnZYgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnZYgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZZgels(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZZgels", (), {
-        ::cusolver::missing("cusolverDnZZgels")
+    ::trace::call!("cusolverDnZZgels", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnZZgels", || {
+            ::cusolver::api::mixed::cusolverDnZZgels(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZZgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZZgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnZZgels_bufferSize")
+    ::trace::call!("cusolverDnZZgels_bufferSize", (
+        value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnZZgels_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnZZgels_bufferSize(
+                handle,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZZgesv(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _iter: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    iter: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZZgesv", (), {
-        ::cusolver::missing("cusolverDnZZgesv")
+    ::trace::call!("cusolverDnZZgesv", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnZZgesv", || {
+            ::cusolver::api::mixed::cusolverDnZZgesv(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                iter,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnZZgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut cuDoubleComplex,
-    _ldda: c_int,
-    _dipiv: *mut c_int,
-    _dB: *mut cuDoubleComplex,
-    _lddb: c_int,
-    _dX: *mut cuDoubleComplex,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut cuDoubleComplex,
+    ldda: c_int,
+    dipiv: *mut c_int,
+    dB: *mut cuDoubleComplex,
+    lddb: c_int,
+    dX: *mut cuDoubleComplex,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnZZgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnZZgesv_bufferSize")
+    ::trace::call!("cusolverDnZZgesv_bufferSize", (
+        value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnZZgesv_bufferSize", || {
+            ::cusolver::api::mixed::cusolverDnZZgesv_bufferSize(
+                handle,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dipiv,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
