@@ -28,6 +28,7 @@ const LINES: &[&[&str]] = &[
         "libcublas",
         "libcufft",
         "libcurand",
+        "libcusolver",
         "libcusparse",
         "libnvjitlink",
     ],
@@ -40,12 +41,15 @@ const LINES: &[&[&str]] = &[
         "cublas",
         "cufft",
         "curand",
+        "cusolver",
         "cusparse",
         "nvjitlink",
     ],
     &["compiler", "comgr", "kit"],
     &["ptx", "fatbin", "cache", "hip-null"],
     &["hip-sys", "trace", "trampoline"],
+    // Factorizations are made of cuBLAS's products.
+    &["cusolver-cpu"],
     // The tests' second opinion knows none of us.
     &["oracle"],
     &["cublas-cpu", "cufft-cpu", "curand-cpu", "cusparse-cpu"],

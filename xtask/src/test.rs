@@ -31,6 +31,7 @@ mod reach;
 mod report;
 mod rocm;
 mod sanitizer;
+mod solver;
 mod sparse;
 mod stripped;
 mod threads;
@@ -55,7 +56,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, blas, fft, rand, sparse, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
+    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, blas, fft, rand, solver, sparse, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -103,6 +104,7 @@ const PARTS: &[&str] = &[
     "blas",
     "fft",
     "rand",
+    "solver",
     "sparse",
     "providers",
     "reach",
@@ -171,6 +173,7 @@ pub fn run(args: &Args) -> Result<()> {
             "blas" => blas::run(&installed, args.bless, &mut report),
             "fft" => fft::run(&installed, &mut report),
             "rand" => rand::run(&installed, &mut report),
+            "solver" => solver::run(&installed, &mut report),
             "sparse" => sparse::run(&installed, &mut report),
             "providers" => providers::run(&installed, &mut report),
             "reach" => reach::run(&installed, args.all || !args.only.is_empty(), &mut report),

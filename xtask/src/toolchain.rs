@@ -32,6 +32,9 @@ pub const CURAND_13_5: &str = "nvidia-curand==10.4.5.25";
 /// cuFFT for CUDA 13.5; its headers are all that is used of it.
 const CUFFT_13_5: &str = "nvidia-cufft==12.5.0.14";
 
+/// cuSOLVER for CUDA 13.5; its headers are all that is used of it.
+const CUSOLVER_13_5: &str = "nvidia-cusolver==12.4.1.2";
+
 /// cuSPARSE for CUDA 13.5; its headers are all that is used of it.
 const CUSPARSE_13_5: &str = "nvidia-cusparse==12.9.4.2";
 
@@ -130,6 +133,12 @@ impl Toolchain {
     /// cufft*.h and cudalibxt.h.
     pub fn with_cufft(&self) -> Result<()> {
         self.with_headers(CUFFT_13_5, "cu")
+    }
+
+    /// cusolver*.h, and what they include of cuBLAS's.
+    pub fn with_cusolver(&self) -> Result<()> {
+        self.with_cublas()?;
+        self.with_headers(CUSOLVER_13_5, "cusolver")
     }
 
     pub fn with_cusparse(&self) -> Result<()> {

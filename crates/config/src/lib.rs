@@ -82,6 +82,7 @@ pub struct Config {
     pub blas: Vec<LibraryChoice>,
     pub fft: Vec<LibraryChoice>,
     pub rand: Vec<LibraryChoice>,
+    pub solver: Vec<LibraryChoice>,
     pub sparse: Vec<LibraryChoice>,
     pub rocm_root: Option<PathBuf>,
     /// Reported compute capability (major, minor).
@@ -167,6 +168,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_RAND", "who computes for cuRAND: auto, hip, cpu or a library's path; a list combines them"),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
+    ("CUDAWAY_SOLVER", "who computes for cuSOLVER: auto, cpu or a library's path; a list combines them"),
     ("CUDAWAY_SPARSE", "who computes for cuSPARSE: auto, cpu or a library's path; a list combines them"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
     (
@@ -277,6 +279,7 @@ impl Config {
             blas: library(var("CUDAWAY_BLAS").as_deref().unwrap_or("auto")),
             fft: library(var("CUDAWAY_FFT").as_deref().unwrap_or("auto")),
             rand: library(var("CUDAWAY_RAND").as_deref().unwrap_or("auto")),
+            solver: library(var("CUDAWAY_SOLVER").as_deref().unwrap_or("auto")),
             sparse: library(var("CUDAWAY_SPARSE").as_deref().unwrap_or("auto")),
             rocm_root: var("CUDAWAY_ROCM_ROOT").map(PathBuf::from),
             compute_capability: compute_capability.unwrap_or(DEFAULT_COMPUTE_CAPABILITY),

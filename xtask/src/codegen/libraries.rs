@@ -30,7 +30,7 @@ says which release has it, and in which form): that is not supported there.
 ";
 
 /// What is to be said of a library, by its name.
-const NOTES: [(&str, &str); 3] = [
+const NOTES: [(&str, &str); 4] = [
     (
         "cuFFT",
         "Transforms are made by crates/libraries/cufft/cpu on the CPU device, in stream order and in captured graphs, and by ROCm's hipFFT on AMD GPUs (never
@@ -55,6 +55,18 @@ number (MTGP32, MT19937, Sobol), NVIDIA's inverse, and so ours, was up to 7 ulp 
 `curandCreatePoissonDistribution` makes what `curand_discrete` of NVIDIA's headers reads, a square histogram for means
 below 2,000, so that a kernel's value of a word is the host generator's. `curandGetVersion` follows the CUDA runtime that the process uses. `examples/curand_numbers.cu` runs `curand_kernel.h` in
 kernels beside the host library",
+    ),
+    (
+    "cuSOLVER",
+    "Dense systems, orthogonal factors, eigenvalues and singular values (cuSolverDN) on the CPU device, by crates/libraries/cusolver/cpu, in stream order and in captured graphs; on AMD
+GPUs what computes answers `CUSOLVER_STATUS_NOT_SUPPORTED` (hipSOLVER is a later step), as does every name without a body, once in the log: the refinement's parameters and `IRSXgesv`, `IRSXgels`, cuSolverSP, cuSolverRF,
+the 64-bit API's first names, randomised and polar decompositions. `cusolverGetVersion` follows the CUDA runtime that the process uses. Results and `info` are LAPACK's, in LAPACK's places; nothing
+is written beside them. Eigenvalues and singular values are faer's (divide and conquer), but for `syevj`, `sygvj` and `gesvdj`, which are Jacobi's method and tell of it; a singular value below the rounding of
+the largest has a singular vector that is merely orthogonal to the others there. Work areas are of a few elements and not used; algorithms, determinism and math modes are kept, all results are the same
+again on as many cores. `gesvd` and `gebrd` refuse matrices that are wide, `potrsBatched` other than one right side, `gesvdjBatched` more than 32 rows or columns, as the manual says. Mixed-precision systems (`DSgesv`, `ZCgels` and so on)
+are factored in the main precision, which leaves nothing to be refined: the number of iterations is 0. `Xgeev` has no left eigenvectors;
+those of real matrices are found by unblocked reflections and rotations (EISPACK's method), slower than LAPACK's for large ones. `syevdx`, `sygvdx` and `gesvdaStridedBatched`'s norms tell the host something, for which they wait. The 266 to 367 names that are in no header are not exported. A handle that is none is refused. Shown by `cargo xtask test --only solver`
+(tools/solver-proof: drawn matrices in LAPACK's own measures beside NumPy's and SciPy's LAPACK, refusals, streams, graphs), crates/libraries/cusolver/cpu/tests, `examples/cusolver_systems.cu`",
     ),
     (
     "cuSPARSE",

@@ -123,7 +123,10 @@ pub fn body<'b>(bodies: &'b Bodies, name: &str) -> Option<&'b Body> {
 
 /// The name of the body that is for all types of values, where a letter says the type: `cusparseTgtsv2` of `cusparseSgtsv2`.
 fn of_any_type(name: &str) -> Option<String> {
-    let (library, rest) = name.split_at(name.find(|c: char| c.is_ascii_uppercase())?);
+    // cuSOLVER's names have the part of the library before the letter: `cusolverDnSgetrf`.
+    let start = name.find(|c: char| c.is_ascii_uppercase())?;
+    let part = if name.starts_with("cusolver") { 2 } else { 0 };
+    let (library, rest) = name.split_at_checked(start + part)?;
     let routine = rest.strip_prefix(['S', 'D', 'C', 'Z'])?;
     routine.starts_with(|c: char| c.is_ascii_lowercase()).then(|| format!("{library}T{routine}"))
 }
@@ -266,7 +269,8 @@ mod tests {
     fn a_typed_name_has_the_body_of_all_types() {
         assert_eq!(of_any_type("cusparseSgtsv2").as_deref(), Some("cusparseTgtsv2"));
         assert_eq!(of_any_type("cusparseZcsrilu02_analysis").as_deref(), Some("cusparseTcsrilu02_analysis"));
-        for name in ["cusparseXcoo2csr", "cusparseSDDMM", "cufftw", "fftw_malloc"] {
+        assert_eq!(of_any_type("cusolverDnSgetrf").as_deref(), Some("cusolverDnTgetrf"));
+        for name in ["cusolverDnXgetrf", "cusparseXcoo2csr", "cusparseSDDMM", "cufftw", "fftw_malloc"] {
             assert_eq!(of_any_type(name), None, "{name}");
         }
     }

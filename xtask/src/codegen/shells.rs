@@ -121,6 +121,7 @@ fn nothing(returns: &str) -> Result<&'static str> {
         "nvmlReturn_t" => "nvmlReturn_t::NVML_ERROR_UNKNOWN",
         "cufftResult" => "cufftResult::CUFFT_INTERNAL_ERROR",
         "curandStatus_t" => "curandStatus_t::CURAND_STATUS_INTERNAL_ERROR",
+        "cusolverStatus_t" => "cusolverStatus_t::CUSOLVER_STATUS_INTERNAL_ERROR",
         "cusparseStatus_t" => "cusparseStatus_t::CUSPARSE_STATUS_INTERNAL_ERROR",
         "cublasStatus_t" => "cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR",
         "usize" => "0",

@@ -46,6 +46,7 @@ pub const NAMES: &[&str] = &[
     "cublas_first_api",
     "cufft_transforms",
     "curand_numbers",
+    "cusolver_systems",
     "cusparse_products",
 ];
 
@@ -82,7 +83,8 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
             | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs"
-            | "cufft_transforms" | "device_relay" | "curand_numbers" | "cusparse_products",
+            | "cufft_transforms" | "device_relay" | "curand_numbers" | "cusolver_systems"
+            | "cusparse_products",
             Form::Dlopen,
         ) => false,
         // No device code of its own: how that is linked makes no difference.
@@ -343,6 +345,15 @@ impl Build<'_> {
             "curand_numbers" => {
                 self.toolchain.with_curand()?;
                 libraries = vec![format!("-L{}", self.installed.lib().display()), "-lcurand".to_owned()];
+            }
+            "cusolver_systems" => {
+                self.toolchain.with_cusolver()?;
+                let soname = match self.toolchain.release {
+                    Release::V11_8 | Release::V12_4 => "libcusolver.so.11",
+                    Release::V13_5 => "libcusolver.so.12",
+                };
+                let library = self.installed.lib().join(soname);
+                libraries = vec!["-Xlinker".to_owned(), library.display().to_string()];
             }
             "cusparse_products" => {
                 self.toolchain.with_cusparse()?;

@@ -27,6 +27,7 @@ mod vector;
 pub use fp8::{E4M3, E5M2};
 pub use gemm::gemm;
 pub use half::{bf16, f16};
+pub use matrix::Matrix;
 pub use num_complex::Complex;
 pub use op::{Diag, Op, Side, Uplo};
 pub use parallel::parallel;

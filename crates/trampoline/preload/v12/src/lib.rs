@@ -16,8 +16,16 @@ mod cudart;
 mod cufft;
 #[path = "../../../../libraries/cufft/shells/w11/src/shell.rs"]
 mod cufftw;
+#[path = "../../../../libraries/cusolver/shells/11/src/shell.rs"]
+mod cusolver;
 #[path = "../../../../libraries/nvjitlink/shells/12/src/shell.rs"]
 mod nvjitlink;
 
 trampoline::end_at_panic!();
-trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY, cufft::LIBRARY, cufftw::LIBRARY);
+trampoline::forward_exports!(
+    cublas::LIBRARY,
+    cublaslt::LIBRARY,
+    cufft::LIBRARY,
+    cufftw::LIBRARY,
+    cusolver::LIBRARY
+);

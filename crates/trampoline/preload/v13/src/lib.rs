@@ -18,6 +18,8 @@ mod cufft;
 mod cufftw;
 #[path = "../../../../libraries/curand/shells/10/src/shell.rs"]
 mod curand;
+#[path = "../../../../libraries/cusolver/shells/12/src/shell.rs"]
+mod cusolver;
 #[path = "../../../../libraries/cusparse/shells/12/src/shell.rs"]
 mod cusparse;
 #[path = "../../../../libraries/nvjitlink/shells/13/src/shell.rs"]
@@ -30,5 +32,6 @@ trampoline::forward_exports!(
     cufft::LIBRARY,
     cufftw::LIBRARY,
     curand::LIBRARY,
+    cusolver::LIBRARY,
     cusparse::LIBRARY
 );

@@ -1,0 +1,11 @@
+//! The bodies, under their C names.
+#![expect(clippy::too_many_arguments, reason = "C's")]
+
+pub mod eigen;
+pub mod generic;
+pub mod jacobi;
+pub mod lifecycle;
+pub mod mixed;
+pub mod orthogonal;
+pub mod svd;
+pub mod systems;

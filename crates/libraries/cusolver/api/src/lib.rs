@@ -1,0 +1,15 @@
+//! What the calls of cuSOLVER mean. The numbers are `cusolver_cpu`'s, on the CPU device in stream order; what computes answers
+//! that it is not supported where the device is an AMD GPU.
+
+#![expect(non_snake_case, non_camel_case_types, reason = "these are the C names")]
+
+pub mod api;
+mod arguments;
+mod error;
+mod handle;
+#[rustfmt::skip]
+#[path = "generated/release.rs"]
+mod release;
+pub mod types;
+
+pub use error::{Error, Result, entry, entry_value, missing};

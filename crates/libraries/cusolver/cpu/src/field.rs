@@ -1,0 +1,187 @@
+//! The four types, and what `faer` does for each: it knows its own traits, we `cublas_cpu`'s.
+
+use std::num::NonZeroUsize;
+
+use cublas_cpu::{Complex, Real, Scalar};
+use faer::diag::DiagMut;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{self, ComputeEigenvectors};
+use faer::linalg::svd::{self, ComputeSvdVectors};
+use faer::{MatMut, MatRef, Par};
+
+use crate::dense::Dense;
+use crate::schur;
+
+/// Smaller problems are not worth a second core.
+const SMALL: usize = 96;
+
+fn cores(size: usize) -> Par {
+    match NonZeroUsize::new(rayon::current_num_threads()) {
+        Some(count) if size > SMALL && count.get() > 1 => Par::Rayon(count),
+        _ => Par::Seq,
+    }
+}
+
+/// A type that systems are solved in. Matrices here lie without gaps; false says that an iteration did not converge.
+pub trait Field: Scalar {
+    /// Eigenvalues of a Hermitian matrix, n by n, not descending, and its eigenvectors.
+    fn hermitian(n: usize, a: &[Self], w: &mut [Self::Real], vectors: Option<&mut [Self]>) -> bool;
+
+    /// Singular values of m by n, not ascending, all left singular vectors, and all right ones. Both or none.
+    fn singular(
+        size: (usize, usize),
+        a: &[Self],
+        s: &mut [Self::Real],
+        vectors: Option<(&mut [Self], &mut [Self])>,
+        whole: bool,
+    ) -> bool;
+
+    /// Eigenvalues of any matrix, n by n, real and imaginary parts, and its right eigenvectors; of a real matrix a pair's are real and imaginary
+    /// parts of the first one's. (Real ones are our own: of pairs `faer` 0.24's eigenvectors are up to some thousand units in the last place off
+    /// where rows and columns are of very different sizes.)
+    fn general(
+        n: usize,
+        a: &[Self],
+        w: (&mut [Self::Real], &mut [Self::Real]),
+        vectors: Option<&mut [Self]>,
+    ) -> bool;
+}
+
+fn hermitian<T: faer::traits::ComplexField>(
+    n: usize,
+    a: &[T],
+    w: &mut [T],
+    vectors: Option<&mut [T]>,
+) -> bool {
+    let par = cores(n);
+    let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
+    let area = evd::self_adjoint_evd_scratch::<T>(n, wanted, par, Default::default());
+    let mut area = MemBuffer::new(area);
+    let vectors = vectors.map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n));
+    evd::self_adjoint_evd(
+        MatRef::from_column_major_slice(a, n, n),
+        DiagMut::from_slice_mut(w),
+        vectors,
+        par,
+        MemStack::new(&mut area),
+        Default::default(),
+    )
+    .is_ok()
+}
+
+fn singular<T: faer::traits::ComplexField>(
+    (m, n): (usize, usize),
+    a: &[T],
+    s: &mut [T],
+    vectors: Option<(&mut [T], &mut [T])>,
+    whole: bool,
+) -> bool {
+    let par = cores(m.min(n));
+    let wanted = match (&vectors, whole) {
+        (None, _) => ComputeSvdVectors::No,
+        (Some(_), false) => ComputeSvdVectors::Thin,
+        (Some(_), true) => ComputeSvdVectors::Full,
+    };
+    let size = |rows: usize| if whole { rows } else { m.min(n) };
+    let mut area = MemBuffer::new(svd::svd_scratch::<T>(m, n, wanted, wanted, par, Default::default()));
+    let (u, v) = vectors.unzip();
+    svd::svd(
+        MatRef::from_column_major_slice(a, m, n),
+        DiagMut::from_slice_mut(s),
+        u.map(|u| MatMut::from_column_major_slice_mut(u, m, size(m))),
+        v.map(|v| MatMut::from_column_major_slice_mut(v, n, size(n))),
+        par,
+        MemStack::new(&mut area),
+        Default::default(),
+    )
+    .is_ok()
+}
+
+fn area_of_general<T: faer::traits::ComplexField>(n: usize, vectors: bool, par: Par) -> MemBuffer {
+    let right = if vectors { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
+    MemBuffer::new(evd::evd_scratch::<T>(n, ComputeEigenvectors::No, right, par, Default::default()))
+}
+
+macro_rules! field {
+    ($($ty:ty: $general:expr;)*) => {$(
+        impl Field for $ty {
+            fn hermitian(n: usize, a: &[Self], w: &mut [Self::Real], vectors: Option<&mut [Self]>) -> bool {
+                let mut values = vec![<$ty as num_traits::Zero>::zero(); n];
+                let converged = hermitian(n, a, &mut values, vectors);
+                w.iter_mut().zip(&values).for_each(|(w, value)| *w = Scalar::real(*value));
+                converged
+            }
+
+            fn singular(
+                size: (usize, usize),
+                a: &[Self],
+                s: &mut [Self::Real],
+                vectors: Option<(&mut [Self], &mut [Self])>,
+                whole: bool,
+            ) -> bool {
+                let mut values = vec![<$ty as num_traits::Zero>::zero(); s.len()];
+                let converged = singular(size, a, &mut values, vectors, whole);
+                s.iter_mut().zip(&values).for_each(|(s, value)| *s = Scalar::real(*value));
+                converged
+            }
+
+            fn general(
+                n: usize,
+                a: &[Self],
+                w: (&mut [Self::Real], &mut [Self::Real]),
+                vectors: Option<&mut [Self]>,
+            ) -> bool {
+                $general(n, a, w, vectors)
+            }
+        }
+    )*};
+}
+
+field! {
+    f32: general_real;
+    f64: general_real;
+    Complex<f32>: general_complex;
+    Complex<f64>: general_complex;
+}
+
+fn general_real<R: Real>(
+    n: usize,
+    a: &[R],
+    (real, imaginary): (&mut [R], &mut [R]),
+    vectors: Option<&mut [R]>,
+) -> bool {
+    let a = Dense { rows: n as i64, columns: n as i64, values: a.to_vec() };
+    let Some((re, im, v)) = schur::eigen(a, vectors.is_some()) else { return false };
+    real.copy_from_slice(&re);
+    imaginary.copy_from_slice(&im);
+    if let (Some(found), Some(vectors)) = (v, vectors) {
+        vectors.copy_from_slice(&found.values);
+    }
+    true
+}
+
+fn general_complex<T: faer::traits::RealField + num_traits::Num>(
+    n: usize,
+    a: &[Complex<T>],
+    (real, imaginary): (&mut [T], &mut [T]),
+    vectors: Option<&mut [Complex<T>]>,
+) -> bool {
+    let par = cores(n);
+    let mut area = area_of_general::<Complex<T>>(n, vectors.is_some(), par);
+    let nothing = || <T as num_traits::Zero>::zero();
+    let mut values: Vec<_> = (0..n).map(|_| Complex::new(nothing(), nothing())).collect();
+    let converged = evd::evd_cplx(
+        MatRef::from_column_major_slice(a, n, n),
+        DiagMut::from_slice_mut(&mut values),
+        None,
+        vectors.map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
+        par,
+        MemStack::new(&mut area),
+        Default::default(),
+    )
+    .is_ok();
+    for ((value, real), imaginary) in values.into_iter().zip(real).zip(imaginary) {
+        (*real, *imaginary) = (value.re, value.im);
+    }
+    converged
+}

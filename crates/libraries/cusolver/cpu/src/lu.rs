@@ -1,0 +1,130 @@
+//! `A = P·L·U` with partial pivoting.
+
+use cublas_cpu::{Diag, Matrix, Op, Scalar, Side, Uplo, gemm, level3, parallel};
+
+/// So few columns are factored one by one.
+const FEW: i64 = 8;
+
+/// Factors m by n in A's place: L's ones are not stored. The answers are the first diagonal element of U, counted from 1, that is exactly
+/// zero, or 0, and the pivots: row i was swapped with that one, counted from 1. Without pivoting no rows are swapped.
+///
+/// # Safety
+/// The matrix is there.
+pub unsafe fn getrf<S: Scalar>(m: i64, n: i64, a: Matrix<S>, pivoting: bool) -> (i64, Vec<i64>) {
+    let mut swaps: Vec<i64> = (0..m.min(n).max(0)).collect();
+    // SAFETY: the caller's word.
+    let info = unsafe { factor(m, n, a, &mut swaps, pivoting) };
+    swaps.iter_mut().for_each(|swap| *swap += 1);
+    (info, swaps)
+}
+
+/// The left half first, then the right one with its part of U and what is left of it below.
+unsafe fn factor<S: Scalar>(m: i64, n: i64, a: Matrix<S>, swaps: &mut [i64], pivoting: bool) -> i64 {
+    let size = m.min(n);
+    if size <= FEW {
+        // SAFETY: the caller's word.
+        return unsafe { factor_few(m, n, a, swaps, pivoting) };
+    }
+    let left = size / 2;
+    let right = n - left;
+    let (above, below) = swaps.split_at_mut(left as usize);
+    // SAFETY: the caller's word holds for every part.
+    unsafe {
+        let first = factor(m, left, a, above, pivoting);
+        let (beside, corner, under) = (a.from(0, left), a.from(left, left), a.from(left, 0));
+        swap_rows(beside, right, above, 0);
+        let one = S::one();
+        let (start, ld) = (a.start(), a.ld());
+        level3::trsm(
+            Side::Left,
+            Uplo::Lower,
+            Op::N,
+            Diag::Unit,
+            left,
+            right,
+            one,
+            start,
+            ld,
+            beside.start(),
+            ld,
+        );
+        let (l, u, c) = (under.start(), beside.start(), corner.start());
+        gemm(Op::N, Op::N, m - left, right, left, -one, l, ld, u, ld, one, c, ld);
+        let second = factor(m - left, right, corner, below, pivoting);
+        swap_rows(under, left, below, 0);
+        below.iter_mut().for_each(|swap| *swap += left);
+        match (first, second) {
+            (0, 0) => 0,
+            (0, second) => left + second,
+            (first, _) => first,
+        }
+    }
+}
+
+unsafe fn factor_few<S: Scalar>(m: i64, n: i64, a: Matrix<S>, swaps: &mut [i64], pivoting: bool) -> i64 {
+    let mut info = 0;
+    for k in 0..m.min(n) {
+        // SAFETY: the caller's word holds for every element.
+        unsafe {
+            let column = a.from(k, k).column(0, m - k);
+            let pivot = if pivoting { k + largest(column) } else { k };
+            swaps[k as usize] = pivot;
+            if pivot != k {
+                (0..n).for_each(|column| std::ptr::swap(a.at(k, column), a.at(pivot, column)));
+            }
+            let divisor = a.get(k, k);
+            if divisor.is_zero() {
+                info = if info == 0 { k + 1 } else { info };
+            }
+            let factors = a.from(k + 1, k).column_mut(0, m - k - 1);
+            if !divisor.is_zero() {
+                factors.iter_mut().for_each(|element| *element = element.over(divisor));
+            }
+            for column in k + 1..n {
+                let times = a.get(k, column);
+                let into = a.from(k + 1, column).column_mut(0, m - k - 1);
+                into.iter_mut().zip(factors.iter()).for_each(|(into, factor)| *into -= times * *factor);
+            }
+        }
+    }
+    info
+}
+
+/// Where the first of the largest elements is; one that is not a number counts as the largest.
+fn largest<S: Scalar>(column: &[S]) -> i64 {
+    let mut best = 0;
+    for (at, element) in column.iter().enumerate() {
+        if element.has_nan() {
+            return at as i64;
+        }
+        if element.abs1() > column[best].abs1() {
+            best = at;
+        }
+    }
+    best as i64
+}
+
+/// Swaps row `first + i` with row `swaps[i]`, one after the other.
+unsafe fn swap_rows<S: Scalar>(a: Matrix<S>, columns: i64, swaps: &[i64], first: i64) {
+    parallel(columns, 2 * swaps.len() as i64, |column| {
+        for (row, &other) in (first..).zip(swaps) {
+            // SAFETY: the caller's word; a column for each call.
+            unsafe { std::ptr::swap(a.at(row, column), a.at(other, column)) };
+        }
+    });
+}
+
+/// Swaps rows `k1` to `k2`, counted from 1, with those that the pivots say; an increment of -1 goes backwards.
+///
+/// # Safety
+/// The matrix has n columns and every row that is named.
+pub unsafe fn laswp<S: Scalar>(n: i64, a: Matrix<S>, k1: i64, k2: i64, pivots: &[i32], backwards: bool) {
+    parallel(n, 2 * (k2 - k1 + 1), |column| {
+        for step in 0..=k2 - k1 {
+            let row = if backwards { k2 - step } else { k1 + step };
+            let other = i64::from(pivots[row as usize - 1]);
+            // SAFETY: the caller's word; a column for each call.
+            unsafe { std::ptr::swap(a.at(row - 1, column), a.at(other - 1, column)) };
+        }
+    });
+}

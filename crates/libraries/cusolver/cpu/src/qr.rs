@@ -1,0 +1,83 @@
+//! `A = Q·R`, Q itself, and products with it.
+
+use cublas_cpu::{Matrix, Op, Scalar, Side};
+
+use crate::reflection::{BLOCK, Product, larfg, reflect_left};
+
+/// m by n: R in the upper triangle, below it and in `tau` the reflections whose product Q is.
+///
+/// # Safety
+/// The matrix is there, and room for min(m, n) values of `tau`.
+pub unsafe fn geqrf<S: Scalar>(m: i64, n: i64, a: Matrix<S>, tau: *mut S) {
+    let size = m.min(n).max(0);
+    for start in (0..size).step_by(BLOCK as usize) {
+        let width = BLOCK.min(size - start);
+        let panel = a.from(start, start);
+        // SAFETY: the caller's word holds for every part.
+        unsafe {
+            let factors = tau.offset(start as isize);
+            factor_panel(m - start, width, panel, factors);
+            let rest = n - start - width;
+            if rest > 0 {
+                let block = product(m - start, width, panel, factors);
+                block.apply(Side::Left, Op::C, m - start, rest, a.from(start, start + width));
+            }
+        }
+    }
+}
+
+unsafe fn factor_panel<S: Scalar>(m: i64, n: i64, a: Matrix<S>, tau: *mut S) {
+    for k in 0..m.min(n) {
+        // SAFETY: the caller's word.
+        unsafe {
+            let factor = larfg(m - k, a.at(k, k), a.at(k + 1, k), 1);
+            *tau.offset(k as isize) = factor;
+            let mut v = a.from(k, k).column(0, m - k).to_vec();
+            v[0] = S::one();
+            reflect_left(&v, factor.conj(), n - k - 1, a.from(k, k + 1));
+        }
+    }
+}
+
+/// The product of the first `count` reflections that stand below A's diagonal, A with m rows.
+///
+/// # Safety
+/// They are there.
+pub(crate) unsafe fn product<S: Scalar>(m: i64, count: i64, a: Matrix<S>, tau: *const S) -> Product<S> {
+    // SAFETY: the caller's word.
+    let tau = if count > 0 { unsafe { std::slice::from_raw_parts(tau, count as usize) } } else { &[] };
+    Product::new(m, tau, |i, into| {
+        // SAFETY: as above.
+        into[i as usize + 1..].copy_from_slice(unsafe { a.from(i + 1, i).column(0, m - i - 1) });
+        into[i as usize] = S::one();
+        i
+    })
+}
+
+/// The first n columns of the product of k reflections, in their place, m by n.
+///
+/// # Safety
+/// The matrix is there, and k values of `tau`.
+pub unsafe fn orgqr<S: Scalar>(m: i64, n: i64, k: i64, a: Matrix<S>, tau: *const S) {
+    // SAFETY: the caller's word.
+    unsafe { product(m, k, a, tau).columns(m, n).write(m, n, a) };
+}
+
+/// `op(Q)·C` or `C·op(Q)` in C's place, m by n; Q is a product of k reflections.
+///
+/// # Safety
+/// The matrices are there, and k values of `tau`.
+pub unsafe fn ormqr<S: Scalar>(
+    side: Side,
+    op: Op,
+    m: i64,
+    n: i64,
+    k: i64,
+    a: Matrix<S>,
+    tau: *const S,
+    c: Matrix<S>,
+) {
+    let size = if side == Side::Left { m } else { n };
+    // SAFETY: the caller's word.
+    unsafe { product(size, k, a, tau).apply(side, op, m, n, c) };
+}

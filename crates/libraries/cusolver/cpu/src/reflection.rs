@@ -1,0 +1,205 @@
+//! Reflections `I - tau·v·vᴴ`, and products of them in blocks of products of matrices.
+
+use cublas_cpu::{Matrix, Op, Scalar, Side, gemm, level1};
+use num_traits::{Float as _, Zero as _};
+
+use crate::dense::Dense;
+
+/// Reflections that are applied at a time.
+pub const BLOCK: i64 = 32;
+
+/// Makes a vector (its first element, and the others so far apart) the reflection's whose conjugate leads it onto its first axis: the first
+/// element becomes the result's length, which is real, the others v's, whose first is one and not stored. The answer is tau.
+///
+/// # Safety
+/// `count` elements are there.
+pub unsafe fn larfg<S: Scalar>(count: i64, first: *mut S, rest: *mut S, step: i64) -> S {
+    if count <= 0 {
+        return S::zero();
+    }
+    let others = count - 1;
+    let zero = S::Real::zero();
+    // SAFETY: the caller's word.
+    unsafe {
+        let mut alpha = *first;
+        let mut norm = level1::nrm2::<S, S>(others, rest, step);
+        if norm == zero && alpha.imag() == zero {
+            return S::zero();
+        }
+        let length = |alpha: S, norm: S::Real| {
+            let size = alpha.modulus().hypot(norm);
+            if alpha.real() < zero { size } else { -size }
+        };
+        let scale = |factor: S::Real| {
+            (0..others).for_each(|i| {
+                let at = rest.offset((i * step) as isize);
+                *at = (*at).times_real(factor);
+            });
+        };
+        // Numbers so small that they have lost digits are made larger first.
+        let small = S::Real::min_positive_value() / S::Real::epsilon();
+        let (mut beta, mut rescaled) = (length(alpha, norm), 0);
+        while beta.abs() < small && rescaled < 20 {
+            let larger = small.recip();
+            scale(larger);
+            alpha = alpha.times_real(larger);
+            norm = level1::nrm2::<S, S>(others, rest, step);
+            beta = length(alpha, norm);
+            rescaled += 1;
+        }
+        let tau = S::from_real((beta - alpha.real()) / beta).with_imag(-alpha.imag() / beta);
+        let divisor = alpha - S::from_real(beta);
+        (0..others).for_each(|i| {
+            let at = rest.offset((i * step) as isize);
+            *at = (*at).over(divisor);
+        });
+        (0..rescaled).for_each(|_| beta *= small);
+        *first = S::from_real(beta);
+        tau
+    }
+}
+
+/// The product of some reflections, `I - V·T·Vᴴ`, that change the rows from `from` on.
+pub struct Block<S> {
+    from: i64,
+    v: Dense<S>,
+    t: Dense<S>,
+}
+
+impl<S: Scalar> Block<S> {
+    /// Of vectors that are stored in full, in the order of the product.
+    pub fn new(from: i64, v: Dense<S>, tau: &[S]) -> Self {
+        let count = v.columns;
+        let gram = v.times(Op::C, &v, Op::N);
+        let mut t = Dense::zeros(count, count);
+        for i in 0..count {
+            let minus = -tau[i as usize];
+            for row in 0..i {
+                let sum = (row..i).fold(S::zero(), |sum, k| sum + t.get(row, k) * gram.get(k, i));
+                t.set(row, i, minus * sum);
+            }
+            t.set(i, i, tau[i as usize]);
+        }
+        Self { from, v, t }
+    }
+
+    /// Multiplies C, m by n, with the product or its conjugate transpose.
+    ///
+    /// # Safety
+    /// C is there.
+    pub unsafe fn apply(&self, side: Side, op: Op, m: i64, n: i64, c: Matrix<S>) {
+        let (size, count) = (self.v.rows, self.v.columns);
+        let (v, t) = (self.v.values.as_ptr(), self.t.values.as_ptr());
+        let (one, zero) = (S::one(), S::zero());
+        let (ldv, ldt) = (size.max(1), count.max(1));
+        // SAFETY: the caller's word; the other matrices are of these sizes.
+        unsafe {
+            match side {
+                Side::Left => {
+                    let into = c.from(self.from, 0);
+                    let (mut w, mut tw) = (Dense::zeros(count, n), Dense::zeros(count, n));
+                    let (at, at_t) = (w.values.as_mut_ptr(), tw.values.as_mut_ptr());
+                    let start = into.start();
+                    gemm(Op::C, Op::N, count, n, size, one, v, ldv, start, c.ld(), zero, at, ldt);
+                    gemm(op, Op::N, count, n, count, one, t, ldt, at, ldt, zero, at_t, ldt);
+                    gemm(Op::N, Op::N, size, n, count, -one, v, ldv, at_t, ldt, one, start, c.ld());
+                }
+                Side::Right => {
+                    let into = c.from(0, self.from);
+                    let (mut w, mut wt) = (Dense::zeros(m, count), Dense::zeros(m, count));
+                    let (at, at_t, ldw) = (w.values.as_mut_ptr(), wt.values.as_mut_ptr(), m.max(1));
+                    let start = into.start();
+                    gemm(Op::N, Op::N, m, count, size, one, start, c.ld(), v, ldv, zero, at, ldw);
+                    gemm(Op::N, op, m, count, count, one, at, ldw, t, ldt, zero, at_t, ldw);
+                    gemm(Op::N, Op::C, m, size, count, -one, at_t, ldw, v, ldv, one, start, c.ld());
+                }
+            }
+        }
+    }
+}
+
+/// A product of any number of reflections.
+pub struct Product<S>(Vec<Block<S>>);
+
+impl<S: Scalar> Product<S> {
+    /// Of the vectors that `vector(i)` stores in full in a slice of zeros, `size` long; it tells where the slice's first element that is not
+    /// zero stands at the earliest.
+    pub fn new(size: i64, tau: &[S], vector: impl Fn(i64, &mut [S]) -> i64) -> Self {
+        let count = tau.len() as i64;
+        let blocks = (0..count).step_by(BLOCK as usize).map(|start| {
+            let width = BLOCK.min(count - start);
+            let mut v = Dense::zeros(size, width);
+            let mut from = size;
+            for i in 0..width {
+                from = from.min(vector(start + i, v.column_mut(i)));
+            }
+            // SAFETY: a part of a matrix of ours.
+            let v = unsafe { Dense::read(size - from, width, v.matrix().from(from, 0)) };
+            Block::new(from, v, &tau[start as usize..(start + width) as usize])
+        });
+        Self(blocks.collect())
+    }
+
+    /// Multiplies C, m by n, with the product or its conjugate transpose.
+    ///
+    /// # Safety
+    /// C is there.
+    pub unsafe fn apply(&self, side: Side, op: Op, m: i64, n: i64, c: Matrix<S>) {
+        let op = if op.transposes() { Op::C } else { Op::N };
+        // The last one is the first to meet C from the left.
+        let backwards = (side == Side::Left) != op.transposes();
+        let count = self.0.len();
+        for step in 0..count {
+            let block = &self.0[if backwards { count - 1 - step } else { step }];
+            // SAFETY: the caller's word.
+            unsafe { block.apply(side, op, m, n, c) };
+        }
+    }
+
+    /// The first columns of the product itself.
+    pub fn columns(&self, size: i64, columns: i64) -> Dense<S> {
+        let mut made = Dense::identity(size, columns);
+        // SAFETY: a matrix of this size.
+        unsafe { self.apply(Side::Left, Op::N, size, columns, made.matrix()) };
+        made
+    }
+}
+
+/// `(I - tau·v·vᴴ)·C`, v as many elements as C has rows.
+///
+/// # Safety
+/// C is there.
+pub unsafe fn reflect_left<S: Scalar>(v: &[S], tau: S, n: i64, c: Matrix<S>) {
+    if tau.is_zero() {
+        return;
+    }
+    cublas_cpu::parallel(n, 2 * v.len() as i64, |column| {
+        // SAFETY: the caller's word; a column for each call.
+        let c = unsafe { c.column_mut(column, v.len() as i64) };
+        let along = v.iter().zip(c.iter()).fold(S::zero(), |sum, (v, c)| sum + v.conj() * *c);
+        let by = tau * along;
+        c.iter_mut().zip(v).for_each(|(c, v)| *c -= by * *v);
+    });
+}
+
+/// `C·(I - tau·v·vᴴ)`, v as many elements as C has columns.
+///
+/// # Safety
+/// C is there.
+pub unsafe fn reflect_right<S: Scalar>(v: &[S], tau: S, m: i64, c: Matrix<S>) {
+    if tau.is_zero() {
+        return;
+    }
+    let mut along = vec![S::zero(); m.max(0) as usize];
+    for (column, v) in (0..).zip(v) {
+        // SAFETY: the caller's word.
+        let c = unsafe { c.column(column, m) };
+        along.iter_mut().zip(c).for_each(|(along, c)| *along += *c * *v);
+    }
+    for (column, v) in (0..).zip(v) {
+        // SAFETY: as above.
+        let c = unsafe { c.column_mut(column, m) };
+        let by = tau * v.conj();
+        c.iter_mut().zip(&along).for_each(|(c, along)| *c -= by * *along);
+    }
+}

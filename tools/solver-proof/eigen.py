@@ -1,0 +1,278 @@
+"""Eigenvalues beside SciPy's and by what they are."""
+
+import ctypes
+
+import numpy as np
+
+from draw import BOUND, KINDS, general, hermitian, near, norm, orthonormal, positive, sizes, stored, wide
+from library import (ALL, BY_NUMBER, BY_VALUE, NOVECTOR, VECTOR, Scope, i64)
+from systems import each
+
+
+def check(a, v, w, solver, what):
+    n = a.shape[0]
+    orthonormal(v, solver, what)
+    near(wide(a) @ wide(v) - wide(v) * wide(w), norm(a), n, solver, what)
+
+
+def check_values(w, wanted, a, solver, what):
+    """Nobody's eigenvalues are further away than a matrix that is as near."""
+    scale = max(float(norm(a)), float(np.finfo(solver.real).tiny)) * max(a.shape[0], 1) * float(solver.eps)
+    assert (np.abs(np.asarray(w, np.float64) - wanted) <= BOUND * scale).all(), what
+
+
+def scipy_values(a):
+    a = a.astype(np.complex128)
+    return np.linalg.eigvalsh(a) if a.shape[0] else np.zeros(0)
+
+
+def syevd(library, rng):
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in KINDS:
+                for api in ("int", "64"):
+                    with Scope(library) as scope:
+                        solver, uplo = solver_in(scope), int(rng.integers(2))
+                        what = f"syevd {solver.letter} {kind} {n} {uplo} {api}"
+                        a = hermitian(rng, kind, n, solver)
+                        wanted = scipy_values(a)
+                        for job in (VECTOR, NOVECTOR):
+                            given, info = solver.matrix(stored(a, uplo, rng)[0], rng=rng), scope.info()
+                            w = scope.zeros(n, solver.real)
+                            if api == "int":
+                                sized = (job, uplo, n, given.at, given.ld, w.at)
+                                area, room = solver.area("syevd", *sized)
+                                solver.call("syevd", *sized, area, room, info.at)
+                            else:
+                                real = {"S": 0, "C": 0, "D": 1, "Z": 1}[solver.letter]
+                                device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                                sized = (None, job, uplo, i64(n), solver.number, given.at, i64(given.ld), real, w.at,
+                                         solver.number)
+                                library("cusolverDnXsyevd_bufferSize", solver.handle, *sized, ctypes.byref(device),
+                                        ctypes.byref(host))
+                                library("cusolverDnXsyevd", solver.handle, *sized, scope.zeros(device.value, np.uint8).at,
+                                        device, None, host, info.at)
+                            library.synchronize()
+                            assert info.get()[0] == 0, what
+                            values = w.get()
+                            assert (np.diff(values) >= 0).all(), what
+                            check_values(values, wanted, a, solver, what)
+                            if job == VECTOR:
+                                check(a, given.get(), values, solver, what)
+                            given.get()
+                        count += 1
+    return count
+
+
+def syevdx(library, rng):
+    """Some of them, by their numbers and by their values; how many goes to the host."""
+    count = 0
+    for solver_in in each(library, rng):
+        for n in (1, 2, 13, 40, 70):
+            for api in ("int", "64"):
+                with Scope(library) as scope:
+                    solver, uplo = solver_in(scope), int(rng.integers(2))
+                    a = hermitian(rng, "random", n, solver)
+                    wanted = scipy_values(a)
+                    first = int(rng.integers(1, n + 1))
+                    last = int(rng.integers(first, n + 1))
+                    # Between two eigenvalues, so that rounding changes nothing.
+                    ends = np.concatenate([[wanted[0] - 1], (wanted[1:] + wanted[:-1]) / 2, [wanted[-1] + 1]])
+                    low, high = float(ends[first - 1]), float(ends[last])
+                    for range_ in (ALL, BY_NUMBER, BY_VALUE):
+                        what = f"syevdx {solver.letter} {n} {range_} {first} to {last} {api}"
+                        given, info = solver.matrix(stored(a, uplo, rng)[0], rng=rng), scope.info()
+                        w = scope.zeros(n, solver.real)
+                        real = ctypes.c_float if solver.real == np.float32 else ctypes.c_double
+                        if api == "int":
+                            found = ctypes.c_int(-1)
+                            sized = (VECTOR, range_, uplo, n, given.at, given.ld, real(low), real(high), first, last,
+                                     ctypes.byref(found), w.at)
+                            area, room = solver.area("syevdx", *sized)
+                            solver.call("syevdx", *sized, area, room, info.at)
+                        else:
+                            found, number = ctypes.c_int64(-1), {"S": 0, "C": 0, "D": 1, "Z": 1}[solver.letter]
+                            device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                            sized = (None, VECTOR, range_, uplo, i64(n), solver.number, given.at, i64(given.ld),
+                                     ctypes.byref(real(low)), ctypes.byref(real(high)), i64(first), i64(last),
+                                     ctypes.byref(found), number, w.at, solver.number)
+                            library("cusolverDnXsyevdx_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+                            library("cusolverDnXsyevdx", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device,
+                                    None, host, info.at)
+                        # It is there when the call returns.
+                        part = slice(0, n) if range_ == ALL else slice(first - 1, last)
+                        assert found.value == len(wanted[part]), f"{what}: {found.value}"
+                        library.synchronize()
+                        assert info.get()[0] == 0
+                        values, v = w.get()[:found.value], given.get()[:, :found.value]
+                        check_values(values, wanted[part], a, solver, what)
+                        check(a, v, values, solver, what)
+                        count += 1
+    return count
+
+
+def sygvd(library, rng):
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in (1, 2, 3):
+                for by in ("sygvd", "sygvj", "sygvdx"):
+                    with Scope(library) as scope:
+                        solver, uplo = solver_in(scope), int(rng.integers(2))
+                        what = f"{by} {solver.letter} {n} {uplo} {kind}"
+                        a, b = hermitian(rng, "random", n, solver), positive(rng, n, solver)
+                        given, factor = solver.matrix(stored(a, uplo, rng)[0], rng=rng), solver.matrix(stored(b, uplo, rng)[0], rng=rng)
+                        w, info = scope.zeros(n, solver.real), scope.info()
+                        params = scope.made("cusolverDnCreateSyevjInfo", "cusolverDnDestroySyevjInfo")
+                        behind = (params,) if by == "sygvj" else ()
+                        found = ctypes.c_int(n)
+                        sized = [kind, VECTOR, uplo, n, given.at, given.ld, factor.at, factor.ld]
+                        if by == "sygvdx":
+                            real = ctypes.c_float if solver.real == np.float32 else ctypes.c_double
+                            sized[2:2] = [BY_NUMBER if n else ALL]
+                            sized += [real(0), real(0), 1, n, ctypes.byref(found)]
+                        sized.append(w.at)
+                        area, room = solver.area(by, *sized, behind=behind)
+                        solver.call(by, *sized, area, room, info.at, *behind)
+                        library.synchronize()
+                        assert info.get()[0] == 0 and found.value == n, what
+                        v, values = wide(given.get()), w.get()
+                        assert (np.diff(values) >= 0).all()
+                        scaled = v * wide(values)
+                        left = {1: lambda: wide(a) @ v - wide(b) @ scaled, 2: lambda: wide(a) @ (wide(b) @ v) - scaled,
+                                3: lambda: wide(b) @ (wide(a) @ v) - scaled}[kind]()
+                        near(left, norm(a) * norm(v) * (1 if kind == 1 else norm(b)), n, solver, what)
+                        if n > 2:
+                            b[1, 1] = -1
+                            factor = solver.matrix(b, rng=rng)
+                            sized[7 if by == "sygvdx" else 6] = factor.at
+                            sized[8 if by == "sygvdx" else 7] = factor.ld
+                            solver.call(by, *sized, area, room, info.at, *behind)
+                            library.synchronize()
+                            assert info.get()[0] == n + 2, f"{what}: info {info.get()[0]} for {n + 2}"
+                        count += 1
+    return count
+
+
+def syevj(library, rng):
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in KINDS:
+                with Scope(library) as scope:
+                    solver, uplo = solver_in(scope), int(rng.integers(2))
+                    what = f"syevj {solver.letter} {kind} {n} {uplo}"
+                    a = hermitian(rng, kind, n, solver)
+                    params = scope.made("cusolverDnCreateSyevjInfo", "cusolverDnDestroySyevjInfo")
+                    for sort in (1, 0):
+                        library("cusolverDnXsyevjSetSortEig", params, sort)
+                        library("cusolverDnXsyevjSetTolerance", params, ctypes.c_double(1e-3 * float(solver.eps)))
+                        library("cusolverDnXsyevjSetMaxSweeps", params, 60)
+                        given, info, w = solver.matrix(stored(a, uplo, rng)[0], rng=rng), scope.info(), scope.zeros(n, solver.real)
+                        sized = (VECTOR, uplo, n, given.at, given.ld, w.at)
+                        area, room = solver.area("syevj", *sized, behind=(params,))
+                        solver.call("syevj", *sized, area, room, info.at, params)
+                        residual, sweeps = ctypes.c_double(-1), ctypes.c_int(-1)
+                        library("cusolverDnXsyevjGetResidual", solver.handle, params, ctypes.byref(residual))
+                        library("cusolverDnXsyevjGetSweeps", solver.handle, params, ctypes.byref(sweeps))
+                        values = w.get()
+                        assert info.get()[0] == 0, what
+                        assert 0 <= sweeps.value <= 60 and (n < 2 or kind != "random" or sweeps.value > 0), what
+                        frobenius = float(np.sqrt((np.abs(wide(a)) ** 2).sum()))
+                        assert 0 <= residual.value <= 2 * float(solver.eps) * frobenius, f"{what}: residual {residual.value}"
+                        assert not sort or (np.diff(values) >= 0).all(), what
+                        check_values(np.sort(values), scipy_values(a), a, solver, what)
+                        check(a, given.get(), values, solver, what)
+                    # So few sweeps that it does not converge.
+                    if n > 8 and kind == "random":
+                        library("cusolverDnXsyevjSetMaxSweeps", params, 1)
+                        given = solver.matrix(stored(a, uplo, rng)[0], rng=rng)
+                        sized = (VECTOR, uplo, n, given.at, given.ld, w.at)
+                        solver.call("syevj", *sized, area, room, info.at, params)
+                        library.synchronize()
+                        assert info.get()[0] == n + 1, f"{what}: info {info.get()[0]}"
+                    count += 1
+        for n, batch in ((0, 2), (1, 4), (6, 0), (9, 17), (40, 3)):
+            for by in ("syevjBatched", "XsyevBatched"):
+                with Scope(library) as scope:
+                    solver, uplo = solver_in(scope), int(rng.integers(2))
+                    all_ = [hermitian(rng, str(rng.choice(KINDS)), n, solver) for _ in range(batch)]
+                    whole = np.hstack([stored(a, uplo, rng)[0] for a in all_]) if batch else np.zeros((n, 0), solver.dtype)
+                    given, w, info = solver.matrix(whole, rng=rng), scope.zeros(n * batch, solver.real), scope.info(batch)
+                    if by == "syevjBatched":
+                        params = scope.made("cusolverDnCreateSyevjInfo", "cusolverDnDestroySyevjInfo")
+                        sized = (VECTOR, uplo, n, given.at, given.ld, w.at)
+                        area, room = solver.area(by, *sized, behind=(params, batch))
+                        solver.call(by, *sized, area, room, info.at, params, batch)
+                    else:
+                        real = {"S": 0, "C": 0, "D": 1, "Z": 1}[solver.letter]
+                        device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                        sized = (None, VECTOR, uplo, i64(n), solver.number, given.at, i64(given.ld), real, w.at, solver.number)
+                        library("cusolverDnXsyevBatched_bufferSize", solver.handle, *sized, ctypes.byref(device),
+                                ctypes.byref(host), i64(batch))
+                        library("cusolverDnXsyevBatched", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device,
+                                None, host, info.at, i64(batch))
+                    library.synchronize()
+                    assert (info.get() == 0).all()
+                    made, values = given.get(), w.get()
+                    for i, a in enumerate(all_):
+                        check(a, made[:, i * n:(i + 1) * n], values[i * n:(i + 1) * n], solver, f"{by} {n}")
+                    count += 1
+    return count
+
+
+def geev(library, rng):
+    """Of any matrix: eigenvalues and right eigenvectors, of real ones pairs of real and imaginary parts."""
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in KINDS:
+                with Scope(library) as scope:
+                    solver = solver_in(scope)
+                    what = f"Xgeev {solver.letter} {kind} {n}"
+                    is_complex = solver.letter in "CZ"
+                    a = general(rng, kind, n, n, solver)
+                    apart = not is_complex and bool(rng.integers(2))
+                    number = solver.number
+                    of_w = number if apart or is_complex else number + 4
+                    both = []
+                    for job in (VECTOR, NOVECTOR):
+                        given, v, info = solver.matrix(a, rng=rng), solver.matrix(np.zeros((n, n)), rng=rng), scope.info()
+                        w = scope.zeros(2 * n, solver.real)
+                        device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                        sized = (None, NOVECTOR, job, i64(n), number, given.at, i64(given.ld), of_w, w.at, number, None, i64(1),
+                                 number, v.at, i64(v.ld), number)
+                        library("cusolverDnXgeev_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+                        library("cusolverDnXgeev", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device, None,
+                                host, info.at)
+                        library.synchronize()
+                        assert info.get()[0] == 0, what
+                        parts, made = w.get().astype(np.float64), v.get()
+                        both.append(parts[:n] + 1j * parts[n:] if apart else parts[0::2] + 1j * parts[1::2])
+                        assert job == VECTOR or (made == 0).all(), f"{what}: vectors that nobody asked for"
+                        if job == VECTOR:
+                            found = made
+                    values, v = both[0], wide(found)
+                    if not is_complex:
+                        first = np.flatnonzero(values.imag > 0)
+                        assert (values[first + 1] == values[first].conj()).all(), f"{what}: a pair"
+                        assert 2 * len(first) == np.count_nonzero(values.imag), what
+                        v[:, first] = v[:, first] + 1j * v[:, first + 1]
+                        v[:, first + 1] = v[:, first].conj()
+                    near(wide(a) @ v - v * wide(values), norm(a), n, solver, what)
+                    lengths = np.sqrt((np.abs(v) ** 2).sum(axis=0))
+                    assert (np.abs(lengths - 1) <= BOUND * max(n, 1) * float(solver.eps)).all(), what
+                    largest = np.abs(v).argmax(axis=0) if n else np.zeros(0, int)
+                    # Of several that are as large, as far as the type can tell, one.
+                    assert (np.abs(v[largest, np.arange(n)].imag) <= 4 * solver.eps).all(), f"{what}: the largest is not real"
+                    # The trace is the sum, with vectors and without.
+                    for values in both:
+                        scale = float(norm(a)) + float(np.finfo(solver.real).tiny)
+                        assert abs(values.sum() - complex(wide(a).trace())) <= BOUND * n * n * float(solver.eps) * scale, what
+                    # Distinct eigenvalues have vectors that are independent of each other, as LAPACK's are.
+                    if kind == "random" and 1 < n:
+                        theirs = np.linalg.cond(np.linalg.eig(a.astype(np.complex128 if is_complex else np.float64))[1])
+                        assert np.linalg.cond(v.astype(np.complex128)) <= 4 * theirs + 10, what
+                    count += 1
+    return count

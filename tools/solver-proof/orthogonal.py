@@ -1,0 +1,148 @@
+"""Orthogonal factors: QR, reductions to two and three diagonals, and products with what they are made by."""
+
+import ctypes
+
+import numpy as np
+
+from draw import KINDS, general, hermitian, near, norm, numbers, orthonormal, sizes, stored, untouched, wide
+from library import C, LEFT, LOWER, N, RIGHT, T, UPPER, Scope, i64
+from systems import each
+
+
+def qr(library, rng):
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in KINDS:
+                with Scope(library) as scope:
+                    solver = solver_in(scope)
+                    m = n + int(rng.integers(0, 9)) * int(rng.choice([-1, 1]))
+                    m = max(m, 0)
+                    what = f"geqrf {solver.letter} {kind} {m} by {n}"
+                    a, size = general(rng, kind, m, n, solver), min(m, n)
+                    given, tau, info = solver.matrix(a, rng=rng), scope.zeros(size, solver.dtype), scope.info()
+                    if kind == "random":
+                        device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                        sized = (None, i64(m), i64(n), solver.number, given.at, i64(given.ld), solver.number, tau.at,
+                                 solver.number)
+                        library("cusolverDnXgeqrf_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+                        library("cusolverDnXgeqrf", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device, None,
+                                host, info.at)
+                    else:
+                        area, room = solver.area("geqrf", m, n, given.at, given.ld)
+                        solver.call("geqrf", m, n, given.at, given.ld, tau.at, area, room, info.at)
+                    library.synchronize()
+                    assert info.get()[0] == 0
+                    made = given.get()
+                    r = wide(np.triu(made)[:size])
+                    q = solver.matrix(made[:, :size], rng=rng)
+                    area, room = solver.area("orgqr", m, size, size, q.at, q.ld, tau.at)
+                    solver.call("orgqr", m, size, size, q.at, q.ld, tau.at, area, room, info.at)
+                    library.synchronize()
+                    q = q.get()
+                    orthonormal(q, solver, what)
+                    near(wide(q) @ r - a, norm(a), m, solver, what)
+                    # All of Q, and products from both sides.
+                    columns = int(rng.integers(0, 6))
+                    whole = np.eye(m, dtype=solver.dtype)
+                    for side in (LEFT, RIGHT):
+                        for op in (N, C) if solver.letter in "CZ" else (N, T, C):
+                            shape = (m, columns) if side == LEFT else (columns, m)
+                            c = numbers(rng, shape, solver).astype(solver.dtype)
+                            results = []
+                            for of in (c, whole):
+                                into = solver.matrix(of, rng=rng)
+                                sized = (side, op, *of.shape, size, given.at, given.ld, tau.at, into.at, into.ld)
+                                area, room = solver.area("ormqr", *sized)
+                                solver.call("ormqr", *sized, area, room, info.at)
+                                library.synchronize()
+                                results.append(wide(into.get()))
+                            product, all_q = results
+                            wanted = all_q @ c if side == LEFT else c @ all_q
+                            near(product - wanted, norm(c), m, solver, f"ormqr {what} {side} {op}")
+                            thin = (all_q if op == N else all_q.conj().T)[:, :size]
+                            near(thin - q, 1, m, solver, f"ormqr and orgqr {what} {side} {op}")
+                    count += 1
+    return count
+
+
+def bidiagonal(library, rng):
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in KINDS:
+                with Scope(library) as scope:
+                    solver = solver_in(scope)
+                    m = n + int(rng.integers(0, 9))
+                    what = f"gebrd {solver.letter} {kind} {m} by {n}"
+                    a = general(rng, kind, m, n, solver)
+                    given, info = solver.matrix(a, rng=rng), scope.info()
+                    d, e = scope.zeros(n, solver.real), scope.zeros(max(n - 1, 0), solver.real)
+                    tauq, taup = scope.zeros(n, solver.dtype), scope.zeros(n, solver.dtype)
+                    area, room = solver.area("gebrd", m, n)
+                    solver.call("gebrd", m, n, given.at, given.ld, d.at, e.at, tauq.at, taup.at, area, room, info.at)
+                    library.synchronize()
+                    assert info.get()[0] == 0
+                    if n == 0:
+                        continue
+                    made, b = given.get(), wide(np.diag(d.get()) + np.diag(e.get(), 1))
+                    # Q whole or as many columns as B has, and Pᴴ.
+                    columns = n if rng.integers(2) else m
+                    q = solver.matrix(np.hstack([made, np.zeros((m, m - n), made.dtype)])[:, :columns], rng=rng)
+                    p = solver.matrix(made[:n], rng=rng)
+                    for side, of, rows, width, other, tau in ((LEFT, q, m, columns, n, tauq), (RIGHT, p, n, n, m, taup)):
+                        area, room = solver.area("orgbr", side, rows, width, other, of.at, of.ld, tau.at)
+                        solver.call("orgbr", side, rows, width, other, of.at, of.ld, tau.at, area, room, info.at)
+                    library.synchronize()
+                    q, p = q.get(), p.get()
+                    orthonormal(q, solver, what)
+                    orthonormal(p, solver, what)
+                    near(wide(q)[:, :n] @ b @ wide(p) - a, norm(a), m, solver, what)
+                    count += 1
+    return count
+
+
+def tridiagonal(library, rng):
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in KINDS:
+                for uplo in (LOWER, UPPER):
+                    with Scope(library) as scope:
+                        solver = solver_in(scope)
+                        what = f"sytrd {solver.letter} {kind} {n} {uplo}"
+                        a = hermitian(rng, kind, n, solver)
+                        before, other = stored(a, uplo, rng)
+                        given, info = solver.matrix(before, rng=rng), scope.info()
+                        d, e = scope.zeros(n, solver.real), scope.zeros(max(n - 1, 0), solver.real)
+                        tau = scope.zeros(max(n - 1, 0), solver.dtype)
+                        sized = (uplo, n, given.at, given.ld, d.at, e.at, tau.at)
+                        area, room = solver.area("sytrd", *sized)
+                        solver.call("sytrd", *sized, area, room, info.at)
+                        library.synchronize()
+                        assert info.get()[0] == 0
+                        made = given.get()
+                        untouched(before, made, other, what)
+                        if n == 0:
+                            continue
+                        t = wide(np.diag(d.get()) + np.diag(e.get(), 1) + np.diag(e.get(), -1))
+                        q = solver.matrix(made, rng=rng)
+                        area, room = solver.area("orgtr", uplo, n, q.at, q.ld, tau.at)
+                        solver.call("orgtr", uplo, n, q.at, q.ld, tau.at, area, room, info.at)
+                        library.synchronize()
+                        q = wide(q.get())
+                        orthonormal(q, solver, what)
+                        near(q @ t @ q.conj().T - a, norm(a), n, solver, what)
+                        side, op = int(rng.integers(2)), int(rng.choice([N, C]))
+                        columns = int(rng.integers(1, 6))
+                        c = numbers(rng, (n, columns) if side == LEFT else (columns, n), solver).astype(solver.dtype)
+                        into = solver.matrix(c, rng=rng)
+                        sized = (side, uplo, op, *c.shape, given.at, given.ld, tau.at, into.at, into.ld)
+                        area, room = solver.area("ormtr", *sized)
+                        solver.call("ormtr", *sized, area, room, info.at)
+                        library.synchronize()
+                        of = q if op == N else q.conj().T
+                        wanted = of @ c if side == LEFT else c @ of
+                        near(into.get() - wanted, norm(c), n, solver, f"ormtr {what} {side} {op}")
+                        count += 1
+    return count

@@ -1,0 +1,69 @@
+"""cuSOLVER on the CPU device beside NumPy and SciPy: what is tried is drawn anew from the seed that is given. Results are measured as
+LAPACK's own tests measure them, in NumPy's widest numbers.
+
+proof.py SEED libcusolver libcudart [WORD]
+"""
+
+import ctypes
+import sys
+import traceback
+
+import numpy as np
+
+import eigen
+import handles
+import mixed
+import orthogonal
+import singular
+import systems
+from library import Library
+
+FAMILIES = {
+    "the handle, parameters and the library's version": handles.handles,
+    "calls that are wrong are refused, and write nothing": handles.refusals,
+    "calls run in stream order and with their graph": handles.in_order,
+    "getrf, Xgetrf and what they solve": systems.lu,
+    "info of singular matrices is LAPACK's": systems.singular_info,
+    "laswp": systems.swaps,
+    "potrf, potrs, potri, Xpotrf and Xpotrs": systems.cholesky,
+    "potrfBatched and potrsBatched": systems.batches,
+    "sytrf, sytri, Xsytrf and Xsytrs": systems.indefinite,
+    "Xtrtri and lauum": systems.triangles,
+    "gesv and gels of two precisions": mixed.mixed,
+    "geqrf, orgqr, ormqr and Xgeqrf": orthogonal.qr,
+    "gebrd and orgbr": orthogonal.bidiagonal,
+    "sytrd, orgtr and ormtr": orthogonal.tridiagonal,
+    "syevd and Xsyevd": eigen.syevd,
+    "syevdx and Xsyevdx": eigen.syevdx,
+    "sygvd, sygvdx and sygvj": eigen.sygvd,
+    "syevj, syevjBatched and XsyevBatched": eigen.syevj,
+    "Xgeev": eigen.geev,
+    "gesvd and Xgesvd": singular.gesvd,
+    "gesvdj and gesvdjBatched": singular.gesvdj,
+    "gesvdaStridedBatched": singular.gesvda,
+}
+
+
+def main():
+    seed, cusolver, cudart = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    word = sys.argv[4] if len(sys.argv) > 4 else ""
+    library = Library(cusolver, cudart)
+    library.runtime("cudaFree", ctypes.c_void_p())
+    failed = False
+    for number, (name, family) in enumerate(FAMILIES.items()):
+        if word not in name:
+            continue
+        try:
+            count = family(library, np.random.default_rng([seed, number]))
+            print(f"ok {name} ({count} cases)")
+        except Exception:
+            failed = True
+            print(f"FAILED {name}")
+            print("    " + traceback.format_exc().replace("\n", "\n    "))
+        sys.stdout.flush()
+    if failed:
+        sys.exit(1)
+    print("PASSED")
+
+
+main()
