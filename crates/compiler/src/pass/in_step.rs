@@ -378,11 +378,15 @@ fn is_parameter(op: &Op) -> bool {
 
 /// The result is the argument, as an address.
 fn is_transparent(op: &Op) -> bool {
-    match op {
-        Op::Bitcast | Op::Zext | Op::Sext | Op::Trunc | Op::Cvta { .. } => true,
-        Op::Cvt { from: Num::Int(_), to: Num::Int(_), .. } => true,
-        _ => false,
-    }
+    matches!(
+        op,
+        Op::Bitcast
+            | Op::Zext
+            | Op::Sext
+            | Op::Trunc
+            | Op::Cvta { .. }
+            | Op::Cvt { from: Num::Int(_), to: Num::Int(_), .. }
+    )
 }
 
 fn shift(count: Option<i128>) -> Option<i128> {

@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn better_code_is_asked_for_before_a_long_grid_begins() {
-        let short = Weight { instructions: 200, loops: false, products: false, has_long_tail: false };
+        let short =
+            Weight { instructions: 200, loops: false, products: false, has_long_tail: false, in_step: false };
         let (code, wishes) = asked(short);
         code.queue(32);
         code.queue(32);

@@ -122,6 +122,9 @@ fn give<T>(place: u64, value: T) -> Code {
 }
 
 /// The service: its table is in docs/architecture.md.
+///
+/// # Safety
+/// The launch is one that runs, and the arguments are as [`Call`] has them.
 pub unsafe extern "C" fn ask(launch: *const Launch, arguments: *const u8, number: u64) -> u64 {
     // SAFETY: the launch that runs; what it points to lives as long as its grid.
     let children = unsafe { (*launch).children.as_ref() };
