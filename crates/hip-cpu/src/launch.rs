@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use compiler::program::Header;
 use hip_sys::*;
 
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
-use crate::exec::children::{Children, Work};
+use crate::exec::children::{Asked, Children, Work};
 use crate::exec::sanitize::{self, Run};
 use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
 use crate::module::{self, Function, Module};
@@ -130,23 +131,26 @@ pub fn blocks_per_core(function: &Function, n_threads: u32, dynamic_shared: u32)
 }
 
 fn check(function: &Function, shape: &Shape) -> Result {
-    let Shape { grid, block, dynamic_shared, .. } = *shape;
+    check_sides(function.header(), shape)?;
+    if exec::shared_bytes(&function.facts().shared, shape.dynamic_shared) > SHARED_OPTIN {
+        return Err(hipErrorInvalidValue);
+    }
+    Ok(())
+}
+
+/// Whether the kernel takes such a grid and such blocks.
+pub fn check_sides(kernel: &Header, shape: &Shape) -> Result {
+    let Shape { grid, block, .. } = *shape;
     let within = |dims: [u32; 3], most: [u32; 3]| dims.iter().zip(most).all(|(&n, most)| n >= 1 && n <= most);
     if !within(grid, MAX_GRID) || !within(block, MAX_BLOCK) {
         return Err(hipErrorInvalidValue);
     }
     let n_threads: u32 = block.iter().product();
-    if n_threads > device::MAX_THREADS {
+    if n_threads > device::MAX_THREADS || kernel.req_ntid.is_some_and(|wanted| wanted != block) {
         return Err(hipErrorInvalidValue);
     }
-    if function.header().req_ntid.is_some_and(|wanted| wanted != block) {
-        return Err(hipErrorInvalidValue);
-    }
-    if n_threads > function.max_threads() {
+    if n_threads > module::max_threads(kernel) {
         return Err(hipErrorLaunchOutOfResources);
-    }
-    if exec::shared_bytes(&function.facts().shared, dynamic_shared) > SHARED_OPTIN {
-        return Err(hipErrorInvalidValue);
     }
     Ok(())
 }
@@ -222,25 +226,23 @@ impl Launched {
 
     /// Runs the grid, and what it launches; a fault becomes the device's sticky error.
     pub fn execute(&mut self) {
-        let Some(module) = self.function.as_ref().map(|function| function.module.clone()) else { return };
         let mut waiting = waiting_after(self.execute_alone(), 0);
+        let Some(function) = self.function.as_ref().filter(|_| !waiting.is_empty()) else { return };
+        let module = &function.module;
         // The last one is the next one.
         while let Some((work, depth)) = waiting.pop() {
             if device::healthy().is_err() {
                 return;
             }
             match work {
-                Work::Launch { kernel, grid, block, shared, params } => {
-                    let shape = Shape { grid, block, dynamic_shared: shared, ..Shape::default() };
-                    match Launched::inside(&module, kernel, shape, params, depth) {
-                        Ok(mut launched) => waiting.extend(waiting_after(launched.execute_alone(), depth)),
-                        Err(error) => {
-                            let name = &module.header(kernel).name;
-                            tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
-                            return device::fail_with(hipErrorLaunchFailure);
-                        }
+                Work::Launch(asked, params) => match Launched::inside(module, asked, params, depth) {
+                    Ok(mut launched) => waiting.extend(waiting_after(launched.execute_alone(), depth)),
+                    Err(error) => {
+                        let name = &module.header(asked.kernel).name;
+                        tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
+                        return device::fail_with(hipErrorLaunchFailure);
                     }
-                }
+                },
                 Work::Copy { .. } | Work::Fill { .. } => {
                     if let Err(error) = work.move_bytes() {
                         tracing::error!(target: "cudaway::cpu", "a kernel copies or fills what is no memory of the device");
@@ -254,8 +256,7 @@ impl Launched {
     /// A launch by a kernel of the module.
     fn inside(
         module: &Arc<Module>,
-        kernel: usize,
-        shape: Shape,
+        Asked { kernel, shape }: Asked,
         params: Vec<exec::ParamLine>,
         depth: u32,
     ) -> Result<Launched> {

@@ -386,6 +386,15 @@ impl Module {
     }
 }
 
+/// Threads that a block of the kernel may have.
+pub fn max_threads(kernel: &Header) -> u32 {
+    let bound = kernel
+        .req_ntid
+        .or(kernel.max_ntid)
+        .map_or(device::MAX_THREADS, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
+    bound.min(device::MAX_THREADS)
+}
+
 /// Whether clusters of the kernel always have several blocks.
 pub fn is_clustered(header: &Header) -> bool {
     header.cluster.required.is_some_and(|size| size != [1; 3])
@@ -430,12 +439,7 @@ impl Function {
 
     /// Threads a block may have.
     pub fn max_threads(&self) -> u32 {
-        let kernel = self.header();
-        let bound = kernel
-            .req_ntid
-            .or(kernel.max_ntid)
-            .map_or(device::MAX_THREADS, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
-        bound.min(device::MAX_THREADS)
+        max_threads(self.header())
     }
 
     /// Bytes of static shared memory.

@@ -4,10 +4,10 @@
 //! queries. Each of those functions puts its arguments behind each other in local memory and asks by one system call.
 //! Source: CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", with its part on launches from PTX.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
+pub use crate::lower::kernel_of_address;
 use crate::program::Source;
 
 /// The system call: arguments and number to result.
@@ -56,6 +56,12 @@ macro_rules! calls {
 
         impl Call {
             pub const ALL: &[Call] = &[$(Call::$name,)*];
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Call::$name => stringify!($name),)*
+                }
+            }
 
             fn signature(self) -> (&'static [Arg], Arg, bool) {
                 match self {
@@ -112,7 +118,7 @@ impl Call {
     fn names(self) -> Vec<String> {
         let (_, _, has_twin) = self.signature();
         let mut names: Vec<String> =
-            ["cuda", "__cudaCDP2"].iter().map(|prefix| format!("{prefix}{self:?}")).collect();
+            ["cuda", "__cudaCDP2"].iter().map(|prefix| format!("{prefix}{}", self.name())).collect();
         if has_twin {
             names.extend(names.clone().iter().map(|name| format!("{name}_ptsz")));
         }
@@ -222,17 +228,24 @@ fn text() -> &'static str {
 
 /// Adds what a source asks of the device runtime and does not bring.
 pub fn with(mut sources: Vec<Source>) -> Vec<Source> {
-    let is_there = |sources: &[Source], name: &str| sources.iter().any(|source| source.name == name);
-    let asks = |what: fn(&str) -> bool| sources.iter().any(|source| names(&source.text).any(what));
-    let (meets, is_host) = (asks(|rest| rest.starts_with("_syscall_CGS_")), asks(is_of_the_host));
-    let ours: [(bool, &str, Cow<'static, str>); 2] = [
-        (meets, "device_runtime.ptx", include_str!("cooperative.ptx").into()),
-        (is_host, SOURCE, text().into()),
-    ];
-    for (_, name, text) in ours.into_iter().filter(|(is_asked, ..)| *is_asked) {
-        if !is_there(&sources, name) {
-            sources.push(Source { name: name.to_owned(), text: text.into_owned() });
+    let (mut meets, mut asks) = (false, false);
+    for rest in sources.iter().flat_map(|source| names(&source.text)) {
+        meets = meets || rest.starts_with("_syscall_CGS_");
+        asks = asks || is_of_the_host(rest);
+        if meets && asks {
+            break;
         }
+    }
+    let mut add = |name: &str, text: &str| {
+        if !sources.iter().any(|source| source.name == name) {
+            sources.push(Source { name: name.to_owned(), text: text.to_owned() });
+        }
+    };
+    if meets {
+        add("device_runtime.ptx", include_str!("cooperative.ptx"));
+    }
+    if asks {
+        add(SOURCE, text());
     }
     sources
 }
@@ -246,12 +259,7 @@ fn is_of_the_host(rest: &str) -> bool {
     let rest = rest.strip_prefix("CDP2").unwrap_or(rest);
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
     rest.starts_with(|c: char| c.is_ascii_uppercase())
-        && Call::ALL.iter().any(|call| format!("{call:?}") == rest[..end])
-}
-
-/// The kernel, by its index, that a number stands for which a program has as a kernel's address.
-pub fn kernel_of(address: u64) -> Option<usize> {
-    crate::lower::kernel_of_address(address)
+        && Call::ALL.iter().any(|call| call.name() == &rest[..end])
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ pub(crate) fn kernel_address(index: u32) -> u64 {
     0x00e0_0000_0000_0000 + (u64::from(index) + 1) * 16
 }
 
-/// The kernel whose address the number stands for.
-pub(crate) fn kernel_of_address(address: u64) -> Option<usize> {
+/// The kernel, by its index, whose address the number stands for.
+pub fn kernel_of_address(address: u64) -> Option<usize> {
     let number = address.checked_sub(kernel_address(0))?;
     (number % 16 == 0).then(|| usize::try_from(number / 16).ok()).flatten()
 }

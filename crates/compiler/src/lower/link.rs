@@ -191,6 +191,8 @@ struct Initialised<'i, 'a> {
 struct Linker<'i, 'a> {
     lines: &'i Lines,
     skimmed: &'i [Skimmed<'a>],
+    /// Our device runtime among the sources.
+    runtime: Option<usize>,
     names: Vec<Names>,
     functions: Vec<(usize, &'i Function<'a>)>,
     externals: Vec<(usize, &'i Function<'a>)>,
@@ -219,6 +221,7 @@ impl<'i, 'a> Linker<'i, 'a> {
         Linker {
             lines,
             skimmed,
+            runtime: lines.sources().iter().position(|it| it.name == crate::device_runtime::SOURCE),
             names: vec![HashMap::new(); skimmed.len()],
             functions: vec![],
             externals: vec![],
@@ -234,10 +237,9 @@ impl<'i, 'a> Linker<'i, 'a> {
 
     fn link(mut self) -> Result<(Linked, Vec<Global>), Vec<Diagnostic>> {
         // The device runtime of ours is the one that counts.
-        let is_ours = |&index: &usize| self.lines.sources()[index].name == crate::device_runtime::SOURCE;
-        let ours: Vec<usize> = (0..self.skimmed.len()).filter(is_ours).collect();
-        let others = (0..self.skimmed.len()).filter(|index| !ours.contains(index));
-        for index in ours.iter().copied().chain(others) {
+        let runtime = self.runtime;
+        let others = (0..self.skimmed.len()).filter(|&index| Some(index) != runtime);
+        for index in runtime.into_iter().chain(others) {
             let unit = &self.skimmed[index];
             for item in &unit.parsed.module.items {
                 match item {
@@ -491,7 +493,7 @@ impl<'i, 'a> Linker<'i, 'a> {
         };
         self.enter(unit, text, symbol);
         if shared {
-            let is_ours = self.lines.sources()[unit].name == crate::device_runtime::SOURCE;
+            let is_ours = self.runtime == Some(unit);
             self.exports.insert(text, Export { symbol, linkage: function.linkage, kernel, is_ours });
         }
     }

@@ -17,7 +17,7 @@ mod copy;
 mod float;
 mod function;
 mod indirect;
-pub(crate) use indirect::kernel_of_address;
+pub use indirect::kernel_of_address;
 mod inline;
 mod instruction;
 mod integer;

@@ -225,35 +225,23 @@ impl<'a> Values<'a> {
         if !inst.op.is_pure() || args.iter().any(|lanes| is_data(lanes)) {
             return Some(vec![(Term::Data, 1)]);
         }
-        let constant = |nth: usize| self.constant(inst.args[nth]);
-        let linear = match &inst.op {
-            Op::Int(IntBin::Add, _) => Some(sum(args[0], args[1], 1)),
-            Op::Int(IntBin::Sub, _) => Some(sum(args[0], args[1], -1)),
-            Op::Int(IntBin::Mul, _) | Op::MulWide(_) => match (constant(0), constant(1)) {
-                (_, Some(by)) => Some(times(args[0], by)),
-                (Some(by), _) => Some(times(args[1], by)),
-                _ => None,
-            },
-            Op::Int(IntBin::Shl, _) => shift(constant(1)).map(|by| times(args[0], by)),
-            op if is_transparent(op) => Some(args[0].clone()),
+        if let Some(terms) = self.linear(inst) {
+            let lanes = |(value, by): (Value, i128)| Some(times(self.lanes[value.index()].as_ref()?, by));
+            return terms.into_iter().map(lanes).try_fold(Lanes::new(), |all, next| Some(sum(all, &next?)));
+        }
+        let by_warps =
+            |of: fn(i128) -> bool| is_thread(args[0]) && self.constant(inst.args[1]).is_some_and(of);
+        match &inst.op {
             // The warp's number, or its first thread's; and the lane's.
-            Op::Int(IntBin::Shr, _) if is_thread(args[0]) && constant(1).is_some_and(|by| by >= 5) => {
-                Some(vec![])
+            Op::Int(IntBin::Shr, _) if by_warps(|by| by >= 5) => return Some(Lanes::new()),
+            Op::Int(IntBin::Div | IntBin::And, _) if by_warps(|by| by != 0 && by % LANES == 0) => {
+                return Some(Lanes::new());
             }
-            Op::Int(IntBin::Div, _) if is_thread(args[0]) && constant(1).is_some_and(is_of_warps) => {
-                Some(vec![])
+            Op::Int(IntBin::And, _) if by_warps(|by| by == LANES - 1) => {
+                return Some(vec![(Term::Own(LANE), 1)]);
             }
-            Op::Int(IntBin::And, _) if is_thread(args[0]) && constant(1).is_some_and(is_of_warps) => {
-                Some(vec![])
-            }
-            Op::Int(IntBin::And, _) if is_thread(args[0]) && constant(1) == Some(LANES - 1) => {
-                Some(vec![(Term::Own(LANE), 1)])
-            }
-            Op::Select if args[0].is_empty() && args[1] == args[2] => Some(args[1].clone()),
-            _ => None,
-        };
-        if linear.is_some() {
-            return linear;
+            Op::Select if args[0].is_empty() && args[1] == args[2] => return Some(args[1].clone()),
+            _ => {}
         }
         let part = |(arg, lanes): (&Value, &&Lanes)| match lanes.is_empty() {
             true => Part::Same(*arg),
@@ -314,6 +302,25 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// The result as a sum of arguments, each so many times.
+    fn linear(&self, inst: &Inst) -> Option<Vec<(Value, i128)>> {
+        let constant = |nth: usize| self.constant(inst.args[nth]);
+        match (&inst.op, &inst.args[..]) {
+            (Op::Int(IntBin::Add, _), &[a, b]) => Some(vec![(a, 1), (b, 1)]),
+            (Op::Int(IntBin::Sub, _), &[a, b]) => Some(vec![(a, 1), (b, -1)]),
+            (Op::Int(IntBin::Mul, _) | Op::MulWide(_), &[a, b]) => match (constant(0), constant(1)) {
+                (_, Some(by)) => Some(vec![(a, by)]),
+                (Some(by), _) => Some(vec![(b, by)]),
+                _ => None,
+            },
+            (Op::Int(IntBin::Shl, _), &[a, _]) => {
+                constant(1).filter(|by| (0..64).contains(by)).map(|by| vec![(a, 1 << by)])
+            }
+            (op, &[a]) if is_transparent(op) => Some(vec![(a, 1)]),
+            _ => None,
+        }
+    }
+
     /// `value` as a sum of others, each so many times, and a constant.
     fn written_out(&self, value: Value) -> (HashMap<Value, i128>, i128) {
         let (mut terms, mut constant) = (HashMap::new(), 0);
@@ -321,23 +328,12 @@ impl<'a> Values<'a> {
         for steps in 0.. {
             let Some((value, by)) = work.pop() else { break };
             let inst = self.instruction(value).filter(|_| steps < WRITTEN_OUT);
-            let of = |nth: usize| inst.and_then(|inst| self.constant(inst.args[nth]));
-            match inst.map(|inst| (&inst.op, &inst.args[..])) {
-                Some((Op::Const(_), _)) => {
-                    constant += self.constant(value).unwrap_or_default().saturating_mul(by)
-                }
-                Some((Op::Int(IntBin::Add, _), &[a, b])) => work.extend([(a, by), (b, by)]),
-                Some((Op::Int(IntBin::Sub, _), &[a, b])) => work.extend([(a, by), (b, -by)]),
-                Some((Op::Int(IntBin::Mul, _) | Op::MulWide(_), &[a, b])) => match (of(0), of(1)) {
-                    (_, Some(times)) => work.push((a, by.saturating_mul(times))),
-                    (Some(times), _) => work.push((b, by.saturating_mul(times))),
-                    _ => *terms.entry(value).or_default() += by,
-                },
-                Some((Op::Int(IntBin::Shl, _), &[a, _])) if shift(of(1)).is_some() => {
-                    work.push((a, by.saturating_mul(shift(of(1)).unwrap_or(1))));
-                }
-                Some((op, &[a])) if is_transparent(op) => work.push((a, by)),
-                _ => *terms.entry(value).or_default() += by,
+            if let Some(number) = inst.and_then(|_| self.constant(value)) {
+                constant += number.saturating_mul(by);
+            } else if let Some(parts) = inst.and_then(|inst| self.linear(inst)) {
+                work.extend(parts.into_iter().map(|(part, times)| (part, by.saturating_mul(times))));
+            } else {
+                *terms.entry(value).or_default() += by;
             }
         }
         terms.retain(|_, by| *by != 0);
@@ -389,29 +385,20 @@ fn is_transparent(op: &Op) -> bool {
     )
 }
 
-fn shift(count: Option<i128>) -> Option<i128> {
-    count.filter(|count| (0..64).contains(count)).map(|count| 1 << count)
-}
-
 /// Whether the lanes of a warp hold 32 numbers in a row, one above the other.
 fn is_thread(lanes: &Lanes) -> bool {
     lanes.first() == Some(&(Term::Own(0), 1))
-}
-
-fn is_of_warps(threads: i128) -> bool {
-    threads != 0 && threads % LANES == 0
 }
 
 fn is_data(lanes: &Lanes) -> bool {
     lanes.iter().any(|(term, _)| *term == Term::Data)
 }
 
-fn sum(a: &Lanes, b: &Lanes, sign: i128) -> Lanes {
-    let mut sum = a.clone();
-    for (term, by) in b {
+fn sum(mut sum: Lanes, more: &Lanes) -> Lanes {
+    for (term, by) in more {
         match sum.binary_search_by(|(known, _)| known.cmp(term)) {
-            Ok(at) => sum[at].1 += sign * by,
-            Err(at) => sum.insert(at, (term.clone(), sign * by)),
+            Ok(at) => sum[at].1 += by,
+            Err(at) => sum.insert(at, (term.clone(), *by)),
         }
     }
     sum.retain(|(_, by)| *by != 0);

@@ -138,6 +138,9 @@ impl Baseline {
 mod tests {
     use super::*;
 
+    const SHORT: Weight =
+        Weight { instructions: 200, loops: false, products: false, has_long_tail: false, in_step: false };
+
     /// Baseline code of that weight, and what was asked for it.
     fn asked(weight: Weight) -> (Baseline, Arc<Mutex<Vec<Arc<Heat>>>>) {
         let asked = Arc::new(Mutex::new(vec![]));
@@ -147,9 +150,7 @@ mod tests {
 
     #[test]
     fn better_code_is_asked_for_once_it_is_worth_it() {
-        let short =
-            Weight { instructions: 200, loops: false, products: false, has_long_tail: false, in_step: false };
-        let (code, wishes) = asked(short);
+        let (code, wishes) = asked(SHORT);
         code.begin(32);
         code.end(10_000);
         assert!(wishes.lock().is_empty() && !code.is_waiting(), "one small grid");
@@ -162,19 +163,17 @@ mod tests {
         wishes.lock().clear();
         assert!(!code.is_waiting(), "whoever was asked has ended");
 
-        let (code, wishes) = asked(short);
+        let (code, wishes) = asked(SHORT);
         code.begin(1 << 20);
         assert_eq!(wishes.lock().len(), 1, "a large grid");
-        let (code, wishes) = asked(Weight { loops: true, ..short });
+        let (code, wishes) = asked(Weight { loops: true, ..SHORT });
         code.begin(1);
         assert_eq!(wishes.lock().len(), 1, "nobody knows how long it takes");
     }
 
     #[test]
     fn better_code_is_asked_for_before_a_long_grid_begins() {
-        let short =
-            Weight { instructions: 200, loops: false, products: false, has_long_tail: false, in_step: false };
-        let (code, wishes) = asked(short);
+        let (code, wishes) = asked(SHORT);
         code.queue(32);
         code.queue(32);
         assert!(wishes.lock().is_empty(), "small grids, which may end sooner than better code comes");

@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use compiler::device_runtime::{Call, WHO_BYTES, kernel_of};
+use compiler::device_runtime::{Call, WHO_BYTES, kernel_of_address};
 use hip_sys::hipErrorIllegalAddress;
 use parking_lot::Mutex;
 
@@ -18,11 +18,13 @@ use super::guard::Pause;
 use super::{Launch, ParamLine, printf, services};
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
+use crate::launch::{self, Shape};
 use crate::memory;
 use crate::module::Module;
 
 /// CUDA's numbers.
 type Code = u32;
+type Answer<T = ()> = std::result::Result<T, Code>;
 const SUCCESS: Code = 0;
 const INVALID_VALUE: Code = 1;
 const MEMORY_ALLOCATION: Code = 2;
@@ -51,14 +53,21 @@ const FIRST_HANDLE: u64 = 0x100;
 
 /// What comes after the grid.
 pub enum Work {
-    Launch { kernel: usize, grid: [u32; 3], block: [u32; 3], shared: u32, params: Vec<ParamLine> },
+    Launch(Asked, Vec<ParamLine>),
     Copy { to: usize, to_pitch: usize, from: usize, from_pitch: usize, width: usize, height: usize },
     Fill { to: usize, pitch: usize, value: u8, width: usize, height: usize },
 }
 
-/// A launch whose parameters the kernel writes.
+/// A launch but for its parameters: a kernel of the module, and how it is to run.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    pub kernel: usize,
+    pub shape: Shape,
+}
+
+/// Parameters that the kernel writes, and what they are for where that was said.
 struct Buffer {
-    work: Option<(usize, [u32; 3], [u32; 3], u32)>,
+    asked: Option<Asked>,
     params: Vec<ParamLine>,
 }
 
@@ -111,6 +120,10 @@ impl Arguments {
     }
 }
 
+fn code_of(answer: Answer) -> Code {
+    answer.err().unwrap_or(SUCCESS)
+}
+
 /// Writes where a kernel wants it; a bad place is the kernel's fault, as any store of its own.
 fn give<T>(place: u64, value: T) -> Code {
     if place == 0 {
@@ -154,10 +167,10 @@ impl Children {
             }
             Call::GetParameterBufferV2 => {
                 let (function, grid, block, shared) = (given.long(), given.dim(), given.dim(), given.word());
-                return match self.kernel(function, grid, block, shared) {
-                    Ok(kernel) => {
-                        let bytes = self.module.header(kernel).params_bytes as usize;
-                        self.buffer(Some((kernel, grid, block, shared)), bytes, who)
+                return match self.asked(function, grid, block, shared) {
+                    Ok(asked) => {
+                        let bytes = self.module.header(asked.kernel).params_bytes as usize;
+                        self.buffer(Some(asked), bytes, who)
                     }
                     Err(code) => {
                         self.fail(who, code);
@@ -168,14 +181,12 @@ impl Children {
             Call::LaunchDevice => {
                 let (function, buffer) = (given.long(), given.size());
                 let (grid, block, shared, stream) = (given.dim(), given.dim(), given.word(), given.long());
-                self.kernel(function, grid, block, shared)
-                    .and_then(|kernel| self.launch(buffer, Some((kernel, grid, block, shared)), stream))
-                    .err()
-                    .unwrap_or(SUCCESS)
+                let asked = self.asked(function, grid, block, shared);
+                code_of(asked.and_then(|asked| self.launch(buffer, Some(asked), stream)))
             }
             Call::LaunchDeviceV2 => {
                 let (buffer, stream) = (given.size(), given.long());
-                self.launch(buffer, None, stream).err().unwrap_or(SUCCESS)
+                code_of(self.launch(buffer, None, stream))
             }
             Call::GetLastError => return self.last(who, true).into(),
             Call::PeekAtLastError => return self.last(who, false).into(),
@@ -194,11 +205,11 @@ impl Children {
             // What was launched first runs first, in all streams.
             Call::StreamWaitEvent => {
                 let (stream, event) = (given.long(), given.long());
-                self.known(stream).and_then(|()| self.known_event(event)).err().unwrap_or(SUCCESS)
+                code_of(self.known(stream).and_then(|()| self.known_event(event)))
             }
             Call::EventRecord | Call::EventRecordWithFlags => {
                 let (event, stream) = (given.long(), given.long());
-                self.known(stream).and_then(|()| self.known_event(event)).err().unwrap_or(SUCCESS)
+                code_of(self.known(stream).and_then(|()| self.known_event(event)))
             }
             Call::DeviceGetAttribute => {
                 let (place, number, device) = (given.long(), given.word(), given.word());
@@ -271,30 +282,17 @@ impl Children {
     }
 
     /// Kernel `function` of this module, for a launch that is possible.
-    fn kernel(
-        &self,
-        function: u64,
-        grid: [u32; 3],
-        block: [u32; 3],
-        shared: u32,
-    ) -> std::result::Result<usize, Code> {
-        let index = kernel_of(function).filter(|&index| index < self.module.n_kernels());
-        let index = index.ok_or(INVALID_DEVICE_FUNCTION)?;
-        let header = self.module.header(index);
-        let within =
-            |dims: [u32; 3], most: [u32; 3]| dims.iter().zip(most).all(|(&n, most)| n >= 1 && n <= most);
-        let n_threads = || block.iter().product::<u32>();
-        let most = header.max_threads().map_or(device::MAX_THREADS, |most| most.min(device::MAX_THREADS));
-        let is_possible = within(grid, MAX_GRID)
-            && within(block, MAX_BLOCK)
-            && n_threads() <= most
-            && header.req_ntid.is_none_or(|wanted| wanted == block)
-            && shared <= SHARED_OPTIN;
-        if is_possible { Ok(index) } else { Err(INVALID_CONFIGURATION) }
+    fn asked(&self, function: u64, grid: [u32; 3], block: [u32; 3], shared: u32) -> Answer<Asked> {
+        let kernel = kernel_of_address(function).filter(|&kernel| kernel < self.module.n_kernels());
+        let kernel = kernel.ok_or(INVALID_DEVICE_FUNCTION)?;
+        let shape = Shape { grid, block, dynamic_shared: shared, ..Shape::default() };
+        // What variables take is known when it runs.
+        let fits = launch::check_sides(self.module.header(kernel), &shape).is_ok() && shared <= SHARED_OPTIN;
+        if fits { Ok(Asked { kernel, shape }) } else { Err(INVALID_CONFIGURATION) }
     }
 
     /// The address of room for parameters; null where there is none.
-    fn buffer(&self, work: Option<(usize, [u32; 3], [u32; 3], u32)>, bytes: usize, who: (u64, u64)) -> u64 {
+    fn buffer(&self, asked: Option<Asked>, bytes: usize, who: (u64, u64)) -> u64 {
         let lines = bytes / size_of::<ParamLine>() + 1;
         let is_possible = bytes <= MOST_PARAMETERS;
         if !is_possible || self.depth >= MOST_DEPTH {
@@ -311,35 +309,29 @@ impl Children {
         }
         let mut params = vec![ParamLine::default(); lines];
         let address = params.as_mut_ptr() as usize;
-        state.buffers.insert(address, Buffer { work, params });
+        state.buffers.insert(address, Buffer { asked, params });
         address as u64
     }
 
     /// Launches what a buffer was made for, or what is said here.
-    fn launch(
-        &self,
-        buffer: usize,
-        said: Option<(usize, [u32; 3], [u32; 3], u32)>,
-        stream: u64,
-    ) -> std::result::Result<(), Code> {
+    fn launch(&self, buffer: usize, said: Option<Asked>, stream: u64) -> Answer {
         self.known(stream)?;
         if self.depth >= MOST_DEPTH {
             return Err(MAX_DEPTH_EXCEEDED);
         }
         let _pause = Pause::new();
         let mut state = self.state.lock();
-        let held = state.buffers.remove(&buffer);
-        // A kernel without parameters needs no buffer.
-        let held = match held {
+        let held = match state.buffers.remove(&buffer) {
             Some(held) => held,
-            None if buffer == 0 && said.is_some() => Buffer { work: None, params: vec![] },
+            // A kernel without parameters needs no buffer.
+            None if buffer == 0 && said.is_some() => Buffer { asked: None, params: vec![] },
             None => return Err(INVALID_VALUE),
         };
-        let (kernel, grid, block, shared) = said.or(held.work).ok_or(INVALID_VALUE)?;
+        let asked = said.or(held.asked).ok_or(INVALID_VALUE)?;
         let mut params = held.params;
-        let lines = self.module.header(kernel).params_bytes as usize / size_of::<ParamLine>() + 1;
+        let lines = self.module.header(asked.kernel).params_bytes as usize / size_of::<ParamLine>() + 1;
         params.resize(lines.max(params.len()), ParamLine::default());
-        state.queue(stream).push(Work::Launch { kernel, grid, block, shared, params });
+        state.queue(stream).push(Work::Launch(asked, params));
         Ok(())
     }
 
@@ -357,7 +349,7 @@ impl Children {
         SUCCESS
     }
 
-    fn known(&self, stream: u64) -> std::result::Result<(), Code> {
+    fn known(&self, stream: u64) -> Answer {
         let is_named = OWN_STREAMS.contains(&stream) || stream == TAIL || stream == FIRE_AND_FORGET;
         let _pause = Pause::new();
         if is_named || self.state.lock().streams.contains(&stream) {
@@ -367,7 +359,7 @@ impl Children {
         }
     }
 
-    fn known_event(&self, event: u64) -> std::result::Result<(), Code> {
+    fn known_event(&self, event: u64) -> Answer {
         let _pause = Pause::new();
         if self.state.lock().events.contains(&event) { Ok(()) } else { Err(INVALID_RESOURCE_HANDLE) }
     }

@@ -117,6 +117,13 @@ impl Code<'_> {
         bytes
     }
 
+    /// What a service answers to the launch and these.
+    fn answer_of(&mut self, service: i64, to: Type, args: &[Val]) -> Val {
+        let function = self.service(service).text;
+        let args: String = args.iter().map(|arg| format!(", {}", arg.typed())).collect();
+        self.b.assign(to, format_args!("call {to} {function}(ptr %launch{args})"))
+    }
+
     pub fn syscall(&mut self, syscall: Syscall, args: &[Val]) -> Result<Vec<Val>> {
         let (wanted, name) = match syscall {
             Syscall::Vprintf => (2, "vprintf"),
@@ -130,21 +137,12 @@ impl Code<'_> {
         }
         Ok(match syscall {
             Syscall::Vprintf => {
-                let function = self.service(service::VPRINTF);
-                let (format, values) = (self.host_pointer(&args[0]), self.host_pointer(&args[1]));
-                let call = format!(
-                    "call i32 {}(ptr %launch, {}, {})",
-                    function.text,
-                    format.typed(),
-                    values.typed()
-                );
-                vec![self.b.assign(Type::int(32, 1), call)]
+                let given = [self.host_pointer(&args[0]), self.host_pointer(&args[1])];
+                vec![self.answer_of(service::VPRINTF, Type::int(32, 1), &given)]
             }
             Syscall::Malloc => {
-                let function = self.service(service::MALLOC);
                 let bytes = self.b.resize(&args[0], 64, false);
-                let call = format!("call ptr {}(ptr %launch, {})", function.text, bytes.typed());
-                let pointer = self.b.assign(Type::ptr(), call);
+                let pointer = self.answer_of(service::MALLOC, Type::ptr(), &[bytes]);
                 vec![self.b.cast("ptrtoint", &pointer, Type::int(64, 1))]
             }
             Syscall::Free => {
@@ -154,16 +152,8 @@ impl Code<'_> {
                 vec![]
             }
             Syscall::DeviceRuntime => {
-                let function = self.service(service::DEVICE_RUNTIME);
-                let arguments = self.host_pointer(&args[0]);
-                let number = self.b.resize(&args[1], 64, false);
-                let call = format!(
-                    "call i64 {}(ptr %launch, {}, {})",
-                    function.text,
-                    arguments.typed(),
-                    number.typed()
-                );
-                vec![self.b.assign(Type::int(64, 1), call)]
+                let given = [self.host_pointer(&args[0]), self.b.resize(&args[1], 64, false)];
+                vec![self.answer_of(service::DEVICE_RUNTIME, Type::int(64, 1), &given)]
             }
             Syscall::AssertFail => {
                 let texts = [0, 1, 3].map(|i| self.host_pointer(&args[i]).typed());

@@ -233,8 +233,9 @@ impl Emitter<'_> {
             }
             let list = words.join(", ");
             match call {
-                Syscall::Vprintf => {
-                    let val = me.b.assign(Type::int(32, 1), format_args!("call i32 {service}({list})"));
+                Syscall::Vprintf | Syscall::DeviceRuntime => {
+                    let to = Type::int(if call == Syscall::Vprintf { 32 } else { 64 }, 1);
+                    let val = me.b.assign(to, format_args!("call {to} {service}({list})"));
                     if let Some(into) = &into {
                         me.set_item(into, lane, &val);
                     }
@@ -242,12 +243,6 @@ impl Emitter<'_> {
                 Syscall::Malloc => {
                     let val = me.b.assign(Type::ptr(), format_args!("call ptr {service}({list})"));
                     let val = me.b.cast("ptrtoint", &val, Type::int(64, 1));
-                    if let Some(into) = &into {
-                        me.set_item(into, lane, &val);
-                    }
-                }
-                Syscall::DeviceRuntime => {
-                    let val = me.b.assign(Type::int(64, 1), format_args!("call i64 {service}({list})"));
                     if let Some(into) = &into {
                         me.set_item(into, lane, &val);
                     }
