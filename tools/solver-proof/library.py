@@ -1,8 +1,15 @@
 """libcusolver and the runtime by ctypes, as a C program has them, and matrices in the device's memory."""
 
 import ctypes
+import sys
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "proof"))
+
+import device
+from device import POISON, Failure, i64
 
 OK, NOT_INITIALIZED, INVALID, NOT_SUPPORTED = 0, 1, 3, 9
 LOWER, UPPER = 0, 1
@@ -20,76 +27,10 @@ TYPES = {
 }
 REAL = {"S": "S", "D": "D", "C": "S", "Z": "D"}
 
-POISON = 0xA5
-
-
-class Failure(Exception):
-    pass
-
-
-class Library:
+class Library(device.Library):
     """A libcusolver and the libcudart beside it."""
 
-    def __init__(self, cusolver, cudart):
-        self.cusolver, self.cudart = ctypes.CDLL(cusolver), ctypes.CDLL(cudart)
-        self.called = set()
-
-    def status(self, name, *arguments):
-        """Calls a function; Python's integers are C's `int`s, what is wider says so itself."""
-        self.called.add(name)
-        return getattr(self.cusolver, name)(*arguments)
-
-    def __call__(self, name, *arguments):
-        status = self.status(name, *arguments)
-        if status != OK:
-            raise Failure(f"{name}: {status}")
-
-    def runtime(self, name, *arguments):
-        status = getattr(self.cudart, name)(*arguments)
-        if status != 0:
-            raise Failure(f"{name}: {status}")
-
-    def handle(self):
-        handle = ctypes.c_void_p()
-        self("cusolverDnCreate", ctypes.byref(handle))
-        return handle
-
-    def synchronize(self):
-        self.runtime("cudaDeviceSynchronize")
-
-
-class Array:
-    """Numbers in the device's memory, poison before and behind them."""
-
-    GUARD = 64
-
-    def __init__(self, library, values):
-        self.library, self.values = library, np.ascontiguousarray(values)
-        self.bytes = self.values.nbytes
-        image = np.full(self.bytes + 2 * self.GUARD, POISON, np.uint8)
-        image[self.GUARD:self.GUARD + self.bytes] = np.frombuffer(self.values.tobytes(), np.uint8)
-        self.base = ctypes.c_void_p()
-        library.runtime("cudaMalloc", ctypes.byref(self.base), ctypes.c_size_t(image.nbytes))
-        self.copy(self.base.value, image.ctypes.data, image.nbytes, 1)
-
-    def copy(self, to, at, count, kind):
-        self.library.runtime("cudaMemcpy", ctypes.c_void_p(to), ctypes.c_void_p(at), ctypes.c_size_t(count), kind)
-
-    @property
-    def at(self):
-        return ctypes.c_void_p(self.base.value + self.GUARD)
-
-    def get(self):
-        image = np.zeros(self.bytes + 2 * self.GUARD, np.uint8)
-        self.copy(image.ctypes.data, self.base.value, image.nbytes, 2)
-        ends = np.concatenate([image[:self.GUARD], image[self.GUARD + self.bytes:]])
-        if (ends != POISON).any():
-            raise Failure("something was written beside an array")
-        middle = image[self.GUARD:self.GUARD + self.bytes]
-        return np.frombuffer(middle.tobytes(), self.values.dtype).reshape(self.values.shape)
-
-    def free(self):
-        self.library.runtime("cudaFree", self.base)
+    CREATE = "cusolverDnCreate"
 
 
 class Matrix:
@@ -115,40 +56,13 @@ class Matrix:
         return image[:, :self.rows].T.copy()
 
 
-class Scope:
-    """What a case makes, taken down behind it."""
-
-    def __init__(self, library):
-        self.library, self.undo = library, []
-
-    def array(self, values):
-        array = Array(self.library, values)
-        self.undo.append(array.free)
-        return array
-
+class Scope(device.Scope):
     def zeros(self, count, dtype):
         return self.array(np.zeros(count, dtype))
 
     def info(self, count=1):
         """Where info goes, with a number that nobody answers."""
         return self.array(np.full(count, -99, np.int32))
-
-    def made(self, create, destroy):
-        handle = ctypes.c_void_p()
-        self.library(create, ctypes.byref(handle))
-        self.undo.append(lambda: self.library(destroy, handle))
-        return handle
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for undo in reversed(self.undo):
-            undo()
-
-
-def i64(value):
-    return ctypes.c_int64(int(value))
 
 
 class Solver:

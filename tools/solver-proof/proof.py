@@ -4,11 +4,7 @@ LAPACK's own tests measure them, in NumPy's widest numbers.
 proof.py SEED libcusolver libcudart [WORD]
 """
 
-import ctypes
 import sys
-import traceback
-
-import numpy as np
 
 import eigen
 import handles
@@ -17,6 +13,7 @@ import orthogonal
 import singular
 import systems
 from library import Library
+from device import prove
 
 FAMILIES = {
     "the handle, parameters and the library's version": handles.handles,
@@ -43,27 +40,4 @@ FAMILIES = {
     "gesvdaStridedBatched": singular.gesvda,
 }
 
-
-def main():
-    seed, cusolver, cudart = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-    word = sys.argv[4] if len(sys.argv) > 4 else ""
-    library = Library(cusolver, cudart)
-    library.runtime("cudaFree", ctypes.c_void_p())
-    failed = False
-    for number, (name, family) in enumerate(FAMILIES.items()):
-        if word not in name:
-            continue
-        try:
-            count = family(library, np.random.default_rng([seed, number]))
-            print(f"ok {name} ({count} cases)")
-        except Exception:
-            failed = True
-            print(f"FAILED {name}")
-            print("    " + traceback.format_exc().replace("\n", "\n    "))
-        sys.stdout.flush()
-    if failed:
-        sys.exit(1)
-    print("PASSED")
-
-
-main()
+prove(Library(sys.argv[2], sys.argv[3]), FAMILIES, int(sys.argv[1]), sys.argv[4] if len(sys.argv) > 4 else "")

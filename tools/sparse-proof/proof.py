@@ -3,11 +3,7 @@
 proof.py SEED libcusparse libcudart
 """
 
-import ctypes
 import sys
-import traceback
-
-import numpy as np
 
 import conversions
 import legacy
@@ -16,6 +12,7 @@ import refusals
 import systems
 import vectors
 from library import Library
+from device import prove
 
 FAMILIES = {
     "descriptors keep and tell what they are given": refusals.descriptors,
@@ -32,24 +29,4 @@ FAMILIES = {
     "products run in stream order and with their graph": products.in_order,
 }
 
-
-def main():
-    seed, cusparse, cudart = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-    library = Library(cusparse, cudart)
-    library.runtime("cudaFree", ctypes.c_void_p())
-    failed = False
-    for number, (name, family) in enumerate(FAMILIES.items()):
-        try:
-            count = family(library, np.random.default_rng([seed, number]))
-            print(f"ok {name} ({count} cases)")
-        except Exception:
-            failed = True
-            print(f"FAILED {name}")
-            print("    " + traceback.format_exc().replace("\n", "\n    "))
-        sys.stdout.flush()
-    if failed:
-        sys.exit(1)
-    print("PASSED")
-
-
-main()
+prove(Library(sys.argv[2], sys.argv[3]), FAMILIES, int(sys.argv[1]))

@@ -290,9 +290,9 @@ def handles(library, rng):
              "texture memory mapping error", "kernel launch failure", "internal error", "matrix type not supported",
              "zero pivot", "operation not supported", "insufficient resources"]
     for number, (name, text) in enumerate(zip(names, texts)):
-        assert library.cusparse.cusparseGetErrorName(number).decode() == "CUSPARSE_STATUS_" + name
-        assert library.cusparse.cusparseGetErrorString(number).decode() == text
-    assert library.cusparse.cusparseGetErrorName(12) == b"unrecognized error code"
+        assert library.own.cusparseGetErrorName(number).decode() == "CUSPARSE_STATUS_" + name
+        assert library.own.cusparseGetErrorString(number).decode() == text
+    assert library.own.cusparseGetErrorName(12) == b"unrecognized error code"
     # The logger tells of a call that fails.
     heard = []
     callback = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)(

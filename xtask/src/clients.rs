@@ -62,12 +62,16 @@ const QUICK: usize = 20;
 pub fn smoke(client: &Client, ready: &Ready, lib: &Path) -> Result<()> {
     let limit = Duration::from_secs(900);
     let extent = Extent { lib: lib.to_owned(), of: Of::Sample(QUICK), before: vec![], dump: None, limit };
-    let is_script = |suite: &&Suite| matches!(suite.tests, Tests::Script(_));
-    let suite = client.suites.iter().find(is_script).or(client.suites.first()).context("no suite")?;
+    let suite = own_check(client).or(client.suites.first()).context("no suite")?;
     let done = run::suite(client, suite, ready, &extent)?;
     ensure!(done.differences.is_empty(), "{}: {}", suite.name, done.differences.join("; "));
     ensure!(done.launches > 0, "{}: no kernel was launched", suite.name);
     takeover::check(client, &fs::read_to_string(ready.dir.join(run::LOG)).context("the log file")?)
+}
+
+/// Our script that uses it.
+fn own_check(client: &Client) -> Option<&Suite> {
+    client.suites.iter().find(|suite| matches!(suite.tests, Tests::Script(_)))
 }
 
 /// The PTX that our check of a client hands to the driver, on these objects, and where the client's wheels lie. A check is run once for
@@ -77,8 +81,7 @@ pub fn ptx_of_check(name: &str, lib: &Path) -> Result<(Vec<PathBuf>, PathBuf)> {
     let ready = prepare(client, &setup::root().join("target/clients").join(name))?;
     let dir = ready.home.join("ptx");
     if !dir.exists() {
-        let is_script = |suite: &&Suite| matches!(suite.tests, Tests::Script(_));
-        let suite = client.suites.iter().find(is_script).context("no check of ours")?;
+        let suite = own_check(client).context("no check of ours")?;
         let aside = ready.home.join("ptx.new");
         let _ = fs::remove_dir_all(&aside);
         let (of, limit) = (Of::All, Duration::from_secs(1800));

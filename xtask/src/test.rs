@@ -24,6 +24,7 @@ mod instances;
 mod lint;
 mod nvml;
 mod nvrtc;
+mod proof;
 mod providers;
 mod races;
 mod rand;
@@ -31,8 +32,6 @@ mod reach;
 mod report;
 mod rocm;
 mod sanitizer;
-mod solver;
-mod sparse;
 mod stripped;
 mod threads;
 mod tools;
@@ -173,8 +172,8 @@ pub fn run(args: &Args) -> Result<()> {
             "blas" => blas::run(&installed, args.bless, &mut report),
             "fft" => fft::run(&installed, &mut report),
             "rand" => rand::run(&installed, &mut report),
-            "solver" => solver::run(&installed, &mut report),
-            "sparse" => sparse::run(&installed, &mut report),
+            "solver" => proof::SOLVER.run(&installed, &mut report),
+            "sparse" => proof::SPARSE.run(&installed, &mut report),
             "providers" => providers::run(&installed, &mut report),
             "reach" => reach::run(&installed, args.all || !args.only.is_empty(), &mut report),
             "harmless" => harmless::run(&installed, &mut report),

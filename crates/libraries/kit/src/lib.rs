@@ -15,10 +15,12 @@ mod error;
 pub mod hip;
 pub mod log;
 mod numbers;
+mod place;
 pub mod registry;
 pub mod release;
 pub mod stream;
 
 pub use address::{Address, Addresses};
 pub use error::{Error, Result};
+pub use place::Place;
 pub use registry::{Numbered, Registry};

@@ -66,7 +66,7 @@ unsafe fn factor_panel<S: Scalar>(a: Matrix<S>, n: i64, start: i64, width: i64, 
 }
 
 /// Where the first of the largest elements is; one that is not a number counts as the largest.
-fn largest<S: Scalar>(column: &[S]) -> i64 {
+pub fn largest<S: Scalar>(column: &[S]) -> i64 {
     let mut best = 0;
     for (at, element) in column.iter().enumerate() {
         if element.has_nan() {
@@ -92,13 +92,20 @@ unsafe fn permute<S: Scalar>(b: Matrix<S>, n: i64, columns: i64, pivots: *const 
         return;
     }
     // SAFETY: the caller's word.
-    let pivots = unsafe { std::slice::from_raw_parts(pivots, n as usize) };
-    parallel(columns, n, |column| {
-        for i in 0..n {
-            let row = if back { n - 1 - i } else { i };
-            let pivot = i64::from(pivots[row as usize]) - 1;
+    unsafe { laswp(columns, b, 1, n, std::slice::from_raw_parts(pivots, n as usize), back) };
+}
+
+/// Swaps rows `k1` to `k2`, counted from 1, with those that the pivots say; an increment of -1 goes backwards.
+///
+/// # Safety
+/// The matrix has n columns and every row that is named.
+pub unsafe fn laswp<S: Scalar>(n: i64, a: Matrix<S>, k1: i64, k2: i64, pivots: &[i32], backwards: bool) {
+    parallel(n, 2 * (k2 - k1 + 1), |column| {
+        for step in 0..=k2 - k1 {
+            let row = if backwards { k2 - step } else { k1 + step };
+            let other = i64::from(pivots[row as usize - 1]);
             // SAFETY: the caller's word; a column for each call.
-            unsafe { std::ptr::swap(b.at(row, column), b.at(pivot, column)) };
+            unsafe { std::ptr::swap(a.at(row - 1, column), a.at(other - 1, column)) };
         }
     });
 }

@@ -3,13 +3,11 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use cuda_abi::CUcontext;
-use kit::engine::{self, Engine};
-use kit::{Registry, driver, stream};
+use kit::{Place, Registry};
 use parking_lot::Mutex;
 
+use crate::Result;
 use crate::types::*;
-use crate::{Error, Result};
 
 #[derive(Clone, Copy)]
 pub struct State {
@@ -19,12 +17,11 @@ pub struct State {
 }
 
 pub struct Context {
-    context: CUcontext,
-    engine: Engine,
+    place: Place,
     state: Mutex<State>,
 }
 
-// SAFETY: contexts and streams are the driver's numbers, good on every thread.
+// SAFETY: streams are the driver's numbers, good on every thread.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -32,13 +29,13 @@ unsafe impl Sync for Context {}
 impl Context {
     /// For the calling thread's device.
     pub fn new() -> Result<Context> {
-        let (context, engine) = engine::of_new_object(&config::get().solver)?;
+        let place = Place::of_current_device(&config::get().solver, "cuSOLVER on AMD GPUs")?;
         let state = State {
             stream: cudaStream_t::default(),
             determinism: cusolverDeterministicMode_t::CUSOLVER_DETERMINISTIC_RESULTS,
             math: cusolverMathMode_t::CUSOLVER_DEFAULT_MATH,
         };
-        Ok(Context { context, engine, state: Mutex::new(state) })
+        Ok(Context { place, state: Mutex::new(state) })
     }
 
     pub fn state(&self) -> State {
@@ -51,10 +48,7 @@ impl Context {
 
     /// What computes asks this first.
     pub fn can_compute(&self) -> Result {
-        match self.engine {
-            Engine::Cpu => Ok(()),
-            Engine::Hip => Err(Error::NotSupported("cuSOLVER on AMD GPUs")),
-        }
+        Ok(self.place.can_compute()?)
     }
 
     /// Runs the work when the stream has come to it, and writes the info that it answers.
@@ -69,21 +63,17 @@ impl Context {
 
     /// Runs the work when the stream has come to it.
     pub fn enqueue(&self, work: impl Fn() + Send + Sync + 'static) -> Result {
-        self.can_compute()?;
-        driver::context(Some(self.context))?;
-        Ok(stream::enqueue(self.state().stream, (), move |()| work())?)
+        Ok(self.place.enqueue(self.state().stream, (), move |()| work())?)
     }
 
     /// Waits for a result that goes to the host, as a copy to its memory does; in a graph it is there when the graph has run.
     pub fn deliver(&self) -> Result {
-        if stream::is_capturing(self.state().stream)? { Ok(()) } else { self.synchronize() }
+        Ok(self.place.deliver(self.state().stream)?)
     }
 
     /// Waits for what the stream has to do.
     pub fn synchronize(&self) -> Result {
-        self.can_compute()?;
-        driver::context(Some(self.context))?;
-        Ok(stream::synchronize(self.state().stream)?)
+        Ok(self.place.synchronize(self.state().stream)?)
     }
 }
 

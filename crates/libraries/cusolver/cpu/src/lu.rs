@@ -1,5 +1,7 @@
 //! `A = P·L·U` with partial pivoting.
 
+use cublas_cpu::lapack::largest;
+pub use cublas_cpu::lapack::laswp;
 use cublas_cpu::{Diag, Matrix, Op, Scalar, Side, Uplo, gemm, level3, parallel};
 
 /// So few columns are factored one by one.
@@ -90,41 +92,12 @@ unsafe fn factor_few<S: Scalar>(m: i64, n: i64, a: Matrix<S>, swaps: &mut [i64],
     info
 }
 
-/// Where the first of the largest elements is; one that is not a number counts as the largest.
-fn largest<S: Scalar>(column: &[S]) -> i64 {
-    let mut best = 0;
-    for (at, element) in column.iter().enumerate() {
-        if element.has_nan() {
-            return at as i64;
-        }
-        if element.abs1() > column[best].abs1() {
-            best = at;
-        }
-    }
-    best as i64
-}
-
 /// Swaps row `first + i` with row `swaps[i]`, one after the other.
 unsafe fn swap_rows<S: Scalar>(a: Matrix<S>, columns: i64, swaps: &[i64], first: i64) {
     parallel(columns, 2 * swaps.len() as i64, |column| {
         for (row, &other) in (first..).zip(swaps) {
             // SAFETY: the caller's word; a column for each call.
             unsafe { std::ptr::swap(a.at(row, column), a.at(other, column)) };
-        }
-    });
-}
-
-/// Swaps rows `k1` to `k2`, counted from 1, with those that the pivots say; an increment of -1 goes backwards.
-///
-/// # Safety
-/// The matrix has n columns and every row that is named.
-pub unsafe fn laswp<S: Scalar>(n: i64, a: Matrix<S>, k1: i64, k2: i64, pivots: &[i32], backwards: bool) {
-    parallel(n, 2 * (k2 - k1 + 1), |column| {
-        for step in 0..=k2 - k1 {
-            let row = if backwards { k2 - step } else { k1 + step };
-            let other = i64::from(pivots[row as usize - 1]);
-            // SAFETY: the caller's word; a column for each call.
-            unsafe { std::ptr::swap(a.at(row - 1, column), a.at(other - 1, column)) };
         }
     });
 }

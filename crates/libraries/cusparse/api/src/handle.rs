@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use cuda_abi::CUcontext;
-use kit::engine::{self, Engine};
-use kit::{Addresses, Registry, driver, stream};
+use kit::{Addresses, Place, Registry};
 use parking_lot::Mutex;
 
+use crate::Result;
 use crate::types::*;
-use crate::{Error, Result};
 
 #[derive(Clone, Copy)]
 struct State {
@@ -17,12 +15,11 @@ struct State {
 }
 
 pub struct Context {
-    context: CUcontext,
-    engine: Engine,
+    place: Place,
     state: Mutex<State>,
 }
 
-// SAFETY: contexts and streams are the driver's numbers, good on every thread.
+// SAFETY: streams are the driver's numbers, good on every thread.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -30,12 +27,12 @@ unsafe impl Sync for Context {}
 impl Context {
     /// For the calling thread's device.
     pub fn new() -> Result<Context> {
-        let (context, engine) = engine::of_new_object(&config::get().sparse)?;
+        let place = Place::of_current_device(&config::get().sparse, "cuSPARSE on AMD GPUs")?;
         let state = State {
             stream: cudaStream_t::default(),
             pointers: cusparsePointerMode_t::CUSPARSE_POINTER_MODE_HOST,
         };
-        Ok(Context { context, engine, state: Mutex::new(state) })
+        Ok(Context { place, state: Mutex::new(state) })
     }
 
     pub fn stream(&self) -> cudaStream_t {
@@ -60,29 +57,22 @@ impl Context {
 
     /// What computes asks this first.
     pub fn can_compute(&self) -> Result {
-        match self.engine {
-            Engine::Cpu => Ok(()),
-            Engine::Hip => Err(Error::NotSupported("cuSPARSE on AMD GPUs")),
-        }
+        Ok(self.place.can_compute()?)
     }
 
     /// Runs the work when the stream has come to it.
     pub fn enqueue<A: Addresses + 'static>(&self, at: A, work: impl Fn(A) + Send + Sync + 'static) -> Result {
-        self.can_compute()?;
-        driver::context(Some(self.context))?;
-        Ok(stream::enqueue(self.stream(), at, work)?)
+        Ok(self.place.enqueue(self.stream(), at, work)?)
     }
 
     /// Waits for a result that goes to the host, as a copy to its memory does; in a graph it is there when the graph has run.
     pub fn deliver(&self) -> Result {
-        if stream::is_capturing(self.stream())? { Ok(()) } else { self.synchronize() }
+        Ok(self.place.deliver(self.stream())?)
     }
 
     /// Waits for what the stream has to do. A call that tells the host what it found cannot be captured.
     pub fn synchronize(&self) -> Result {
-        self.can_compute()?;
-        driver::context(Some(self.context))?;
-        Ok(stream::synchronize(self.stream())?)
+        Ok(self.place.synchronize(self.stream())?)
     }
 }
 

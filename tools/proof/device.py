@@ -1,0 +1,132 @@
+"""What the proofs of libraries share: a library of NVIDIA's names and the runtime by ctypes, as a C program has them, memory of the
+device with poison around it, and the loop over what is tried.
+"""
+
+import ctypes
+import sys
+import traceback
+
+import numpy as np
+
+POISON = 0xA5
+
+
+class Failure(Exception):
+    pass
+
+
+class Library:
+    """A library and the libcudart beside it. 0 is success in both."""
+
+    # The function that makes a handle.
+    CREATE = None
+
+    def __init__(self, path, cudart):
+        self.own, self.cudart = ctypes.CDLL(path), ctypes.CDLL(cudart)
+        self.called = set()
+
+    def status(self, name, *arguments):
+        """Calls a function; Python's integers are C's `int`s, what is wider says so itself."""
+        self.called.add(name)
+        return getattr(self.own, name)(*arguments)
+
+    def __call__(self, name, *arguments):
+        status = self.status(name, *arguments)
+        if status != 0:
+            raise Failure(f"{name}: {status}")
+
+    def runtime(self, name, *arguments):
+        status = getattr(self.cudart, name)(*arguments)
+        if status != 0:
+            raise Failure(f"{name}: {status}")
+
+    def handle(self):
+        handle = ctypes.c_void_p()
+        self(self.CREATE, ctypes.byref(handle))
+        return handle
+
+    def synchronize(self):
+        self.runtime("cudaDeviceSynchronize")
+
+
+class Array:
+    """An array in the device's memory, with poison around it."""
+
+    GUARD = 64
+
+    def __init__(self, library, values):
+        self.library, self.values = library, np.ascontiguousarray(values)
+        self.bytes = self.values.nbytes
+        image = np.full(self.bytes + 2 * self.GUARD, POISON, np.uint8)
+        image[self.GUARD:self.GUARD + self.bytes] = np.frombuffer(self.values.tobytes(), np.uint8)
+        self.base = ctypes.c_void_p()
+        library.runtime("cudaMalloc", ctypes.byref(self.base), ctypes.c_size_t(image.nbytes))
+        self.copy(self.base.value, image.ctypes.data, image.nbytes, 1)
+
+    def copy(self, to, at, count, kind):
+        self.library.runtime("cudaMemcpy", ctypes.c_void_p(to), ctypes.c_void_p(at), ctypes.c_size_t(count), kind)
+
+    @property
+    def at(self):
+        return ctypes.c_void_p(self.base.value + self.GUARD)
+
+    def get(self):
+        image = np.zeros(self.bytes + 2 * self.GUARD, np.uint8)
+        self.copy(image.ctypes.data, self.base.value, image.nbytes, 2)
+        ends = np.concatenate([image[:self.GUARD], image[self.GUARD + self.bytes:]])
+        if (ends != POISON).any():
+            raise Failure("something was written beside an array")
+        middle = image[self.GUARD:self.GUARD + self.bytes]
+        return np.frombuffer(middle.tobytes(), self.values.dtype).reshape(self.values.shape)
+
+    def free(self):
+        self.library.runtime("cudaFree", self.base)
+
+
+class Scope:
+    """What a case makes, taken down behind it."""
+
+    def __init__(self, library):
+        self.library, self.undo = library, []
+
+    def array(self, values):
+        array = Array(self.library, values)
+        self.undo.append(array.free)
+        return array
+
+    def made(self, create, destroy, *arguments):
+        handle = ctypes.c_void_p()
+        self.library(create, ctypes.byref(handle), *arguments)
+        self.undo.append(lambda: self.library(destroy, handle))
+        return handle
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for undo in reversed(self.undo):
+            undo()
+
+
+def i64(value):
+    return ctypes.c_int64(int(value))
+
+
+def prove(library, families, seed, word=""):
+    """Tries the families whose names have the word, each with numbers of its own; ends the process with 1 where one fails."""
+    library.runtime("cudaFree", ctypes.c_void_p())
+    failed = False
+    for number, (name, family) in enumerate(families.items()):
+        if word not in name:
+            continue
+        try:
+            count = family(library, np.random.default_rng([seed, number]))
+            print(f"ok {name} ({count} cases)")
+        except Exception:
+            failed = True
+            print(f"FAILED {name}")
+            print("    " + traceback.format_exc().replace("\n", "\n    "))
+        sys.stdout.flush()
+    if failed:
+        sys.exit(1)
+    print("PASSED")

@@ -1,0 +1,105 @@
+//! Libraries through their C names, by programs in tools/solver-proof and tools/sparse-proof beside NumPy and SciPy: matrices drawn anew
+//! in each run, and calls that are wrong. What they share is tools/proof.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use testkit::{Ended, Installed, Run};
+
+use super::blas::tell;
+use super::report::{Outcome, Report};
+use crate::setup;
+
+const WHEELS: &[&str] = &["numpy==2.4.6", "ml_dtypes==0.5.4", "scipy==1.17.1"];
+
+/// How a library is tried.
+pub struct Proof {
+    title: &'static str,
+    /// Its name in its description.
+    library: &'static str,
+    seed: &'static str,
+    /// Its variable.
+    chosen_by: &'static str,
+    script: &'static str,
+    /// What its functions begin with, those that make and destroy a handle, and whether `GetVersion` takes one.
+    names: &'static [&'static str],
+}
+
+/// LAPACK's own measures, beside NumPy's and SciPy's LAPACK.
+pub const SOLVER: Proof = Proof {
+    title: "cuSOLVER beside LAPACK",
+    library: "cuSOLVER",
+    seed: "SOLVER_SEED",
+    chosen_by: "CUDAWAY_SOLVER",
+    script: "tools/solver-proof/proof.py",
+    names: &["cusolver", "cusolverDnCreate", "cusolverDnDestroy"],
+};
+
+/// Each format, type, width of indices and base.
+pub const SPARSE: Proof = Proof {
+    title: "cuSPARSE beside SciPy",
+    library: "cuSPARSE",
+    seed: "SPARSE_SEED",
+    chosen_by: "CUDAWAY_SPARSE",
+    script: "tools/sparse-proof/proof.py",
+    names: &["cusparse", "cusparseCreate", "cusparseDestroy", "handle"],
+};
+
+impl Proof {
+    pub fn run(&self, installed: &Installed, report: &mut Report) {
+        if let Err(error) = setup::wheels(WHEELS) {
+            return report.note(self.title, Outcome::Skipped(format!("SciPy cannot be had: {error:#}")));
+        }
+        let seed = super::seed(self.seed);
+        println!("again: {}={seed}", self.seed);
+        match self.prove(installed, seed) {
+            Ok(ended) => tell(self.title, &ended, report),
+            Err(error) => report.note(self.title, Outcome::Failed(format!("{error:#}"))),
+        }
+        let what = format!("each of {}'s objects says its CUDA's version", self.library);
+        report.note(&what, self.versions(installed));
+    }
+
+    /// A program of ours on the CPU device.
+    fn python(&self, installed: &Installed, script: &str) -> Result<Run> {
+        let run = installed.found(setup::venv()?).env("CUDAWAY_DEVICE", "cpu");
+        Ok(run.env(self.chosen_by, "cpu").arg(setup::root().join(script)))
+    }
+
+    fn prove(&self, installed: &Installed, seed: u64) -> Result<Ended> {
+        let library = crate::libraries::named(self.library);
+        let newest = library.objects.last().context("an object")?;
+        let lib = installed.lib();
+        self.python(installed, self.script)?
+            .arg(seed.to_string())
+            .arg(lib.join(newest.file()))
+            .arg(lib.join("libcudart.so.13"))
+            .limit(Duration::from_secs(1200))
+            .run()
+    }
+
+    /// The version that each says is that of its CUDA's runtime.
+    fn versions(&self, installed: &Installed) -> Result<()> {
+        let library = crate::libraries::named(self.library);
+        for object in &library.objects {
+            for major in &object.cuda {
+                let runtime = if *major == 11 { "11.0".to_owned() } else { major.to_string() };
+                let ended = self
+                    .python(installed, "tools/proof/version.py")?
+                    .arg(installed.lib().join(object.file()))
+                    .arg(installed.lib().join(format!("libcudart.so.{runtime}")))
+                    .args(self.names)
+                    .limit(Duration::from_secs(60))
+                    .run()?;
+                let wanted = library.releases.get(major).context("a release")?;
+                ensure!(
+                    ended.passed() && ended.stdout.lines().next() == Some(wanted),
+                    "{} in CUDA {major}, which is {wanted}: {}",
+                    object.file(),
+                    ended.describe()
+                );
+            }
+        }
+        Ok(())
+    }
+}
