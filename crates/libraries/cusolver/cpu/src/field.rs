@@ -97,13 +97,47 @@ fn singular<T: faer::traits::ComplexField>(
     .is_ok()
 }
 
+/// The same in twice the digits, for what is graded beyond the type: where values come to nothing on the way, `faer` 0.24's vectors are no
+/// longer orthogonal.
+fn singular_wide<S: Scalar, W: Field>(
+    size: (usize, usize),
+    a: &[S],
+    s: &mut [S::Real],
+    vectors: Option<(&mut [S], &mut [S])>,
+    whole: bool,
+) -> bool {
+    let a: Vec<W> = a.iter().map(|value| cast(*value)).collect();
+    let zeros = |like: &[S]| vec![<W as num_traits::Zero>::zero(); like.len()];
+    let mut values = vec![<W::Real as num_traits::Zero>::zero(); s.len()];
+    let mut sides = vectors.as_ref().map(|(u, v)| (zeros(u), zeros(v)));
+    let into = sides.as_mut().map(|(u, v)| (&mut u[..], &mut v[..]));
+    let converged = W::singular(size, &a, &mut values, into, whole);
+    s.iter_mut().zip(values).for_each(|(to, from)| *to = cast(from));
+    if let (Some((u, v)), Some((wide_u, wide_v))) = (vectors, sides) {
+        u.iter_mut().zip(wide_u).for_each(|(to, from)| *to = cast(from));
+        v.iter_mut().zip(wide_v).for_each(|(to, from)| *to = cast(from));
+    }
+    converged
+}
+
+/// The number in another type.
+fn cast<A: Scalar, B: Scalar>(value: A) -> B {
+    let part = |part: A::Real| B::Real::rounded(num_traits::ToPrimitive::to_f64(&part).unwrap_or(f64::NAN));
+    B::from_real(part(value.real())).with_imag(part(value.imag()))
+}
+
+/// Whether a value is so small that its digits are lost, beside a largest one of about 1.
+fn comes_to_nothing<R: Real>(values: &[R]) -> bool {
+    values.iter().any(|value| *value < R::min_positive_value() / R::epsilon())
+}
+
 fn area_of_general<T: faer::traits::ComplexField>(n: usize, vectors: bool, par: Par) -> MemBuffer {
     let right = if vectors { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
     MemBuffer::new(evd::evd_scratch::<T>(n, ComputeEigenvectors::No, right, par, Default::default()))
 }
 
 macro_rules! field {
-    ($($ty:ty: $general:expr;)*) => {$(
+    ($($ty:ty: $general:expr $(, $wide:ty)?;)*) => {$(
         impl Field for $ty {
             fn hermitian(n: usize, a: &[Self], w: &mut [Self::Real], vectors: Option<&mut [Self]>) -> bool {
                 let mut values = vec![<$ty as num_traits::Zero>::zero(); n];
@@ -116,12 +150,17 @@ macro_rules! field {
                 size: (usize, usize),
                 a: &[Self],
                 s: &mut [Self::Real],
-                vectors: Option<(&mut [Self], &mut [Self])>,
+                #[allow(unused_mut, reason = "there are types without a wider one")] mut vectors: Option<(&mut [Self], &mut [Self])>,
                 whole: bool,
             ) -> bool {
                 let mut values = vec![<$ty as num_traits::Zero>::zero(); s.len()];
-                let converged = singular(size, a, &mut values, vectors, whole);
+                let again = vectors.as_mut().map(|(u, v)| (&mut **u, &mut **v));
+                #[allow(unused_mut, reason = "as above")]
+                let mut converged = singular(size, a, &mut values, again, whole);
                 s.iter_mut().zip(&values).for_each(|(s, value)| *s = Scalar::real(*value));
+                $(if comes_to_nothing(s) {
+                    converged = singular_wide::<Self, $wide>(size, a, s, vectors, whole);
+                })?
                 converged
             }
 
@@ -138,9 +177,9 @@ macro_rules! field {
 }
 
 field! {
-    f32: general_real;
+    f32: general_real, f64;
     f64: general_real;
-    Complex<f32>: general_complex;
+    Complex<f32>: general_complex, Complex<f64>;
     Complex<f64>: general_complex;
 }
 

@@ -575,6 +575,29 @@ fn complex_numbers_in_double_precision() {
     all_of::<Complex<f64>>();
 }
 
+/// Graded so far that the last values are nothing in the type.
+#[test]
+fn values_that_come_to_nothing_are_the_last_ones() {
+    let draw = &mut Draw(7);
+    for n in [60, 100, 141] {
+        for _ in 0..4 {
+            let grade = |i: usize, j: usize| 0.7_f64.powi((i + j) as i32);
+            let a = Padded::<f32>::new(n, n, |i, j| draw.number::<f32>() * grade(i, j) as f32);
+            let (mut u, mut vt, mut s) = (Padded::zeros(n, n), Padded::zeros(n, n), vec![0.0; n]);
+            let size = n as i64;
+            // SAFETY: matrices of this size.
+            let info = unsafe {
+                let (to_u, to_vt) = (Wanted::All(u.matrix()), Wanted::All(vt.matrix()));
+                svd::gesvd(size, size, a.clone().matrix(), s.as_mut_ptr(), to_u, to_vt)
+            };
+            assert_eq!(info, 0);
+            assert!(s.is_sorted_by(|a, b| a >= b) && s[0] > 0.0, "{n}: {s:?}");
+            orthonormal(&u, "graded beyond the type");
+            orthonormal(&vt.op(Op::C), "graded beyond the type");
+        }
+    }
+}
+
 /// What is not a number is told by `info` and no panic.
 #[test]
 fn no_numbers_give_no_numbers() {
