@@ -369,6 +369,13 @@ const CUPY: Client = Client {
             known: &[],
         },
         Suite {
+            name: "statistics, functional",
+            tests: Tests::Pytest(&["tests/cupy_tests/statistics_tests", "tests/cupy_tests/functional_tests"]),
+            sample: 0,
+            null_passes: None,
+            known: &[],
+        },
+        Suite {
             name: "fft",
             tests: Tests::Pytest(&["tests/cupy_tests/fft_tests"]),
             sample: 0,
