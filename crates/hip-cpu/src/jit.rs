@@ -1,14 +1,17 @@
-//! LLVM 19: IR text → object code → callable function. Nothing else touches LLVM.
+//! LLVM 19: IR text → object code, which `code.rs` links into the process. Nothing else touches LLVM.
 //!
 //! LLVM starts at the first compile, nothing happens at load. Every compile has its own LLVM context, so any number
 //! of threads compile at once. The process may end while they do: libcudaway-cpu links LLVM so that its destructors
 //! never run.
 
+mod code;
 mod halves;
+mod pages;
+mod workers;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Once, OnceLock};
@@ -18,15 +21,14 @@ use llvm_sys::core::*;
 use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
 use llvm_sys::error_handling::LLVMInstallFatalErrorHandler;
 use llvm_sys::ir_reader::LLVMParseIRInContext;
-use llvm_sys::orc2::lljit::*;
-use llvm_sys::orc2::*;
 use llvm_sys::prelude::*;
 use llvm_sys::support::LLVMParseCommandLineOptions;
 use llvm_sys::target::*;
 use llvm_sys::target_machine::*;
 use llvm_sys::transforms::pass_builder::*;
+use parking_lot::Mutex;
 
-use crate::thread;
+pub use code::Code;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -288,31 +290,64 @@ impl<T: Copy> Drop for Owned<T> {
     }
 }
 
-fn machine(target: &Target, effort: Effort) -> Result<Owned<LLVMTargetMachineRef>, Error> {
-    let cpu = CString::new(target.cpu.as_str()).map_err(|e| Error::Generate(e.to_string()))?;
-    let features = CString::new(target.features.as_str()).map_err(|e| Error::Generate(e.to_string()))?;
-    // SAFETY: C strings live through the calls; the results are checked.
-    unsafe {
-        let triple = LLVMGetDefaultTargetTriple();
-        let _triple = Owned(triple, LLVMDisposeMessage);
-        let mut machine_kind = ptr::null_mut();
-        let mut message = ptr::null_mut();
-        if LLVMGetTargetFromTriple(triple, &mut machine_kind, &mut message) != 0 {
-            return Err(Error::Generate(take(message)));
+/// A machine that code is made for, of one effort's code generator. What it has worked out of the processor's features stays, so
+/// the next compile has it.
+struct Machine {
+    target: Target,
+    level: LLVMCodeGenOptLevel,
+    machine: Owned<LLVMTargetMachineRef>,
+}
+
+// SAFETY: one thread at a time has it; LLVM keeps nothing of a thread's in it.
+unsafe impl Send for Machine {}
+
+/// Machines that nobody uses now. Bound: as many as were used at once, for each target that code is made for.
+static MACHINES: Mutex<Vec<Machine>> = Mutex::new(Vec::new());
+
+impl Machine {
+    fn get(target: &Target, effort: Effort) -> Result<Machine, Error> {
+        let level = effort.level();
+        let mut machines = MACHINES.lock();
+        let nth = machines.iter().position(|it| it.level == level && it.target == *target);
+        if let Some(nth) = nth {
+            return Ok(machines.swap_remove(nth));
         }
-        let machine = LLVMCreateTargetMachine(
-            machine_kind,
-            triple,
-            cpu.as_ptr(),
-            features.as_ptr(),
-            effort.level(),
-            LLVMRelocMode::LLVMRelocPIC,
-            LLVMCodeModel::LLVMCodeModelDefault,
-        );
-        if machine.is_null() {
-            return Err(Error::Generate(format!("no target machine for {}", target.cpu)));
+        drop(machines);
+        Machine::new(target, level)
+    }
+
+    /// Somebody else may have it. One whose compile failed is not kept.
+    fn give_back(self) {
+        MACHINES.lock().push(self);
+    }
+
+    fn new(target: &Target, level: LLVMCodeGenOptLevel) -> Result<Machine, Error> {
+        let cpu = CString::new(target.cpu.as_str()).map_err(|e| Error::Generate(e.to_string()))?;
+        let features = CString::new(target.features.as_str()).map_err(|e| Error::Generate(e.to_string()))?;
+        // SAFETY: C strings live through the calls; the results are checked.
+        unsafe {
+            let triple = LLVMGetDefaultTargetTriple();
+            let _triple = Owned(triple, LLVMDisposeMessage);
+            let mut machine_kind = ptr::null_mut();
+            let mut message = ptr::null_mut();
+            if LLVMGetTargetFromTriple(triple, &mut machine_kind, &mut message) != 0 {
+                return Err(Error::Generate(take(message)));
+            }
+            let machine = LLVMCreateTargetMachine(
+                machine_kind,
+                triple,
+                cpu.as_ptr(),
+                features.as_ptr(),
+                level,
+                LLVMRelocMode::LLVMRelocPIC,
+                LLVMCodeModel::LLVMCodeModelDefault,
+            );
+            if machine.is_null() {
+                return Err(Error::Generate(format!("no target machine for {}", target.cpu)));
+            }
+            let machine = Owned(machine, LLVMDisposeTargetMachine);
+            Ok(Machine { target: target.clone(), level, machine })
         }
-        Ok(Owned(machine, LLVMDisposeTargetMachine))
     }
 }
 
@@ -328,24 +363,28 @@ extern "C" fn diagnosed(info: LLVMDiagnosticInfoRef, context: *mut c_void) {
     }
 }
 
-/// Compiles IR text to an object file in memory, in a thread of its own: LLVM recurses deeply, and a fatal error in it
-/// ends that thread's work only.
+/// Compiles IR text to an object file in memory, in a thread of ours.
 pub fn compile(name: &str, text: &str, target: &Target, effort: Effort) -> Result<Vec<u8>, Error> {
     let (send, receive) = std::sync::mpsc::sync_channel(1);
     let (name, text, target) = (name.to_owned(), text.to_owned(), target.clone());
-    thread::spawn("cudaway-llvm".to_owned(), move || {
+    workers::run(move || {
         ANSWER.with(|answer| answer.replace(Some(send.clone())));
-        let result = compile_here(&name, &text, &target, effort);
-        let _ = send.send(result);
-    })
-    .map_err(|error| Error::Generate(format!("no thread: {error}")))?;
+        // A panic is told by the answer that never comes.
+        let result = catch_unwind(AssertUnwindSafe(|| compile_here(&name, &text, &target, effort)));
+        ANSWER.with(|answer| answer.take());
+        drop((name, text));
+        if let Ok(result) = result {
+            let _ = send.send(result);
+        }
+    })?;
     receive.recv().unwrap_or_else(|_| Err(Error::Generate("the compile panicked".to_owned())))
 }
 
 fn compile_here(name: &str, text: &str, target: &Target, effort: Effort) -> Result<Vec<u8>, Error> {
     start();
     let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
-    let machine = machine(target, effort)?;
+    let taken = Machine::get(target, effort)?;
+    let machine = &taken.machine;
     let mut complaints: Vec<String> = Vec::new();
     // SAFETY: LLVM's C API as documented: every object is created, checked, and freed by its `Owned` in reverse
     // order; `complaints` outlives the context whose handler writes to it.
@@ -389,8 +428,11 @@ fn compile_here(name: &str, text: &str, target: &Target, effort: Effort) -> Resu
         let bytes = std::slice::from_raw_parts(
             LLVMGetBufferStart(object.0).cast::<u8>(),
             LLVMGetBufferSize(object.0),
-        );
-        Ok(bytes.to_vec())
+        )
+        .to_vec();
+        drop((object, triple, layout, module, context));
+        taken.give_back();
+        Ok(bytes)
     }
 }
 
@@ -411,138 +453,6 @@ fn optimise(module: LLVMModuleRef, machine: LLVMTargetMachineRef, passes: &CStr)
         let options = Owned(LLVMCreatePassBuilderOptions(), LLVMDisposePassBuilderOptions);
         check(LLVMRunPasses(module, passes.as_ptr(), machine, options.0), Error::Optimise)
     }
-}
-
-/// Object code in executable memory; dropping it unmaps the code.
-pub struct Code {
-    jit: LLVMOrcLLJITRef,
-}
-
-// SAFETY: LLJIT locks its own state; after construction only lookups and disposal happen.
-unsafe impl Send for Code {}
-// SAFETY: as above.
-unsafe impl Sync for Code {}
-
-impl Code {
-    /// Links object code that [`compile`] made (now or in another run) into this process.
-    pub fn load(object: &[u8]) -> Result<Code, Error> {
-        start();
-        // SAFETY: ORC's C API as documented; the builder and the buffer are consumed by the calls they go to.
-        unsafe {
-            let builder = LLVMOrcCreateLLJITBuilder();
-            // Linking asks for the layout of data only; reading the host's features would take most of the time.
-            let plain = Target { cpu: "x86-64".to_owned(), features: String::new(), vector_bits: 128 };
-            let target = machine(&plain, Effort::Baseline)?;
-            let machine = target.0;
-            // The JIT takes the target machine.
-            std::mem::forget(target);
-            let jit_machine = LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine);
-            LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, jit_machine);
-            let mut jit = ptr::null_mut();
-            check(LLVMOrcCreateLLJIT(&mut jit, builder), Error::Load)?;
-            let code = Code { jit };
-            let session = LLVMOrcLLJITGetExecutionSession(jit);
-            LLVMOrcExecutionSessionSetErrorReporter(session, reported, ptr::null_mut());
-            let main = LLVMOrcLLJITGetMainJITDylib(jit);
-            let mut symbols = library_symbols(jit);
-            let unit = LLVMOrcAbsoluteSymbols(symbols.as_mut_ptr(), symbols.len());
-            check(LLVMOrcJITDylibDefine(main, unit), Error::Load)?;
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-                object.as_ptr().cast(),
-                object.len(),
-                c"kernel".as_ptr(),
-            );
-            check(LLVMOrcLLJITAddObjectFile(jit, main, buffer), Error::Load)?;
-            Ok(code)
-        }
-    }
-
-    /// Address of an exported function.
-    pub fn function(&self, name: &str) -> Result<*const c_void, Error> {
-        let symbol = CString::new(name).map_err(|e| Error::Load(e.to_string()))?;
-        let mut address = MaybeUninit::<LLVMOrcExecutorAddress>::uninit();
-        // SAFETY: `jit` is alive, `address` is written when there is no error.
-        unsafe {
-            check(LLVMOrcLLJITLookup(self.jit, address.as_mut_ptr(), symbol.as_ptr()), Error::Load)?;
-            Ok(address.assume_init() as *const c_void)
-        }
-    }
-}
-
-impl Drop for Code {
-    fn drop(&mut self) {
-        // SAFETY: the only owner; nobody runs the code any more (kernels hold an `Arc` while they run).
-        let error = unsafe { check(LLVMOrcDisposeLLJIT(self.jit), Error::Load) };
-        if let Err(error) = error {
-            tracing::warn!(target: "cudaway::cpu", "unloading a kernel: {error}");
-        }
-    }
-}
-
-extern "C" fn reported(_: *mut c_void, error: LLVMErrorRef) {
-    // SAFETY: the reporter owns the error.
-    if let Err(error) = unsafe { check(error, Error::Load) } {
-        tracing::debug!(target: "cudaway::cpu", "LLVM's linker: {error}");
-    }
-}
-
-unsafe extern "C" {
-    fn __udivti3(a: u128, b: u128) -> u128;
-    fn __umodti3(a: u128, b: u128) -> u128;
-    fn __divti3(a: i128, b: i128) -> i128;
-    fn __modti3(a: i128, b: i128) -> i128;
-    fn __multi3(a: i128, b: i128) -> i128;
-}
-
-unsafe extern "C" {
-    fn fma(a: f64, b: f64, c: f64) -> f64;
-    fn fmaf(a: f32, b: f32, c: f32) -> f32;
-    fn fmod(a: f64, b: f64) -> f64;
-    fn fmodf(a: f32, b: f32) -> f32;
-    fn floor(a: f64) -> f64;
-    fn floorf(a: f32) -> f32;
-    fn ceil(a: f64) -> f64;
-    fn ceilf(a: f32) -> f32;
-    fn trunc(a: f64) -> f64;
-    fn truncf(a: f32) -> f32;
-    fn rint(a: f64) -> f64;
-    fn rintf(a: f32) -> f32;
-    fn nearbyint(a: f64) -> f64;
-    fn nearbyintf(a: f32) -> f32;
-    fn roundeven(a: f64) -> f64;
-    fn roundevenf(a: f32) -> f32;
-    fn sqrt(a: f64) -> f64;
-    fn sqrtf(a: f32) -> f32;
-    fn ldexp(a: f64, b: i32) -> f64;
-    fn ldexpf(a: f32, b: i32) -> f32;
-}
-
-/// What LLVM's code generator may call on its own. Defined here, so that a function of the same name in the program
-/// is never taken.
-unsafe fn library_symbols(jit: LLVMOrcLLJITRef) -> Vec<LLVMOrcCSymbolMapPair> {
-    macro_rules! table {
-        ($($name:ident)*) => { [$((concat!(stringify!($name), "\0"), $name as *const c_void)),*] };
-    }
-    use libc::{memcmp, memcpy, memmove, memset};
-    let table = table! {
-        memcpy memmove memset memcmp
-        __udivti3 __umodti3 __divti3 __modti3 __multi3
-        fma fmaf fmod fmodf floor floorf ceil ceilf trunc truncf rint rintf nearbyint nearbyintf
-        roundeven roundevenf sqrt sqrtf ldexp ldexpf
-    };
-    let flags = || LLVMJITSymbolFlags {
-        GenericFlags: LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported as u8
-            | LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsCallable as u8,
-        TargetFlags: 0,
-    };
-    table
-        .iter()
-        .map(|(name, address)| LLVMOrcCSymbolMapPair {
-            // SAFETY: `name` ends with NUL; the definition takes the interned reference.
-            Name: unsafe { LLVMOrcLLJITMangleAndIntern(jit, name.as_ptr().cast()) },
-            Sym: LLVMJITEvaluatedSymbol { Address: *address as u64, Flags: flags() },
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -582,12 +492,6 @@ mod tests {
         let error = compile("test", text, Target::host(), Effort::Best).unwrap_err();
         assert!(matches!(error, Error::Generate(_)), "{error}");
         build("define i32 @f() {\n  ret i32 1\n}\n").unwrap();
-    }
-
-    #[test]
-    fn an_unknown_symbol_is_an_error_at_look_up() {
-        let code = build("declare i32 @cudaway_nowhere()\ndefine i32 @f() {\n  %a = call i32 @cudaway_nowhere()\n  ret i32 %a\n}\n").unwrap();
-        assert!(matches!(code.function("f"), Err(Error::Load(_))));
     }
 
     #[test]

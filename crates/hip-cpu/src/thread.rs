@@ -34,6 +34,12 @@ pub fn yield_to_others(nice: libc::c_int) {
     }
 }
 
+/// By how much less than others this thread runs.
+pub fn nice() -> i32 {
+    // SAFETY: asks about this thread alone.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
 /// From now on a forked child lacks threads that it would need.
 pub fn begin() {
     static ONCE: Once = Once::new();
