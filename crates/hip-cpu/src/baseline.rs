@@ -5,11 +5,13 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use cache::dump;
+use compiler::back::cpu::steps::Steps;
 use compiler::back::cpu::{self, Weight};
 use config::{CpuSetting, CpuTier};
 
 use crate::error::Result;
 use crate::exec::{self, CompiledShape};
+use crate::foreseen::Launched;
 use crate::jit::{self, Effort, Target};
 use crate::kernel::{self, Wanted};
 use crate::module::{Module, Variant};
@@ -22,11 +24,15 @@ pub fn make(module: &Arc<Module>, wanted: &Wanted, variant: Variant) -> Option<A
     if !is_allowed() {
         return None;
     }
-    let (code, weight) = match &wanted.kin {
-        Some(kin) => (kin.clone(), kin.baseline_weight()?),
+    let (code, weight, steps) = match &wanted.kin {
+        Some(kin) => (kin.clone(), kin.baseline_weight()?, kin.steps().cloned()),
         None => first(module, wanted, variant)?,
     };
-    Some(Arc::new_cyclic(|own| code.as_baseline(weight, asking(module, wanted, variant, own.clone()))))
+    Some(Arc::new_cyclic(|own| {
+        let mut code = code.as_baseline(weight, asking(module, wanted, variant, own.clone()));
+        code.follow(steps);
+        code
+    }))
 }
 
 /// Whether kernels run as they are found to run best, and not as somebody asked.
@@ -36,8 +42,11 @@ fn is_allowed() -> bool {
     is_chosen && config.cpu_tier != CpuTier::Best
 }
 
+/// Code, what its kernel weighs, and where its threads go.
+type First = (Arc<exec::Kernel>, Weight, Option<Arc<Steps>>);
+
 /// The kernel's first.
-fn first(module: &Module, wanted: &Wanted, variant: Variant) -> Option<(Arc<exec::Kernel>, Weight)> {
+fn first(module: &Module, wanted: &Wanted, variant: Variant) -> Option<First> {
     let start = Instant::now();
     let (name, target) = (&module.header(wanted.index).name, Target::host());
     let program = module.lowered(wanted.index);
@@ -47,6 +56,7 @@ fn first(module: &Module, wanted: &Wanted, variant: Variant) -> Option<(Arc<exec
     if weight.in_step || !(is_asked_for || weight.is_worth_baseline()) {
         return None;
     }
+    let steps = kernel.body.as_ref().ok().filter(|_| weight.loops).and_then(Steps::of).map(Arc::new);
     let compiled = cpu::emit_baseline(&program, kernel, variant.clustered, target.vector_bits).ok()?;
     drop(program);
     module.forget(wanted.index);
@@ -66,7 +76,7 @@ fn first(module: &Module, wanted: &Wanted, variant: Variant) -> Option<(Arc<exec
         emitted.as_secs_f64() * 1e3,
     );
     profile::made(name, wanted.block, &code, Tier::Baseline, start.elapsed());
-    Some((Arc::new(code), weight))
+    Some((Arc::new(code), weight, steps))
 }
 
 /// Asks for the best code, which takes the place of `own` if that is still wanted then.
@@ -75,9 +85,14 @@ fn asking(module: &Arc<Module>, wanted: &Wanted, variant: Variant, own: Weak<exe
         return Box::new(|_| ());
     }
     let name = module.header(wanted.index).name.clone();
+    let launched = Launched { kernel: name.clone(), block: wanted.block, is_clustered: variant.clustered };
     let module = Arc::downgrade(module);
     let wanted = Wanted { kin: None, ..wanted.clone() };
     Box::new(move |heat| {
+        // The next time it is foreseen; what was never worth better code is not.
+        if let Some(module) = module.upgrade() {
+            module.launches().add(&module.digest, launched);
+        }
         pending::ask(name.clone(), heat, move || {
             let make = |module: &Module| kernel::make_soon(module, &wanted, variant);
             let Some(is_best) = improve(&module, &own, make) else { return };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use compiler::back::cpu::steps;
 use compiler::program::Header;
 use hip_sys::*;
 
@@ -29,6 +30,8 @@ pub struct Launched {
     cluster: [u32; 3],
     explicit_cluster: bool,
     shared_bytes: u32,
+    /// Nanoseconds that the longest block takes in baseline code; `None` where nobody knows.
+    block_ns: Option<u64>,
     /// Grids that it was launched inside of.
     depth: u32,
 }
@@ -71,14 +74,13 @@ pub unsafe fn launch(
         check_resident(function, &shape)?;
     }
     let code = function.code(shape.block, cluster != [1; 3])?;
-    let sides = shape.grid.iter().chain(&shape.block);
-    code.queue(sides.fold(1, |threads: u64, &side| threads.saturating_mul(side.into())));
     let mut launched = stream.record();
     // SAFETY: the caller's promise.
     unsafe { launched.take_arguments(function, arguments)? };
+    launched.shape = shape;
+    launched.block_ns = launched.foretold(&code);
     launched.code = Some(code);
     launched.function = Some(function.clone());
-    launched.shape = shape;
     launched.cluster = cluster;
     launched.explicit_cluster = shape.cluster.or(function.header().cluster.required).is_some();
     launched.shared_bytes = exec::shared_bytes(&function.facts().shared, shape.dynamic_shared);
@@ -263,16 +265,27 @@ impl Launched {
         let function = module::function_of_handle(module.function(&module.header(kernel).name)?)?;
         check(&function, &shape)?;
         let cluster = cluster(&function, &shape)?;
-        Ok(Launched {
-            code: Some(function.code(shape.block, cluster != [1; 3])?),
+        let mut launched = Launched {
+            code: None,
+            block_ns: None,
             shared_bytes: exec::shared_bytes(&function.facts().shared, shape.dynamic_shared),
             explicit_cluster: function.header().cluster.required.is_some(),
-            function: Some(function),
+            function: Some(function.clone()),
             params,
             shape,
             cluster,
             depth,
-        })
+        };
+        let code = function.code(shape.block, cluster != [1; 3])?;
+        launched.block_ns = launched.foretold(&code);
+        launched.code = Some(code);
+        Ok(launched)
+    }
+
+    /// Nanoseconds that the longest block takes in the code, where that is baseline code and what the launch says decides it.
+    fn foretold(&self, code: &exec::Kernel) -> Option<u64> {
+        let params = exec::ParamLine::bytes(&self.params);
+        code.queue(&steps::Launch { params, grid: self.shape.grid, block: self.shape.block })
     }
 
     /// Runs the grid; what it has asked for.
@@ -304,6 +317,7 @@ impl Launched {
             launch: &launch,
             shared_bytes: self.shared_bytes,
             sanitizer: watched.as_ref(),
+            block_ns: self.block_ns,
         };
         let start = profile::is_wanted().then(Instant::now);
         let fault = exec::run(&grid).err();

@@ -472,10 +472,14 @@ impl Function {
             return Ok(code);
         }
         self.compile(&self.variants(block, clustered), block, Haste::Soon)?;
-        let launched = Launched { kernel: self.header().name.clone(), block, is_clustered: clustered };
-        self.module.launches.add(&self.module.digest, launched);
         // Code for all flat blocks may have been taken from the cache: better one is made meanwhile.
-        self.known(block, clustered).ok_or(hipErrorUnknown)
+        let code = self.known(block, clustered).ok_or(hipErrorUnknown)?;
+        // Of baseline code the list has it when better code is asked for.
+        if code.baseline_weight().is_none() {
+            let launched = Launched { kernel: self.header().name.clone(), block, is_clustered: clustered };
+            self.module.launches.add(&self.module.digest, launched);
+        }
+        Ok(code)
     }
 
     /// Whether a launch with such a block waits for nobody.

@@ -31,6 +31,7 @@ pub mod release;
 pub mod shape;
 pub mod spins;
 pub mod ssa;
+pub mod steps;
 #[cfg(test)]
 pub mod testing;
 pub mod visit;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use compiler::back::cpu::Weight;
+use compiler::back::cpu::steps::{self, Steps};
 use parking_lot::Mutex;
 
 /// How much better code is wanted; it grows while there is none.
@@ -28,15 +29,23 @@ impl Heat {
 /// Asks somebody for the better code, who keeps the heat until it is there or cannot be had.
 pub type Ask = Box<dyn FnOnce(Arc<Heat>) + Send + Sync>;
 
-/// Work that makes better code worth asking for, in nanoseconds of baseline code.
+/// Work that makes better code worth asking for, in nanoseconds of baseline code: at least, and for each instruction, since longer code
+/// takes longer to make.
 const WORTH: u64 = 500_000;
+const WORTH_OF_INSTRUCTION: u64 = 2_000;
 
 /// What an instruction takes a thread in baseline code, in nanoseconds, roughly.
 const INSTRUCTION: u64 = 2;
 
+/// Some instructions take so much longer; what a grid takes beyond that went to threads that woke, or to other programs.
+const BEYOND: u64 = 8;
+
 /// What the making of better code takes for each instruction, roughly, and at least.
 const MAKING: Duration = Duration::from_micros(150);
 const LEAST_MAKING: Duration = Duration::from_millis(30);
+
+/// Instructions that a thread's way is followed through, some hundred microseconds at most.
+const FOLLOWED: u64 = 5_000;
 
 /// Instructions of kernels whose better code blocks may wait for, and how long.
 const WAITED_FOR: u32 = 20_000;
@@ -45,9 +54,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Of code that was made in haste.
 pub struct Baseline {
     weight: Weight,
+    steps: Option<Arc<Steps>>,
     ask: Mutex<Option<Ask>>,
     is_asked: AtomicBool,
-    has_run: AtomicBool,
     heat: Arc<Heat>,
 }
 
@@ -55,9 +64,9 @@ impl Baseline {
     pub fn new(weight: Weight, ask: Ask) -> Baseline {
         Baseline {
             weight,
+            steps: None,
             ask: Mutex::new(Some(ask)),
             is_asked: AtomicBool::new(false),
-            has_run: AtomicBool::new(false),
             heat: Arc::default(),
         }
     }
@@ -66,42 +75,60 @@ impl Baseline {
         self.weight
     }
 
-    /// A grid of so many threads will begin when those before it in its stream have ended: what it will be worth asking for by then is
-    /// asked for now.
-    pub fn queue(&self, n_threads: u64) {
-        let expected = self.expected(n_threads);
-        if self.weight.loops || expected >= WORTH {
+    /// Where threads of a launch go, as far as that can be known.
+    pub fn follow(&mut self, steps: Option<Arc<Steps>>) {
+        self.steps = steps;
+    }
+
+    pub fn steps(&self) -> Option<&Arc<Steps>> {
+        self.steps.as_ref()
+    }
+
+    /// Nanoseconds that the launch's longest block takes in this code, roughly; `None` where nobody knows, or that is longer than to wait
+    /// for better code.
+    pub fn foretell(&self, launch: &steps::Launch<'_>) -> Option<u64> {
+        let sides = launch.block.iter().fold(1, |threads: u64, &side| threads.saturating_mul(side.into()));
+        let most =
+            u64::try_from(self.patience().as_nanos()).unwrap_or(u64::MAX) / (INSTRUCTION * sides.max(1));
+        let steps = if self.weight.loops {
+            self.steps.as_ref()?.of_launch(launch, most.min(FOLLOWED))?
+        } else {
+            self.weight.instructions.into()
+        };
+        (steps <= most).then_some(steps * sides * INSTRUCTION)
+    }
+
+    /// A grid will begin when those before it in its stream have ended: what it will be worth asking for by then is asked for now.
+    /// `expected`: nanoseconds that it takes in this code; `None`: nobody knows.
+    pub fn queue(&self, expected: Option<u64>) {
+        if self.is_worth(expected) {
             self.heat.is_queued.store(true, Ordering::Relaxed);
             if !self.is_asked.load(Ordering::Relaxed) {
-                self.ask_for_better(expected);
+                self.ask_for_better(expected.unwrap_or(0));
             }
         }
     }
 
-    /// Nanoseconds that so many threads take at least.
-    fn expected(&self, n_threads: u64) -> u64 {
-        n_threads.saturating_mul(self.weight.instructions.into()).saturating_mul(INSTRUCTION)
+    /// Whether all grids so far, and one that takes `expected`, make better code worth it.
+    fn is_worth(&self, expected: Option<u64>) -> bool {
+        let worth = WORTH + WORTH_OF_INSTRUCTION * u64::from(self.weight.instructions);
+        expected.is_none_or(|expected| expected.saturating_add(self.heat.ns.load(Ordering::Relaxed)) >= worth)
     }
 
-    /// A grid of so many threads begins.
-    pub fn begin(&self, n_threads: u64) {
+    /// A grid begins that takes so many nanoseconds in this code.
+    pub fn begin(&self, expected: Option<u64>) {
         self.heat.grids.fetch_add(1, Ordering::Relaxed);
         self.heat.is_queued.store(false, Ordering::Relaxed);
-        if self.is_asked.load(Ordering::Relaxed) {
-            return;
-        }
-        let expected = self.expected(n_threads);
-        let is_again = self.has_run.swap(true, Ordering::Relaxed);
-        // Of a loop nobody knows the trips.
-        if self.weight.loops || is_again || expected >= WORTH {
-            self.ask_for_better(expected);
+        if !self.is_asked.load(Ordering::Relaxed) && self.is_worth(expected) {
+            self.ask_for_better(expected.unwrap_or(0));
         }
     }
 
-    /// A grid has ended, and ran for so long.
-    pub fn end(&self, spent: u64) {
+    /// A grid has ended, and ran for so long, where `expected` was foretold.
+    pub fn end(&self, spent: u64, expected: Option<u64>) {
         self.heat.grids.fetch_sub(1, Ordering::Relaxed);
-        self.heat.ns.fetch_add(spent, Ordering::Relaxed);
+        let counts = expected.map_or(spent, |expected| spent.min(expected.saturating_mul(BEYOND)));
+        self.heat.ns.fetch_add(counts, Ordering::Relaxed);
     }
 
     /// Once; grids to come will take so many nanoseconds at least.
@@ -151,12 +178,16 @@ mod tests {
     #[test]
     fn better_code_is_asked_for_once_it_is_worth_it() {
         let (code, wishes) = asked(SHORT);
-        code.begin(32);
-        code.end(10_000);
-        assert!(wishes.lock().is_empty() && !code.is_waiting(), "one small grid");
-        code.begin(32);
-        assert_eq!(wishes.lock().len(), 1, "the second");
-        code.begin(32);
+        code.begin(Some(10_000));
+        code.end(10_000, Some(10_000));
+        code.begin(Some(10_000));
+        code.end(5_000_000, Some(10_000));
+        code.begin(Some(60_000));
+        code.end(600_000, Some(60_000));
+        assert!(wishes.lock().is_empty() && !code.is_waiting(), "small grids");
+        code.begin(Some(350_000));
+        assert_eq!(wishes.lock().len(), 1, "with those before it a large one");
+        code.begin(Some(10_000));
         assert_eq!(wishes.lock().len(), 1, "once is enough");
         assert_eq!(code.heat.grids.load(Ordering::Relaxed), 2);
         assert!(code.is_waiting());
@@ -164,26 +195,38 @@ mod tests {
         assert!(!code.is_waiting(), "whoever was asked has ended");
 
         let (code, wishes) = asked(SHORT);
-        code.begin(1 << 20);
+        code.begin(Some(1 << 30));
         assert_eq!(wishes.lock().len(), 1, "a large grid");
-        let (code, wishes) = asked(Weight { loops: true, ..SHORT });
-        code.begin(1);
+        let (code, wishes) = asked(SHORT);
+        code.begin(None);
         assert_eq!(wishes.lock().len(), 1, "nobody knows how long it takes");
+        let (code, wishes) = asked(Weight { instructions: 10_000, ..SHORT });
+        code.begin(Some(10_000_000));
+        assert!(wishes.lock().is_empty(), "better code would take a second to make");
     }
 
     #[test]
     fn better_code_is_asked_for_before_a_long_grid_begins() {
         let (code, wishes) = asked(SHORT);
-        code.queue(32);
-        code.queue(32);
+        code.queue(Some(10_000));
+        code.queue(Some(10_000));
         assert!(wishes.lock().is_empty(), "small grids, which may end sooner than better code comes");
-        code.queue(1 << 20);
+        code.queue(Some(1 << 30));
         assert_eq!(wishes.lock().len(), 1, "a large one");
         assert!(code.heat.is_urgent());
-        code.begin(1 << 20);
+        code.begin(Some(1 << 30));
         assert_eq!(wishes.lock().len(), 1, "once");
         assert!(code.heat.is_urgent());
-        code.end(1_000_000);
+        code.end(1_000_000, Some(1 << 30));
         assert!(!code.heat.is_urgent(), "nobody waits for it any more");
+    }
+
+    #[test]
+    fn blocks_are_foretold_where_a_launch_decides_them() {
+        let launch = |block: u32| steps::Launch { params: &[], grid: [1; 3], block: [block, 1, 1] };
+        let (code, _) = asked(SHORT);
+        assert_eq!(code.foretell(&launch(64)), Some(200 * 64 * INSTRUCTION));
+        let (code, _) = asked(Weight { loops: true, ..SHORT });
+        assert_eq!(code.foretell(&launch(1)), None, "nobody has followed its threads");
     }
 }

@@ -261,7 +261,7 @@ impl Resident {
 
     /// Prepares the memory and the thread records for block `linear`.
     pub(super) fn begin(&mut self, grid: &Grid<'_>, number: u32, linear: u64) -> Result<Worker, Fault> {
-        let Grid { kernel, launch, shared_bytes, sanitizer } = *grid;
+        let Grid { kernel, launch, shared_bytes, sanitizer, .. } = *grid;
         let [bx, by, bz] = launch.block;
         let n_threads = (bx * by * bz) as usize;
         let n_records = if kernel.setting == Setting::Warp { n_threads.div_ceil(WARP) } else { n_threads };

@@ -27,6 +27,7 @@ use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use compiler::back::cpu::steps::{self, Steps};
 use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting, Weight};
 
 use crate::jit;
@@ -105,6 +106,13 @@ pub struct Launch {
 #[repr(C, align(128))]
 #[derive(Clone, Copy)]
 pub struct ParamLine([u8; 128]);
+
+impl ParamLine {
+    pub fn bytes(lines: &[ParamLine]) -> &[u8] {
+        // SAFETY: a line is so many bytes and nothing else.
+        unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines)) }
+    }
+}
 
 impl Default for ParamLine {
     fn default() -> ParamLine {
@@ -345,11 +353,24 @@ impl Kernel {
         }
     }
 
-    /// Of baseline code that nothing has replaced: a grid of so many threads stands in its stream.
-    pub fn queue(&self, n_threads: u64) {
-        if let (Some(baseline), None) = (&self.baseline, self.made().better.get()) {
-            baseline.queue(n_threads);
+    /// Of baseline code: where threads of a launch go, as far as that can be known.
+    pub fn follow(&mut self, steps: Option<Arc<Steps>>) {
+        if let Some(baseline) = &mut self.baseline {
+            baseline.follow(steps);
         }
+    }
+
+    pub fn steps(&self) -> Option<&Arc<Steps>> {
+        self.baseline.as_ref()?.steps()
+    }
+
+    /// Of baseline code that nothing has replaced: a launch stands in its stream. Nanoseconds that its longest block takes; `None` where
+    /// nobody knows.
+    pub fn queue(&self, launch: &steps::Launch<'_>) -> Option<u64> {
+        let baseline = self.baseline.as_ref().filter(|_| self.made().better.get().is_none())?;
+        let block_ns = baseline.foretell(launch);
+        baseline.queue(grid_ns(block_ns, launch.grid));
+        block_ns
     }
 
     /// Of baseline code: what its kernel weighs.
@@ -440,6 +461,8 @@ pub struct Grid<'a> {
     pub shared_bytes: u32,
     /// Code made with `Options::sanitize` is watched by it.
     pub sanitizer: Option<&'a sanitize::Run<'a>>,
+    /// Nanoseconds that the longest block takes in baseline code; `None` where nobody knows.
+    pub block_ns: Option<u64>,
 }
 
 /// How an OS thread that steps blocks goes on: the next block of the grid, whether the grid failed elsewhere, and whether
@@ -667,6 +690,12 @@ const CHUNK_NS: u64 = 5_000;
 /// of more the blocks that are left when better code comes are most of it.
 const FEW_BLOCKS: u64 = 16;
 
+/// Of all blocks, if they are as long as the longest.
+fn grid_ns(block_ns: Option<u64>, grid: [u32; 3]) -> Option<u64> {
+    let blocks = grid.iter().fold(1, |blocks: u64, &side| blocks.saturating_mul(side.into()));
+    Some(block_ns?.saturating_mul(blocks))
+}
+
 /// Runs the whole grid; returns when its last block has ended.
 pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     // Blocks of a cluster stay together.
@@ -693,8 +722,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     // Launches that better code is there for have nothing to do with what it replaced.
     let baseline = grid.kernel.baseline.as_ref().filter(|_| !has_better());
     if let Some(baseline) = baseline {
-        let sides = grid.launch.grid.iter().chain(&grid.launch.block);
-        baseline.begin(sides.fold(1, |threads: u64, &side| threads.saturating_mul(side.into())));
+        baseline.begin(grid_ns(grid.block_ns, grid.launch.grid));
         // What a block turns out to take cannot tell how long these are.
         let weight = baseline.weight();
         let is_unknown = if grid.kernel.is_gated && grid.launch.workspace.is_null() {
@@ -702,7 +730,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
         } else {
             weight.loops
         };
-        if is_unknown && total <= FEW_BLOCKS * n_workers {
+        if is_unknown && grid.block_ns.is_none() && total <= FEW_BLOCKS * n_workers {
             let _lent = crate::pending::lend_core();
             baseline.wait(has_better);
         }
@@ -719,7 +747,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     let spent = start.elapsed().as_nanos() as u64 * if alone { 1 } else { n_workers.min(total) };
     grid.kernel.made().spent_ns.fetch_add(spent, Ordering::Relaxed);
     if let Some(baseline) = baseline {
-        baseline.end(spent);
+        baseline.end(spent, grid_ns(grid.block_ns, grid.launch.grid));
     }
     grid.kernel.block_ns.store((spent / total).clamp(1, u64::from(u32::MAX)) as u32, Ordering::Relaxed);
     if job.status.load(Ordering::Acquire) == 0 {

@@ -289,7 +289,7 @@ pub fn run_code(
         children: std::ptr::null(),
     };
     let shared_bytes = exec::shared_bytes(&kernel.shared, how.dynamic_shared);
-    let grid = |sanitizer| Grid { kernel: code, launch: &launch, shared_bytes, sanitizer };
+    let grid = |sanitizer| Grid { kernel: code, launch: &launch, shared_bytes, sanitizer, block_ns: None };
     if !is_sanitized(Some(code.setting)) {
         return exec::run(&grid(None)).map_err(Error::Fault);
     }
