@@ -7,6 +7,8 @@ CUDAWAY_SAMPLE=N      only the first N tests, in an order drawn by a fixed seed
 CUDAWAY_AGAIN=FILE    only the tests that it names, a line each
 CUDAWAY_BEFORE=FILE   all but those: they were run before
 CUDAWAY_LISTED=FILE   tests of which those that are not there are written down: `absent <tab> test`
+
+With pytest-xdist several processes run tests; the one that hands them out writes.
 """
 
 import os
@@ -20,6 +22,8 @@ RANK = {"passed": 0, "skipped": 1, "failed": 2}
 PATH = os.environ["CUDAWAY_RESULTS"]
 END = time.monotonic() + 60 * float(os.environ.get("CUDAWAY_MINUTES", "inf"))
 endings = {}
+# Of pytest-xdist, in a process that is handed tests: "gw0", "gw1", …
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
 
 def write(*fields):
@@ -50,11 +54,13 @@ def initialize_from_pytest_config():
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    write("collected", str(len(items)))
-    there = {item.nodeid for item in items}
-    for test in named("CUDAWAY_LISTED") + named("CUDAWAY_AGAIN"):
-        if test not in there:
-            write("absent", test)
+    # All workers find the same tests, before any is run.
+    if WORKER in (None, "gw0"):
+        write("collected", str(len(items)))
+        there = {item.nodeid for item in items}
+        for test in named("CUDAWAY_LISTED") + named("CUDAWAY_AGAIN"):
+            if test not in there:
+                write("absent", test)
     again = set(named("CUDAWAY_AGAIN"))
     wanted = int(os.environ.get("CUDAWAY_SAMPLE", "0"))
     if again:
@@ -73,11 +79,14 @@ def pytest_runtest_call(item):
 
 
 def pytest_runtest_logstart(nodeid):
-    write("begun", nodeid)
+    if WORKER is None:
+        write("begun", nodeid)
 
 
 def pytest_runtest_logreport(report):
     """Set-up, the test, its subtests and tear-down are reported one by one; the worst of them counts."""
+    if WORKER is not None:
+        return
     outcome, reason = report.outcome, ""
     if hasattr(report, "wasxfail"):
         # On any GPU: it ended as its authors say, whether it failed or not.
@@ -90,6 +99,7 @@ def pytest_runtest_logreport(report):
     before = endings.get(report.nodeid)
     if before is None or RANK[outcome] > RANK[before[0]]:
         endings[report.nodeid] = (outcome, " ".join(reason.split())[:400])
-    if report.when == "teardown":
+    # Of a worker that a test took down, pytest-xdist reports that and nothing more of the test.
+    if report.when not in ("setup", "call"):
         outcome, reason = endings.pop(report.nodeid)
         write(outcome, report.nodeid, reason)

@@ -99,6 +99,9 @@ pub struct Reason {
 pub const CLIENTS: &[Client] =
     &[TINYGRAD, CUDARC, TAICHI, NUMBA, CUDA_CORE, PYCUDA, CUPY, TRITON, JAX, NVML, EXTENSIONS, CTRANSFORMERS];
 
+/// A client that has it among its wheels is tested by as many processes as there are cores.
+pub const XDIST: &str = "pytest-xdist==3.8.0";
+
 const TINYGRAD: Client = Client {
     name: "tinygrad",
     title: "tinygrad 0.14.0",
@@ -341,6 +344,8 @@ const CUPY: Client = Client {
         "setuptools==84.2.1",
         "wheel==0.48.0",
         "Cython==3.1.6",
+        // Its tests are many, and most of their time is NVRTC's.
+        XDIST,
     ],
     source: Source::Sdist("cupy==14.2.0"),
     by_run: true,
@@ -363,7 +368,7 @@ const CUPY: Client = Client {
                 "tests/cupy_tests/manipulation_tests",
                 "tests/cupy_tests/sorting_tests",
             ]),
-            // All of them take days: as many as a time limit leaves.
+            // All of them, in an order by which what a time limit leaves is a sample too.
             sample: 20_000,
             null_passes: None,
             known: &[],

@@ -3,7 +3,7 @@
 //! Rule: a record has what ran and how each test ended, never a sum. Sums are made when they are shown. Each run is sealed, so
 //! one that was changed by anything but the tool is refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -312,27 +312,27 @@ impl Record {
 /// `passed <tab> test <tab> reason`, as `cudaway_results.py` writes it. A test that was begun and did not end took its
 /// process down.
 pub fn from_plugin(text: &str) -> Vec<Ending> {
-    let mut endings: Vec<Ending> = Vec::new();
-    let mut begun: Option<&str> = None;
-    for line in text.lines() {
-        let mut fields = line.splitn(3, '\t');
-        let (word, test, said) =
-            (fields.next().unwrap_or_default(), fields.next().unwrap_or_default(), fields.next());
-        let how = match word {
-            "passed" => How::Passed,
-            "failed" => How::Failed,
-            "skipped" => How::Skipped,
-            "begun" => {
-                endings.extend(begun.replace(test).map(died));
-                continue;
-            }
-            _ => continue,
-        };
-        begun = begun.filter(|it| *it != test);
-        endings.push(Ending { how, test: test.to_owned(), said: said.unwrap_or_default().to_owned() });
-    }
-    endings.extend(begun.map(died));
-    endings
+    let lines = || {
+        text.lines().map(|line| {
+            let mut fields = line.splitn(3, '\t');
+            let mut next = || fields.next().unwrap_or_default();
+            (next(), next(), next())
+        })
+    };
+    let how = |word: &str| match word {
+        "passed" => Some(How::Passed),
+        "failed" => Some(How::Failed),
+        "skipped" => Some(How::Skipped),
+        _ => None,
+    };
+    // Several processes may have run them side by side.
+    let ended: BTreeSet<&str> =
+        lines().filter(|(word, ..)| how(word).is_some()).map(|(_, test, _)| test).collect();
+    let ending = |(word, test, said): (&str, &str, &str)| match how(word) {
+        Some(how) => Some(Ending { how, test: test.to_owned(), said: said.to_owned() }),
+        None => (word == "begun" && !ended.contains(test)).then(|| died(test)),
+    };
+    lines().filter_map(ending).collect()
 }
 
 fn died(test: &str) -> Ending {
@@ -399,15 +399,19 @@ pub fn launches_of_runs(text: &str) -> (u64, usize) {
     numbers.fold((0, 0), |(sum, most), (launches, kernels): (u64, usize)| (sum + launches, most.max(kernels)))
 }
 
-/// Launches and kernels in what `CUDAWAY_PROFILE` printed, for all processes of the run.
+/// Launches of all processes of the run, and kernels of the one that had most of them, in what `CUDAWAY_PROFILE` printed.
 pub fn launches(stderr: &str) -> (u64, usize) {
-    let rows = stderr.lines().filter_map(|line| {
+    let row = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [time, total, launches, _, _, _, _, ..] = fields[..] else { return None };
         let (Ok(_), Ok(_)) = (time.parse::<f64>(), total.parse::<f64>()) else { return None };
         launches.parse::<u64>().ok().filter(|&launches| launches > 0)
+    };
+    let processes = stderr.split("CUDAWAY PROFILE: kernels").map(|table| {
+        table.lines().filter_map(row).fold((0, 0), |(sum, kernels), launches| (sum + launches, kernels + 1))
     });
-    rows.fold((0, 0), |(sum, kernels), launches| (sum + launches, kernels + 1))
+    processes
+        .fold((0, 0), |(sum, most), (launches, kernels): (u64, usize)| (sum + launches, most.max(kernels)))
 }
 
 #[cfg(test)]
@@ -421,6 +425,11 @@ mod tests {
         let told: Vec<(How, &str)> = endings.iter().map(|it| (it.how, &*it.test)).collect();
         let expected = [(How::Passed, "a"), (How::Failed, "b"), (How::Skipped, "c"), (How::Failed, "d")];
         assert_eq!(told, expected);
+        let endings = from_plugin("begun\ta\nbegun\tb\npassed\ta\t\nbegun\tc\nskipped\tc\tno GPU\n");
+        let told: Vec<(How, &str)> = endings.iter().map(|it| (it.how, &*it.test)).collect();
+        let mut sorted = told;
+        sorted.sort_by_key(|it| it.1);
+        assert_eq!(sorted, [(How::Passed, "a"), (How::Failed, "b"), (How::Skipped, "c")], "by two processes");
     }
 
     #[test]
@@ -465,6 +474,7 @@ mod tests {
                     26.8       0.720         3      720.38      720.38      720.38       124.4  S, 1     8x4x1        r_5\n  \
                     0.0       0.000         0        0.00        0.00        0.00       614.8  S, 16    16x1x1       r_10\n";
         assert_eq!(launches(text), (3, 1));
+        assert_eq!(launches(&text.repeat(2)), (6, 1), "of two processes");
     }
 
     fn run(of: Of, endings: &[(How, &str)]) -> Run {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use testkit::known::{self, Ran};
 use testkit::{Ended, Run};
 
-use super::list::{Client, Suite, Tests};
+use super::list::{Client, Suite, Tests, XDIST};
 use super::prepare::Ready;
 use super::results::{self, Ending, How, Of, launches};
 use crate::setup;
@@ -162,6 +162,12 @@ fn pytest(
             .env("CUDAWAY_RESULTS", &file)
             .env("CUDAWAY_SAMPLE", sample.to_string())
             .env("CUDAWAY_MINUTES", (left.as_secs_f64() / 60.0).to_string());
+        let run = if client.wheels.contains(&XDIST) {
+            let cores = std::thread::available_parallelism().map_or(1, |it| it.get());
+            run.arg("-n").arg(cores.to_string())
+        } else {
+            run
+        };
         let run = lists.iter().fold(run, |run, (name, list)| run.env(name, list));
         let run = tests.iter().fold(run, |run, argument| run.arg(argument));
         // It ends by itself after the test that is running then, and says what it launched.
