@@ -31,8 +31,11 @@ def write(*fields):
         out.write("\t".join(fields) + "\n")
 
 
-def begun():
-    return {line.split("\t")[1] for line in lines_of(PATH) if line.startswith("begun\t")}
+def pytest_configure():
+    # A worker that takes the place of one that died finds the tests that the others have found.
+    if WORKER is None:
+        with open(PATH + ".before", "w", encoding="utf-8") as out:
+            out.writelines(line.split("\t")[1] + "\n" for line in lines_of(PATH) if line.startswith("begun\t"))
 
 
 def lines_of(path):
@@ -69,7 +72,7 @@ def pytest_collection_modifyitems(items):
         # In any order, so that what a time limit leaves of it is a sample too.
         random.Random(SEED).shuffle(items)
         del items[wanted:]
-    before = begun().union(named("CUDAWAY_BEFORE"))
+    before = set(lines_of(PATH + ".before") + named("CUDAWAY_BEFORE"))
     items[:] = [item for item in items if item.nodeid not in before]
 
 
