@@ -18,9 +18,8 @@ struct Position {
     column: Value,
 }
 
-/// The base of the rows: a value per lane, wide or narrow, and what is added to all of them.
+/// The base of the rows, an offset in the shared window per lane, and what is added to all of them.
 struct Rows {
-    space: Space,
     base: Value,
     offset: i64,
 }
@@ -55,14 +54,10 @@ impl Lowerer<'_, '_, '_> {
 
     /// The address that lane `lane` gives.
     fn row_address(&mut self, rows: &Rows, lane: Value) -> Value {
-        let halves = self.b.emit(Op::Unpack, &[rows.base], &[Ty::B32, Ty::B32]);
-        let low = self.value_of_lane(halves[0], lane);
-        if rows.space == Space::Shared {
-            // An offset in the shared window fits 32 bits.
-            return self.b.emit1(Op::Zext, &[low], Ty::B64);
-        }
-        let high = self.value_of_lane(halves[1], lane);
-        self.b.emit1(Op::Pack, &[low, high], Ty::B64)
+        // An offset in the shared window fits 32 bits.
+        let low = self.b.emit1(Op::Trunc, &[rows.base], Ty::B32);
+        let low = self.value_of_lane(low, lane);
+        self.b.emit1(Op::Zext, &[low], Ty::B64)
     }
 
     /// `address + 2·index`
@@ -74,7 +69,7 @@ impl Lowerer<'_, '_, '_> {
 
     fn matrix_load(&mut self, rows: &Rows, address: Value, bits: u8) -> Value {
         let op = Op::Load {
-            space: rows.space,
+            space: Space::Shared,
             mem: Mem { bits, signed: false },
             offset: rows.offset,
             order: Order::Weak,
@@ -85,7 +80,7 @@ impl Lowerer<'_, '_, '_> {
 
     fn matrix_store(&mut self, rows: &Rows, address: Value, value: Value, bits: u8) {
         let op = Op::Store {
-            space: rows.space,
+            space: Space::Shared,
             mem: Mem { bits, signed: false },
             offset: rows.offset,
             order: Order::Weak,
@@ -113,7 +108,12 @@ fn shape(i: &mut I<'_, '_>) -> Lower<(usize, bool, Option<Space>)> {
 
 fn rows<'i, 'a>(l: &mut L<'_, 'i, 'a>, address: &Operand<'a>, space: Option<Space>) -> Lower<Rows> {
     match l.place(address, space)? {
-        Place::Memory { space, base, offset } => Ok(Rows { space, base, offset }),
+        // Rows are in shared memory by whatever address: an offset in its window fits one register, so half as much passes between lanes.
+        Place::Memory { space: Space::Generic, base, offset } => {
+            let op = Op::Cvta { space: Space::Shared, to_generic: false };
+            Ok(Rows { base: l.b.emit1(op, &[base], Ty::B64), offset })
+        }
+        Place::Memory { base, offset, .. } => Ok(Rows { base, offset }),
         Place::Buffer { .. } => fail(address.span, "a parameter is not in shared memory"),
     }
 }
