@@ -52,6 +52,10 @@ pub struct Arguments {
     /// Prints the command line instead of starting it.
     #[arg(long)]
     dry_run: bool,
+    /// Starts nothing: prints as one JSON object whether the program would be reached, what is in the way, what would be
+    /// preloaded and which variables would be set.
+    #[arg(long, conflicts_with_all = ["verify", "dry_run"])]
+    json: bool,
     /// Starts the program even if it would not be reached.
     #[arg(long)]
     force: bool,
@@ -98,6 +102,11 @@ fn start(arguments: &Arguments) -> Result<ExitCode> {
             findings = check(&alone);
             plan = alone;
         }
+    }
+    if arguments.json {
+        println!("{}", plan.json(&findings));
+        let is_reached = arguments.force || findings.iter().all(Finding::leaves_us);
+        return Ok(if is_reached { ExitCode::SUCCESS } else { ExitCode::from(CANNOT_RUN) });
     }
     if let Some(why) = &plan.unclaimed {
         eprintln!(

@@ -1,12 +1,15 @@
 //! The environment in which a program and everything it starts find us.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
+use serde_json::{Value, json};
 
+use super::preflight::Finding;
 use super::{Arguments, claims};
 use crate::tools;
 
@@ -112,6 +115,11 @@ fn several(lib: &Path, name: &CStr) -> Option<PathBuf> {
     let folder = lib.join("preload");
     let name = name.to_string_lossy();
     let target = std::fs::read_link(folder.join(name.as_ref())).unwrap_or_else(|_| name.as_ref().into());
+    // Without its links it has one name alone.
+    let links = namesake::PRELOADED.iter().find(|(runtime, _)| target == Path::new(runtime))?.1;
+    if !links.iter().all(|link| folder.join(link).exists()) {
+        return None;
+    }
     // Of a folder that cannot stand in LD_PRELOAD the loader would only take names, which are those in `lib`.
     Some(folder.join(target)).filter(|path| path.exists() && stands_in_preload(path))
 }
@@ -156,6 +164,19 @@ fn loader_variables(
 }
 
 impl Plan {
+    /// For programs: `cudaway.activate()` of our Python package does in its process what it reads here.
+    pub fn json(&self, findings: &[Finding]) -> Value {
+        let finding = |finding: &Finding| json!({ "reached": finding.leaves_us(), "why": finding.why() });
+        let text = |text: &OsStr| text.to_string_lossy().into_owned();
+        json!({
+            "reached": findings.iter().all(Finding::leaves_us),
+            "findings": findings.iter().map(finding).collect::<Vec<_>>(),
+            "unclaimed": self.unclaimed,
+            "preload": self.preload.iter().map(|path| text(path.as_os_str())).collect::<Vec<_>>(),
+            "variables": self.variables.iter().map(|(name, value)| (*name, text(value))).collect::<BTreeMap<_, _>>(),
+        })
+    }
+
     /// The line a shell would take for the same start.
     pub fn command_line(&self, command: &[OsString]) -> String {
         let variables = self.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
