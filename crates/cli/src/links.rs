@@ -115,7 +115,7 @@ mod tests {
         for (name, file) in [
             ("lib/libcuda.so", "lib/libcuda.so.1"),
             ("lib/preload/libcublas.so.12", "lib/preload/libcudart.so.12"),
-            ("lib/preload/glibc-hwcaps/x86-64-v2/../libcudart.so.12", "lib/preload/libcudart.so.12"),
+            ("lib/preload/glibc-hwcaps/x86-64-v2/libcudart.so.12", "lib/preload/libcudart.so.12"),
             ("tools/nvcc/nvcc", "bin/cudaway"),
         ] {
             let found = made.join(name).canonicalize().unwrap();

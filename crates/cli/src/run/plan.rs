@@ -114,14 +114,12 @@ fn claimed(arguments: &Arguments, lib: &Path, alone: &[&CStr], searched: &[PathB
 fn several(lib: &Path, name: &CStr) -> Option<PathBuf> {
     let folder = lib.join("preload");
     let name = name.to_string_lossy();
-    let target = std::fs::read_link(folder.join(name.as_ref())).unwrap_or_else(|_| name.as_ref().into());
+    let is_it = |(runtime, links): &&(&str, &[&str])| *runtime == name || links.contains(&&*name);
+    let (runtime, links) = namesake::PRELOADED.iter().find(is_it)?;
     // Without its links it has one name alone.
-    let links = namesake::PRELOADED.iter().find(|(runtime, _)| target == Path::new(runtime))?.1;
-    if !links.iter().all(|link| folder.join(link).exists()) {
-        return None;
-    }
+    let is_whole = links.iter().chain([runtime]).all(|name| folder.join(name).exists());
     // Of a folder that cannot stand in LD_PRELOAD the loader would only take names, which are those in `lib`.
-    Some(folder.join(target)).filter(|path| path.exists() && stands_in_preload(path))
+    Some(folder.join(runtime)).filter(|path| is_whole && stands_in_preload(path))
 }
 
 /// What stands in LD_PRELOAD ends at a blank or a colon.
