@@ -116,10 +116,10 @@ fn several(lib: &Path, name: &CStr) -> Option<PathBuf> {
     let name = name.to_string_lossy();
     let is_it = |(runtime, links): &&(&str, &[&str])| *runtime == name || links.contains(&&*name);
     let (runtime, links) = namesake::PRELOADED.iter().find(is_it)?;
-    // Without its links it has one name alone.
-    let is_whole = links.iter().chain([runtime]).all(|name| folder.join(name).exists());
+    // In a tree without links it has one name alone.
+    let is_several = folder.join(&*name).exists() && links.iter().any(|link| folder.join(link).exists());
     // Of a folder that cannot stand in LD_PRELOAD the loader would only take names, which are those in `lib`.
-    Some(folder.join(runtime)).filter(|path| is_whole && stands_in_preload(path))
+    Some(folder.join(runtime)).filter(|path| is_several && path.exists() && stands_in_preload(path))
 }
 
 /// What stands in LD_PRELOAD ends at a blank or a colon.
