@@ -83,7 +83,7 @@ def activate() -> tuple[str, ...]:
 def _plan() -> dict[str, Any]:
     """What ``cudaway run`` would preload and set for this interpreter."""
     try:
-        command = [os.fspath(tool()), "run", "--json", "--", sys.executable]
+        command = [os.fspath(tool()), "run", "--json", "--into", str(os.getpid()), "--", sys.executable]
         answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         plan = json.loads(answer.stdout)
     except OSError as error:
@@ -91,8 +91,11 @@ def _plan() -> dict[str, Any]:
     except ValueError as error:
         said = answer.stderr.strip() or f"it ended with {answer.returncode}"
         raise CannotActivate(f"CUDAway's own program does not say what to load: {said}") from error
-    if not plan["reached"]:
-        raise CannotActivate("; ".join(finding["why"] for finding in plan["findings"] if not finding["reached"]))
+    reasons = [finding["why"] for finding in plan["findings"] if not finding["reached"]]
+    if reasons:
+        raise CannotActivate(
+            f"{'; '.join(reasons)}. Call cudaway.activate() before the first import that uses CUDA, or start the program by `cudaway run`"
+        )
     return plan
 
 

@@ -16,7 +16,7 @@ use crate::{reach, setup};
 
 /// pytest and what it needs, into `.venv`; the environment under test borrows them by `PYTHONPATH`.
 const PYTEST: &[&str] =
-    &["pytest==9.2.0", "pluggy==1.7.0", "iniconfig==2.3.1", "packaging==26.4", "pygments==2.21.0"];
+    &["pytest==9.2.0", "pluggy==1.7.0", "iniconfig==2.3.1", "packaging==26.4", "Pygments==2.21.0"];
 
 /// A kernel and a client of Jupyter's, in an environment of their own below the download cache; pip adds what they need.
 const JUPYTER: &[&str] = &["ipykernel==7.4.0", "jupyter_client==8.10.0"];
@@ -248,12 +248,8 @@ const REFUSALS: [Refusal; 9] = [
     ("after a library of NVIDIA's was loaded", |bench| loaded(bench).into()),
     ("after one of another installation of CUDAway was loaded", |bench| {
         let driver = bench.installed.lib().join("libcuda.so.1");
-        refuses(
-            bench,
-            bench.python("refused.py").arg("loaded").arg(driver),
-            "another installation of CUDAway",
-        )
-        .into()
+        refuses(bench.python("refused.py").arg("loaded").arg(driver), "another installation of CUDAway")
+            .into()
     }),
     ("in a process with more rights than its user has", more_rights),
     ("on another processor", |bench| refuses(bench.python("refused.py").arg("processor"), "aarch64").into()),
@@ -390,7 +386,7 @@ fn suite(bench: &Bench, packages: &Path) -> Result<()> {
             text()
         );
         let begun = ended.stdout.matches("test session starts").count();
-        ensure!(begun == 1 && ended.stdout.contains("by `cudaway run`") == (words.len() > 0), "{}", text());
+        ensure!(begun == 1 && ended.stdout.contains("by `cudaway run`") != words.is_empty(), "{}", text());
     }
     // A pytest that `cudaway run` has started already goes on as it is.
     let run =
