@@ -19,6 +19,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 
@@ -124,7 +125,7 @@ def add(wheel: zipfile.ZipFile, name: str, data: bytes, mode: int, when: tuple[i
     wheel.writestr(entry, data, compresslevel=level)
 
 
-def metadata(project: Mapping[str, object], version: str) -> str:
+def metadata(project: Mapping[str, Any], version: str) -> str:
     """Core metadata 2.4."""
     lines = [
         ("Metadata-Version", "2.4"),
@@ -142,7 +143,7 @@ def metadata(project: Mapping[str, object], version: str) -> str:
     return f"{head}\n{(HERE / project['readme']).read_text(encoding='utf-8')}"
 
 
-def entry_points(project: Mapping[str, object]) -> str:
+def entry_points(project: Mapping[str, Any]) -> str:
     groups = {"console_scripts": project["scripts"], **project["entry-points"]}
     return "\n".join(
         f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in names.items()) for group, names in groups.items()

@@ -83,9 +83,10 @@ def activate() -> tuple[str, ...]:
 def _plan() -> dict[str, Any]:
     """What ``cudaway run`` would preload and set for this interpreter."""
     try:
-        command = [os.fspath(tool()), "run", "--json", "--into", str(os.getpid()), "--", sys.executable]
+        program = sys.executable or os.readlink("/proc/self/exe")
+        command = [os.fspath(tool()), "run", "--json", "--into", str(os.getpid()), "--", program]
         answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        plan = json.loads(answer.stdout)
+        plan: dict[str, Any] = json.loads(answer.stdout)
     except OSError as error:
         raise CannotActivate(f"CUDAway's own program cannot be started: {error}") from error
     except ValueError as error:

@@ -41,7 +41,7 @@ def doctor(command: Sequence[str | os.PathLike[str]] = (), *, pid: int | None = 
     if pid is not None:
         words += ["--pid", str(pid)]
     if command:
-        words += ["--", *map(os.fspath, command)]
+        words += ["--", *(os.fspath(word) for word in command)]
     answer = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     try:
         findings = json.loads(answer.stdout)["findings"]

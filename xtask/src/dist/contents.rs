@@ -13,6 +13,7 @@ const FILES: &[(&str, &str)] = &[
     ("cmake/exports/libcuda.version", "libcuda.map"),
     ("docs/LD_PRELOAD.md", "docs/LD_PRELOAD.md"),
     ("docs/environment.md", "docs/environment.md"),
+    ("docs/python.md", "docs/python.md"),
     ("docs/rocm.md", "docs/rocm.md"),
     ("docs/coverage.md", "docs/coverage.md"),
     ("docs/differences.md", "docs/differences.md"),

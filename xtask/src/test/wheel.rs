@@ -244,8 +244,9 @@ fn copied(bench: &Bench) -> Result<()> {
 
 type Refusal = (&'static str, fn(&Bench) -> Outcome);
 
-const REFUSALS: [Refusal; 9] = [
+const REFUSALS: [Refusal; 10] = [
     ("after a library of NVIDIA's was loaded", |bench| loaded(bench).into()),
+    ("after a library with a static runtime inside was loaded", |bench| static_runtime(bench).into()),
     ("after one of another installation of CUDAway was loaded", |bench| {
         let driver = bench.installed.lib().join("libcuda.so.1");
         refuses(bench.python("refused.py").arg("loaded").arg(driver), "another installation of CUDAway")
@@ -279,6 +280,18 @@ fn loaded(bench: &Bench) -> Result<()> {
         refuses(bench.python("refused.py").arg("loaded").arg(&theirs), &said)?;
     }
     Ok(())
+}
+
+/// A library with private functions of a runtime's names, as nvcc's static runtime leaves them.
+fn static_runtime(bench: &Bench) -> Result<()> {
+    let (source, library) = (bench.path("extension.c"), bench.path("extension.so"));
+    let names = ["cudaMalloc", "cudaFree", "cudaMemcpy", "cudaLaunchKernel", "cudaDeviceSynchronize"];
+    let functions = names
+        .map(|name| format!("__attribute__((visibility(\"hidden\"))) int {name}(void) {{ return 35; }}\n"));
+    fs::write(&source, functions.concat())?;
+    setup::run(Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source))?;
+    let said = format!("inside of {}, and stays", library.display());
+    refuses(bench.python("refused.py").arg("loaded").arg(&library), &said)
 }
 
 /// A copy of Python that is root's and set-user-ID, started by somebody else.

@@ -10,19 +10,18 @@ use super::preflight::Finding;
 use crate::own;
 
 /// What the process has loaded and would keep past us; ours in `lib` are no runtimes of others.
-pub fn check(pid: u32, lib: &Path) -> Result<Vec<Finding>> {
+pub fn check(pid: u32, lib: &Path) -> Result<Option<Finding>> {
     let maps = format!("/proc/{pid}/maps");
     let maps = std::fs::read_to_string(&maps).with_context(|| maps.clone())?;
     let own = own::files(lib);
     let others = files(&maps).into_iter().filter(|path| !path.starts_with(&own));
     let has_runtime = |path: &PathBuf| std::fs::read(path).is_ok_and(|bytes| interpose::has_runtime(&bytes));
-    let finding = |path: PathBuf| {
-        Finding::Unreached(format!(
-            "{} is loaded already and has a CUDA runtime inside, which stays: nothing that loads one may come before us",
-            path.display()
-        ))
+    let found: Vec<String> = others.filter(has_runtime).map(|path| path.display().to_string()).collect();
+    let finding = || {
+        let files = found.join(", ");
+        Finding::Unreached(format!("a CUDA runtime is in this process already, inside of {files}, and stays"))
     };
-    Ok(others.filter(has_runtime).map(finding).collect())
+    Ok((!found.is_empty()).then(finding))
 }
 
 /// The files whose code is mapped, each once.
@@ -58,6 +57,6 @@ mod tests {
 
     #[test]
     fn this_process_has_no_runtime_of_cudas_inside() {
-        assert_eq!(check(std::process::id(), Path::new("/no/such/folder")).unwrap(), []);
+        assert_eq!(check(std::process::id(), Path::new("/no/such/folder")).unwrap(), None);
     }
 }
