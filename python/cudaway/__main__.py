@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -12,6 +13,9 @@ from ._tool import tool
 def main() -> NoReturn:
     try:
         program = tool()
+        # Python ignores these, and what takes its place would go on ignoring them.
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
         os.execv(program, ["cudaway", *_words(sys.argv[1:])])
     except OSError as error:
         print(f"cudaway: {error}", file=sys.stderr)

@@ -15,6 +15,7 @@ const FILES: &[(&str, &str)] = &[
     ("docs/environment.md", "docs/environment.md"),
     ("docs/python.md", "docs/python.md"),
     ("docs/rocm.md", "docs/rocm.md"),
+    ("docs/security.md", "docs/security.md"),
     ("docs/coverage.md", "docs/coverage.md"),
     ("docs/differences.md", "docs/differences.md"),
     ("docs/libraries.md", "docs/libraries.md"),

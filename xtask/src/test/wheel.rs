@@ -6,11 +6,13 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use testkit::{Ended, Installed, Run, TempDir};
 
 use super::report::{Outcome, Report};
+use crate::clients::{CLIENTS, at_hand, prepare};
 use crate::dist::wheel;
 use crate::{reach, setup};
 
@@ -20,6 +22,10 @@ const PYTEST: &[&str] =
 
 /// A kernel and a client of Jupyter's, in an environment of their own below the download cache; pip adds what they need.
 const JUPYTER: &[&str] = &["ipykernel==7.4.0", "jupyter_client==8.10.0"];
+
+/// Clients of the registries that cudaway.activate() is tried for, by our checks in examples/clients.
+const ACTIVATED: [(&str, &str); 3] =
+    [("cupy", "cupy_check.py"), ("numba", "numba_check.py"), ("triton", "triton_check.py")];
 
 /// `install`: what is large and not at hand is downloaded.
 pub fn run(installed: &Installed, install: bool, report: &mut Report) {
@@ -48,6 +54,9 @@ pub fn run(installed: &Installed, install: bool, report: &mut Report) {
     );
     for (what, refusal) in REFUSALS {
         report.note(&format!("cudaway.activate() says why it cannot work {what}"), refusal(&bench));
+    }
+    for (name, script) in ACTIVATED {
+        report.note(&format!("cudaway.activate() works for {name}"), client(&bench, name, script, install));
     }
     pytest(&bench, report);
     report.note("cudaway install --jupyter refuses a Python that is no kernel", no_kernel(&bench));
@@ -189,6 +198,9 @@ fn starts(bench: &Bench) -> Result<()> {
     // The program itself takes our place: its exit code, and that of what it starts.
     let ended = module().args(["run", "--", "sh", "-c", "exit 7"]).run()?;
     ensure!(ended.status.code() == Some(7), "{}", ended.describe());
+    // Nor is a signal ignored that Python ignores.
+    let ended = bench.cudaway().args(["run", "--", "sh", "-c", "kill -XFSZ $$"]).run()?;
+    ensure!(ended.crashed(), "{}", ended.describe());
     let ended = bench.start(&python).arg(&launch).run()?;
     ensure!(!ended.passed(), "there was a driver without us");
     // What is preloaded is one object for each major, which takes links.
@@ -355,6 +367,26 @@ fn unfit(bench: &Bench) -> Result<()> {
         bench.path("tests/refused.py")
     );
     refuses(bench.start(bench.path("venv/bin/python")).arg("-c").arg(script), "a 32-bit program")
+}
+
+fn client(bench: &Bench, name: &str, script: &str, is_wanted: bool) -> Outcome {
+    let Some(client) = CLIENTS.iter().find(|client| client.name == name) else {
+        return Outcome::Failed(format!("there is no client {name}"));
+    };
+    if !at_hand(client) {
+        return Outcome::Skipped("not installed; `cargo xtask clients` and --all do it".to_owned());
+    }
+    if !is_wanted {
+        return Outcome::Skipped("asked for with --only wheel and --all".to_owned());
+    }
+    let check = || {
+        let ready = prepare(client, &bench.path(name))?;
+        let run = bench.start(&ready.python).arg(bench.path("tests/client.py"));
+        let run = run.arg(setup::root().join("examples/clients").join(script));
+        let packages = bench.package()?.parent().context("a folder")?.to_path_buf();
+        bench.passes(run.env("PYTHONPATH", packages).limit(Duration::from_secs(600)))
+    };
+    check().into()
 }
 
 fn pytest(bench: &Bench, report: &mut Report) {
