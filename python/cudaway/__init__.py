@@ -9,4 +9,10 @@ from ._doctor import Finding, doctor
 from ._tool import tool, tree, version
 
 __all__ = ["CannotActivate", "Finding", "activate", "doctor", "is_active", "tool", "tree"]
-__version__ = version()
+
+
+def __getattr__(name: str) -> str:
+    # Looked up when it is asked for: every pytest of the environment imports this package.
+    if name == "__version__":
+        return version()
+    raise AttributeError(f"module 'cudaway' has no attribute {name!r}")

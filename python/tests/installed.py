@@ -6,6 +6,8 @@ import os
 from importlib import metadata
 from pathlib import Path
 
+import cudaway
+
 package = metadata.distribution("cudaway")
 record = {Path(package.locate_file(file)).resolve(): file for file in package.files}
 n_hashed = 0
@@ -23,6 +25,7 @@ assert not any(path.is_symlink() for path in home.rglob("*"))
 for name in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt"):
     assert any(path.name == name and path.stat().st_size for path in record), name
 assert (home / "py.typed").is_file()
+assert cudaway.__version__ == package.version
 entry_points = {(it.group, it.name) for it in package.entry_points}
 assert entry_points == {("console_scripts", "cudaway"), ("pytest11", "cudaway")}, entry_points
 print("PASSED")
