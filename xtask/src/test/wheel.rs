@@ -47,6 +47,7 @@ pub fn run(installed: &Installed, install: bool, report: &mut Report) {
     report
         .note("cudaway run, and python -m cudaway, start a program on the wheel's libraries", starts(&bench));
     report.note("where no link can be made a wheel's program is reached all the same", without_links(&bench));
+    report.note("links that others could have made are not used", distrusted(&bench));
     report.note("cudaway install copies a wheel's tree, and it has its links", copied(&bench));
     report.note(
         "cudaway.activate() has a process take our libraries by every name, and what it starts",
@@ -235,6 +236,25 @@ fn without_links(bench: &Bench) -> Outcome {
         Ok(())
     };
     start().into()
+}
+
+/// The folder of links is preloaded from: whoever may write where it lies could put code there.
+fn distrusted(bench: &Bench) -> Result<()> {
+    let cache = bench.path("shared-cache");
+    let plan = || -> Result<String> {
+        let run = bench.cudaway().args(["run", "--dry-run", "--", "true"]).env("CUDAWAY_CACHE_DIR", &cache);
+        let ended = run.run()?;
+        ensure!(ended.status.success(), "{}", ended.describe());
+        Ok(ended.stdout)
+    };
+    let links = cache.join("tree");
+    let wanted = format!("LD_PRELOAD={}/", links.display());
+    let said = plan()?;
+    ensure!(said.contains(&wanted), "no `{wanted}`: {said}");
+    fs::set_permissions(&links, fs::Permissions::from_mode(0o777))?;
+    let said = plan()?;
+    ensure!(said.contains("LD_PRELOAD=/") && !said.contains(&wanted), "{said}");
+    Ok(())
 }
 
 fn copied(bench: &Bench) -> Result<()> {
