@@ -1,10 +1,12 @@
-//! `cargo xtask dist`: the archives that users install: `cudaWay-linux-x86_64.tar.zst` and `.tar.gz` in target/dist.
+//! `cargo xtask dist`: the archives that users install: `cudaWay-linux-x86_64.tar.zst` and `.tar.gz` in target/dist; with `--wheel`
+//! the Python package `cudaway` too.
 //!
 //! Two runs on the same commit, in whatever folders, give the same bytes: paths are remapped, times are the commit's.
 
 mod contents;
 mod notices;
 pub mod sysroot;
+pub mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,12 @@ const PACKAGES: &[Package] =
 
 #[derive(clap::Args)]
 pub struct Args {
+    /// The Python package too, as a wheel.
+    #[arg(long)]
+    wheel: bool,
+    /// The wheel alone, of what `cargo xtask build` made: for systems with this one's glibc or a newer one.
+    #[arg(long, requires = "wheel")]
+    local: bool,
     #[command(flatten)]
     setup: setup::Args,
 }
@@ -35,18 +43,21 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
     setup::build_packages()?;
+    if args.local {
+        println!("dist: {}", wheel::local(&setup::lib_dir())?.display());
+        return Ok(());
+    }
     setup::packages(PACKAGES)?;
     crate::codegen::refresh()?;
-    let archives = make()?;
-    for archive in archives {
+    for archive in make(args.wheel)? {
         println!("dist: {}", archive.display());
     }
     Ok(())
 }
 
-/// Builds everything and packs it; the paths of the archives.
-pub fn make() -> Result<Vec<PathBuf>> {
-    let out = root().join("target/dist");
+/// Builds everything and packs it; the paths of the archives, and of the wheel, if it is wanted.
+pub fn make(with_wheel: bool) -> Result<Vec<PathBuf>> {
+    let out = out();
     let tree = out.join(NAME);
     let _ = fs::remove_dir_all(&tree);
     fs::create_dir_all(&tree)?;
@@ -62,7 +73,19 @@ pub fn make() -> Result<Vec<PathBuf>> {
     check_glibc(&tree)?;
     contents::add(&tree)?;
     notices::add(&tree)?;
-    pack(&out, epoch_s)
+    let mut made = pack(&out, epoch_s)?;
+    if with_wheel {
+        let oldest = gate::release(OLDEST_FOR_CPU_DEVICE.glibc).context("a release of glibc")?;
+        made.push(wheel::pack(&[&tree], &oldest, epoch_s, wheel::SMALLEST)?);
+    }
+    let names = made.iter().filter_map(|path| path.file_name());
+    let sums = setup::said(Command::new("sha256sum").args(names).current_dir(&out))?;
+    fs::write(out.join("SHA256SUMS"), format!("{sums}\n"))?;
+    Ok(made)
+}
+
+fn out() -> PathBuf {
+    root().join("target/dist")
 }
 
 /// What the object or program of this name is linked against.
@@ -71,7 +94,7 @@ pub fn oldest_glibc(name: &str) -> Sysroot {
 }
 
 fn check_glibc(tree: &Path) -> Result<()> {
-    for folder in ["lib", "lib/preload", "bin"] {
+    for folder in FOLDERS {
         for entry in fs::read_dir(tree.join(folder))? {
             let path = entry?.path();
             if path.is_dir() {
@@ -85,6 +108,9 @@ fn check_glibc(tree: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+/// The folders of a tree that have objects and programs.
+const FOLDERS: [&str; 3] = ["lib", "lib/preload", "bin"];
 
 /// The commit's time, or what SOURCE_DATE_EPOCH says.
 fn epoch_s() -> Result<u64> {
@@ -113,8 +139,5 @@ fn pack(out: &Path, epoch_s: u64) -> Result<Vec<PathBuf>> {
     // One thread: the number of threads shows in the bytes.
     setup::run(Command::new("zstd").args(["--quiet", "--force", "-19", "--single-thread"]).arg(&tar))?;
     setup::run(Command::new("gzip").args(["--force", "--no-name", "--best"]).arg(&tar))?;
-    let archives = ["tar.zst", "tar.gz"].map(|suffix| format!("{NAME}.{suffix}"));
-    let sums = setup::said(Command::new("sha256sum").args(&archives).current_dir(out))?;
-    fs::write(out.join("SHA256SUMS"), format!("{sums}\n"))?;
-    Ok(archives.map(|name| out.join(name)).to_vec())
+    Ok(["tar.zst", "tar.gz"].map(|suffix| out.join(format!("{NAME}.{suffix}"))).to_vec())
 }

@@ -37,6 +37,7 @@ mod threads;
 mod tools;
 mod trust;
 mod unit;
+mod wheel;
 
 use std::path::PathBuf;
 use std::thread;
@@ -55,7 +56,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, blas, fft, rand, solver, sparse, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
+    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, wheel, blas, fft, rand, solver, sparse, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -100,6 +101,7 @@ const PARTS: &[&str] = &[
     "sanitizer",
     "threads",
     "tools",
+    "wheel",
     "blas",
     "fft",
     "rand",
@@ -169,6 +171,7 @@ pub fn run(args: &Args) -> Result<()> {
             "sanitizer" => sanitizer::run(&installed, &mut report),
             "threads" => threads::run(&installed, args.seconds, &mut report),
             "tools" => tools::run(&installed, &mut report),
+            "wheel" => wheel::run(&installed, args.all || !args.only.is_empty(), &mut report),
             "blas" => blas::run(&installed, args.bless, &mut report),
             "fft" => fft::run(&installed, &mut report),
             "rand" => rand::run(&installed, &mut report),

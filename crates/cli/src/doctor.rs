@@ -85,6 +85,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 fn check(arguments: &Arguments, lib: &Path, subject: &Subject) -> Result<Vec<Finding>> {
     let mut findings = files::check(lib);
+    if let Some(why) = crate::own::unlinked().filter(|_| arguments.lib.is_none()) {
+        files::tell_of_links(&mut findings, why);
+    }
     // A kernel cannot run on objects that are broken, and would only say so again in other words.
     let is_whole = findings.iter().all(|finding| finding.level != Level::Fault);
     findings.extend(search::check(lib));

@@ -5,10 +5,12 @@
 
 mod cdi;
 mod files;
+mod jupyter;
 mod manifest;
 mod system;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -26,6 +28,13 @@ pub struct Arguments {
     /// cache, and a description for containers in /etc/cdi.
     #[arg(long)]
     system: bool,
+    /// Copies nothing: Jupyter gets a kernel "Python (CUDAway)", a Python that this program starts where it lies now. It is the
+    /// user's own, or with --prefix that of the environment there.
+    #[arg(long, conflicts_with_all = ["system", "root"])]
+    jupyter: bool,
+    /// The Python of that kernel; it needs ipykernel.
+    #[arg(long, requires = "jupyter", default_value = "python3", value_name = "PROGRAM")]
+    python: OsString,
 }
 
 /// Removes what `cudaway install` put there; files that were changed since are left and named.
@@ -33,27 +42,39 @@ pub struct Arguments {
 pub struct Removal {
     #[command(flatten)]
     at: Place,
+    /// Jupyter's kernel "Python (CUDAway)": the user's own, or with --prefix that of the environment there.
+    #[arg(long, conflicts_with = "root")]
+    jupyter: bool,
 }
 
 #[derive(clap::Args)]
 struct Place {
-    #[arg(long, default_value = "/opt/cudaway")]
-    prefix: PathBuf,
+    /// Where it goes [default: /opt/cudaway]
+    #[arg(long)]
+    prefix: Option<PathBuf>,
     /// A folder that stands for `/`: for packagers, and for systems that are not running.
     #[arg(long, default_value = "/")]
     root: PathBuf,
 }
 
 impl Place {
+    fn prefix(&self) -> &Path {
+        self.prefix.as_deref().unwrap_or(Path::new("/opt/cudaway"))
+    }
+
     fn root(&self) -> Result<Root> {
-        ensure!(self.prefix.is_absolute(), "--prefix {} is not an absolute path", self.prefix.display());
+        let prefix = self.prefix();
+        ensure!(prefix.is_absolute(), "--prefix {} is not an absolute path", prefix.display());
         Ok(Root(std::path::absolute(&self.root)?))
     }
 }
 
 pub fn install(arguments: &Arguments) -> Result<()> {
+    if arguments.jupyter {
+        return jupyter::install(arguments.at.prefix.as_deref(), &arguments.python);
+    }
     let root = arguments.at.root()?;
-    let prefix = &arguments.at.prefix;
+    let prefix = arguments.at.prefix();
     let tree = own_tree()?;
     ensure!(tree != root.at(prefix), "{} is where this program lies already", prefix.display());
     let before = Manifest::read(&root, prefix)?;
@@ -80,8 +101,11 @@ pub fn install(arguments: &Arguments) -> Result<()> {
 }
 
 pub fn uninstall(arguments: &Removal) -> Result<()> {
+    if arguments.jupyter {
+        return jupyter::uninstall(arguments.at.prefix.as_deref());
+    }
     let root = arguments.at.root()?;
-    let prefix = &arguments.at.prefix;
+    let prefix = arguments.at.prefix();
     let manifest = Manifest::read(&root, prefix)?;
     let manifest =
         manifest.with_context(|| format!("there is no {}", Manifest::path(&root, prefix).display()))?;
@@ -95,7 +119,7 @@ pub fn uninstall(arguments: &Removal) -> Result<()> {
 
 /// The tree that this program is part of.
 fn own_tree() -> Result<PathBuf> {
-    let tree = own::tree()?;
+    let tree = own::folder()?;
     let driver = tree.join("lib/libcuda.so.1");
     ensure!(
         driver.exists(),

@@ -70,20 +70,31 @@ fn make(parent: &Path, name: &str, fill: impl Fn(&Path, &Path) -> Result<()>) ->
 }
 
 fn list(folder: &Path) -> Result<()> {
-    Ok(std::fs::write(folder.join(LIST), names(&Folder::open(folder)?))?)
+    Ok(std::fs::write(folder.join(LIST), names(folder)?)?)
 }
 
-/// Whether all of it is there.
+/// Whether all of it is there. Whose the folder is decides about all in it: nobody else can write below it.
 fn is_whole(folder: &Path) -> bool {
-    Folder::open(folder)
-        .is_ok_and(|there| std::fs::read(folder.join(LIST)).is_ok_and(|list| list == names(&there)))
+    let is_listed = || Some(std::fs::read(folder.join(LIST)).ok()? == names(folder).ok()?);
+    Folder::open(folder).is_ok() && is_listed().unwrap_or_default()
 }
 
-fn names(folder: &Folder) -> Vec<u8> {
-    let mut names = folder.names();
-    names.retain(|name| name != LIST);
+/// Of all that lies in it and below.
+fn names(folder: &Path) -> std::io::Result<Vec<u8>> {
+    let (mut names, mut folders) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(below) = folders.pop() {
+        for entry in std::fs::read_dir(folder.join(&below))? {
+            let entry = entry?;
+            let name = below.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                folders.push(name.clone());
+            }
+            names.push(name.into_os_string().into_encoded_bytes());
+        }
+    }
+    names.retain(|name| name != LIST.as_bytes());
     names.sort();
-    names.join("\n").into_bytes()
+    Ok(names.join(&b'\n'))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod doctor;
 mod input;
 mod install;
 mod kept;
+mod links;
 mod own;
 mod run;
 mod selftest;

@@ -1,8 +1,11 @@
 //! Where our objects lie.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
+
+use crate::links;
 
 /// As installed, `lib` beside the folder of this program; or where the user says.
 pub fn lib(named: Option<&Path>) -> Result<PathBuf> {
@@ -12,9 +15,39 @@ pub fn lib(named: Option<&Path>) -> Result<PathBuf> {
     Ok(tree()?.join("lib"))
 }
 
-/// The folder with `bin/cudaway` and `lib`.
+/// The folder with `bin/cudaway`, `lib` and all links among them. Where this program's own lacks its links, as in a wheel, it is
+/// one in the cache ([`links`]), or its own if there can be none: [`unlinked`] has the reason.
 pub fn tree() -> Result<PathBuf> {
+    let own = folder()?;
+    Ok(match linked(&own) {
+        Some(Ok(tree)) => tree.clone(),
+        Some(Err(_)) | None => own,
+    })
+}
+
+/// The folder that this program's own file lies in, below `bin`.
+pub fn folder() -> Result<PathBuf> {
     let own =
         std::env::current_exe().and_then(|own| own.canonicalize()).context("where this program lies")?;
     Ok(own.parent().and_then(Path::parent).context("the folder above this program")?.to_path_buf())
+}
+
+/// Why our folder has no links, where it should have some.
+pub fn unlinked() -> Option<&'static str> {
+    let own = folder().ok()?;
+    linked(&own)?.as_ref().err().map(String::as_str)
+}
+
+/// The folder of the objects' own files: `lib` may have links in their place.
+pub fn files(lib: &Path) -> PathBuf {
+    let driver = lib.join(namesake::DRIVER.to_string_lossy().as_ref()).canonicalize();
+    let folder = driver.ok().and_then(|driver| driver.parent().map(Path::to_path_buf));
+    folder.or_else(|| lib.canonicalize().ok()).unwrap_or_else(|| lib.to_path_buf())
+}
+
+/// Looked for once; `None` where it has its links itself.
+fn linked(own: &Path) -> Option<&'static Result<PathBuf, String>> {
+    static TREE: OnceLock<Option<Result<PathBuf, String>>> = OnceLock::new();
+    let find = || links::tree_of(own).map(|tree| tree.map_err(|why| format!("{why:#}")));
+    TREE.get_or_init(find).as_ref()
 }

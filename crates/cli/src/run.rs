@@ -4,6 +4,7 @@
 //! started or would run without us, 127 when there is no such program.
 
 mod claims;
+mod loaded;
 mod plan;
 mod preflight;
 mod stub;
@@ -52,6 +53,14 @@ pub struct Arguments {
     /// Prints the command line instead of starting it.
     #[arg(long)]
     dry_run: bool,
+    /// Starts nothing: prints as one JSON object whether the program would be reached, what is in the way, what would be
+    /// preloaded and which variables would be set.
+    #[arg(long, conflicts_with_all = ["verify", "dry_run"])]
+    json: bool,
+    /// A process of that program which runs already and would load our objects itself: whether it has loaded what would stay
+    /// past us.
+    #[arg(long, value_name = "PID", requires = "json")]
+    into: Option<u32>,
     /// Starts the program even if it would not be reached.
     #[arg(long)]
     force: bool,
@@ -98,6 +107,14 @@ fn start(arguments: &Arguments) -> Result<ExitCode> {
             findings = check(&alone);
             plan = alone;
         }
+    }
+    if arguments.json {
+        if let Some(pid) = arguments.into {
+            findings.extend(loaded::check(pid, &lib)?);
+        }
+        println!("{}", plan.json(&findings));
+        let is_reached = arguments.force || findings.iter().all(Finding::leaves_us);
+        return Ok(if is_reached { ExitCode::SUCCESS } else { ExitCode::from(CANNOT_RUN) });
     }
     if let Some(why) = &plan.unclaimed {
         eprintln!(

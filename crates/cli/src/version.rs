@@ -25,7 +25,8 @@ pub fn run(is_verbose: bool) -> Result<()> {
 /// This program and each library in the folder and below it, with what its note says.
 pub fn verbose(lib: &Path) -> Result<String> {
     let own = std::env::current_exe().context("where this program lies")?;
-    let mut files = files(lib).with_context(|| format!("our libraries, in {}", lib.display()))?;
+    let mut files =
+        files(&own::files(lib)).with_context(|| format!("our libraries, in {}", lib.display()))?;
     files.sort();
     let mut text = format!("cudaway {}\n", env!("CARGO_PKG_VERSION"));
     for file in std::iter::once(&own).chain(files.iter().filter(|file| !file.is_symlink())) {

@@ -241,3 +241,63 @@ fn the_system_finds_ours_first() {
         .unwrap();
     assert!(!String::from_utf8(cache.stdout).unwrap().contains("cudaway"));
 }
+
+/// A kernel of Jupyter's is made for a Python that can be one, where Jupyter looks, and removed again.
+#[test]
+fn a_kernel_for_jupyter_is_written_and_removed() {
+    let setting = Setting::new();
+    let python = |name: &str, answer: &str| {
+        let path = setting.folder.path().join(name);
+        let mut shell = Command::new("sh");
+        let script = format!("printf '#!/bin/sh\\necho {answer}\\n' > \"$0\" && chmod +x \"$0\"");
+        assert!(shell.arg("-c").arg(script).arg(&path).status().unwrap().success());
+        path
+    };
+    let (home, environment) = (setting.folder.path().join("home"), setting.folder.path().join("environment"));
+    let run = |words: &[&str], variables: &[(&str, &Path)]| {
+        let mut command = Command::new(setting.tree().join("bin/cudaway"));
+        command.args(words).env_remove("JUPYTER_DATA_DIR").env_remove("XDG_DATA_HOME").env("HOME", &home);
+        command.envs(variables.iter().copied()).output().unwrap()
+    };
+    let (fit, unfit) = (python("fit", "/x/python"), python("unfit", ""));
+    let data = setting.folder.path().join("data");
+    for (words, variables, folder) in [
+        (&[][..], &[][..], home.join(".local/share/jupyter")),
+        (&[], &[("XDG_DATA_HOME", data.as_path())], data.join("jupyter")),
+        (&[], &[("JUPYTER_DATA_DIR", data.as_path()), ("XDG_DATA_HOME", home.as_path())], data.clone()),
+        (&["--prefix", environment.to_str().unwrap()], &[], environment.join("share/jupyter")),
+    ] {
+        let install = |python: &Path| {
+            let python = ["install", "--jupyter", "--python", python.to_str().unwrap()];
+            run(&[&python[..], words].concat(), variables)
+        };
+        let refused = install(&unfit);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("has no ipykernel"));
+        assert!(!folder.exists(), "nothing is written for a Python that is no kernel");
+        // The second time it is the same.
+        for _ in 0..2 {
+            let done = install(&fit);
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        }
+        let kernel = fs::read(folder.join("kernels/cudaway/kernel.json")).unwrap();
+        let kernel: serde_json::Value = serde_json::from_slice(&kernel).unwrap();
+        let program = setting.tree().join("bin/cudaway").canonicalize().unwrap();
+        let starts = [
+            program.to_str().unwrap(),
+            "run",
+            "--",
+            "/x/python",
+            "-m",
+            "ipykernel_launcher",
+            "-f",
+            "{connection_file}",
+        ];
+        assert_eq!(kernel["argv"], serde_json::json!(starts));
+        assert_eq!(kernel["display_name"], "Python (CUDAway)");
+        let undone = run(&[&["uninstall", "--jupyter"], words].concat(), variables);
+        assert!(undone.status.success(), "{}", String::from_utf8_lossy(&undone.stderr));
+        assert!(!folder.exists(), "nothing is left, empty folders neither");
+        assert!(!run(&[&["uninstall", "--jupyter"], words].concat(), variables).status.success());
+    }
+}

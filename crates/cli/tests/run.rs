@@ -310,3 +310,47 @@ fn hooks_and_the_auditor_are_put_in_when_asked_for() {
     assert!(has("CUDAWAY_HOOKS=dlsym,log") && has(&format!("LD_AUDIT={}", text(&audit))), "{all}");
     assert!(all.contains(&format!(":{}:", text(&hooks))), "{all}");
 }
+
+#[test]
+fn what_would_be_done_is_told_as_one_object() {
+    let folder = Folder::new();
+    let client = folder.cc("client", CLIENT, &["-ldl"]).unwrap();
+    let told = |options: &[&str], command: &[&str]| {
+        let output = folder.run(&[&["--json"], options].concat(), command);
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), object)
+    };
+    let driver = folder.path("lib/libcuda.so.1");
+    let (code, plan) = told(&[], &[text(&client), "libcuda.so.1"]);
+    assert_eq!((code, &plan["reached"]), (Some(0), &true.into()), "{plan}");
+    assert_eq!(plan["preload"][0], text(&driver));
+    assert!(plan["variables"]["LD_PRELOAD"].as_str().unwrap().starts_with(text(&driver)), "{plan}");
+    assert_eq!(plan["findings"], serde_json::json!([]));
+
+    // A program that is not reached, and a process that has a runtime already: its program is one.
+    let mut bytes = std::fs::read(&client).unwrap();
+    bytes[4] = 1;
+    let other = folder.path("other");
+    std::fs::write(&other, bytes).unwrap();
+    std::fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let (code, plan) = told(&[], &[text(&other)]);
+    assert_eq!((code, &plan["reached"]), (Some(126), &false.into()), "{plan}");
+    assert!(plan["findings"][0]["why"].as_str().unwrap().contains("32-bit"), "{plan}");
+
+    let runtime = ["cudaMalloc", "cudaFree", "cudaMemcpy", "cudaMemset"]
+        .map(|name| format!("static int {name}(void) {{ return 1; }}\n"));
+    let uses = "#include <stdio.h>\nint main(void) { puts(\"runs\"); fflush(stdout); getchar(); return cudaMalloc() + cudaFree() + cudaMemcpy() + cudaMemset(); }\n";
+    let program = folder.cc("holder", &(runtime.concat() + uses), &[]).unwrap();
+    let mut command = Command::new(&program);
+    let mut child =
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 5];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+    let (code, plan) = told(&["--into", &child.id().to_string()], &[text(&client)]);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert_eq!((code, &plan["reached"]), (Some(126), &false.into()), "{plan}");
+    let wanted =
+        format!("a CUDA runtime is in this process already, inside of {}, and stays", program.display());
+    assert_eq!(plan["findings"], serde_json::json!([{ "reached": false, "why": wanted }]));
+}

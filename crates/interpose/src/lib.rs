@@ -9,6 +9,7 @@
 //! - [`records`], [`news`]: what was found and done, for diagnosis and for the log.
 //! - [`instance_of`]: which of the runtimes taken over a caller belongs to.
 //! - [`release_without_names`]: the release of a runtime whose names were stripped.
+//! - [`has_runtime`]: whether there is one in a file at all.
 //! - [`tell_by`]: who is told when NVRTC and its like give PTX where machine code is asked for (`compilers`).
 //!
 //! `CUDAWAY_TAKEOVER=0` turns all of it off.
@@ -37,6 +38,13 @@ pub use record::{Outcome, Record, news, records};
 pub use signature::{hash as masked_hash, release_in as release_without_names};
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+
+/// Whether a file has a CUDA runtime inside, with its names or without them, or is one.
+#[must_use]
+pub fn has_runtime(bytes: &[u8]) -> bool {
+    let is_one = |file| recognise::kind(file) != recognise::Kind::Other;
+    elf::File::parse(bytes).is_some_and(is_one) || release_without_names(bytes).is_some()
+}
 
 /// An ELF constructor. The object that has it is linked with `-z initfirst`, so that it runs before the constructors of the
 /// program's own libraries, which may carry a static runtime too. It redirects the static CUDA runtimes of the program and of

@@ -49,14 +49,21 @@ pub fn check(object: &Object, path: &Path) -> Result<Vec<String>> {
 /// Symbols of glibc that the object at `path` asks for and that `oldest` (`2.17`) does not have.
 pub fn glibc_symbols_after(path: &Path, oldest: &str) -> Result<Vec<String>> {
     let limit = release(oldest).context("a release of glibc")?;
-    let is_newer = |symbol: &&str| {
-        let needed = symbol.split_once("@GLIBC_").and_then(|(_, node)| release(node));
-        needed.is_some_and(|needed| needed > limit)
-    };
     let symbols = readelf("--dyn-syms", path)?;
+    Ok(needed(&symbols).filter(|(_, needed)| *needed > limit).map(|(symbol, _)| symbol.to_owned()).collect())
+}
+
+/// The newest release of glibc that the object at `path` asks for a symbol of.
+pub fn newest_glibc(path: &Path) -> Result<Option<Vec<u32>>> {
+    let symbols = readelf("--dyn-syms", path)?;
+    Ok(needed(&symbols).map(|(_, needed)| needed).max())
+}
+
+/// The symbols of glibc that an object asks for, and the release that each is of.
+fn needed(symbols: &str) -> impl Iterator<Item = (&str, Vec<u32>)> {
     let undefined = symbols.lines().filter(|line| line.contains(" UND "));
     let names = undefined.filter_map(|line| line.split_whitespace().nth(7));
-    Ok(names.filter(is_newer).map(str::to_owned).collect())
+    names.filter_map(|symbol| Some((symbol, release(symbol.split_once("@GLIBC_")?.1)?)))
 }
 
 /// `2.17`, with or without a third number, as numbers.

@@ -58,6 +58,17 @@ pub fn check(lib: &Path) -> Vec<Finding> {
     findings
 }
 
+/// Of a tree that came without its links and can have none: one finding in place of one for each.
+pub fn tell_of_links(findings: &mut Vec<Finding>, why: &str) {
+    findings.retain(|finding| finding.id != "files.link");
+    findings.push(Finding::warning(
+        "files.links",
+        format!("our folder came without its links, as a Python wheel does, and none can be made: {why}"),
+        "programs that ask for a library without a version in its name do not find ours by LD_LIBRARY_PATH alone, every program starts more slowly, and none finds our ptxas and nvcc",
+        "set CUDAWAY_CACHE_DIR to a folder that only this user can write",
+    ));
+}
+
 fn refuse(path: &Path, unfit: Unfit) -> Finding {
     let shown = path.display();
     match unfit {

@@ -106,7 +106,7 @@ impl Bound {
     }
 
     fn judge(&self, lib: &Path, is_ended: bool) -> Vec<Finding> {
-        let lib = lib.canonicalize().unwrap_or_else(|_| lib.to_path_buf());
+        let lib = crate::own::files(lib);
         let is_ours = |path: &Path| path.canonicalize().is_ok_and(|path| path.starts_with(&lib));
         let mut findings = Vec::new();
         if !is_ended {

@@ -6,6 +6,7 @@ use super::elf;
 use super::files;
 use super::finding::Finding;
 use super::subject::Subject;
+use crate::own;
 
 /// What /proc tells.
 #[derive(Debug, Default)]
@@ -120,7 +121,7 @@ fn older(seen: &Seen, (name, needed): (String, (u32, u32))) -> Option<Finding> {
 }
 
 fn judge(lib: &Path, seen: &Seen) -> Vec<Finding> {
-    let lib = lib.canonicalize().unwrap_or_else(|_| lib.to_path_buf());
+    let lib = own::files(lib);
     let drivers: Vec<&String> = seen.mapped.iter().filter(|path| is_driver(path)).collect();
     let is_ours = |path: &&String| Path::new(path.trim_end_matches(" (deleted)")).starts_with(&lib);
     let mut findings = Vec::new();

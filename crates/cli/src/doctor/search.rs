@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::finding::Finding;
+use crate::own;
 
 pub fn check(lib: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -30,7 +31,7 @@ fn shadows(folders: &[PathBuf], lib: &Path) -> Option<Finding> {
     let first = folders
         .iter()
         .find(|folder| folder.join("libcuda.so.1").exists() || folder.join("libcuda.so").exists())?;
-    if first.canonicalize().ok() == lib.canonicalize().ok() {
+    if own::files(first) == own::files(lib) {
         return None;
     }
     let what = if first.ends_with("stubs") {

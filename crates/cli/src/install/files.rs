@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use super::manifest::{Entry, Manifest};
+use crate::links;
 
 /// The folder that stands for `/`.
 pub struct Root(pub PathBuf);
@@ -32,11 +33,15 @@ pub fn copy_tree(tree: &Path, root: &Root, prefix: &Path, written: &mut Manifest
                 folders.push(below);
             } else if kind.is_symlink() {
                 link(root, &to, &fs::read_link(entry.path())?, written)?;
-            } else if !Manifest::is_name(&below) {
+            } else if !Manifest::is_name(&below) && !links::is_list(&below) {
                 let mode = entry.metadata()?.permissions().mode();
                 write(root, &to, &fs::read(entry.path())?, mode, written)?;
             }
         }
+    }
+    // A tree that came without its links gets them here.
+    for (name, target) in links::of(tree)? {
+        link(root, &prefix.join(name), &target, written)?;
     }
     Ok(())
 }

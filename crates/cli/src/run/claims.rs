@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::stub;
-use crate::kept;
+use crate::{kept, own};
 
 /// Asked for by Numba, Triton and others, whether such a file exists or not.
 const ALWAYS: [&str; 6] = [
@@ -54,7 +54,7 @@ type Claim = (String, &'static CStr);
 pub fn names(lib: &Path, wanted: &[String], searched: &[PathBuf]) -> Vec<Claim> {
     let folders = FOLDERS.iter().flat_map(|pattern| expand(pattern)).chain(searched.iter().cloned());
     let files: BTreeSet<String> = folders.flat_map(|folder| files(&folder)).collect();
-    let own = lib.canonicalize().unwrap_or_else(|_| lib.to_path_buf());
+    let own = own::files(lib);
     let is_ours = |name: &str| Path::new(name).canonicalize().is_ok_and(|path| path.starts_with(&own));
     let mut seen = BTreeSet::new();
     ALWAYS

@@ -1,12 +1,15 @@
 //! The environment in which a program and everything it starts find us.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
+use serde_json::{Value, json};
 
+use super::preflight::Finding;
 use super::{Arguments, claims};
 use crate::tools;
 
@@ -111,9 +114,12 @@ fn claimed(arguments: &Arguments, lib: &Path, alone: &[&CStr], searched: &[PathB
 fn several(lib: &Path, name: &CStr) -> Option<PathBuf> {
     let folder = lib.join("preload");
     let name = name.to_string_lossy();
-    let target = std::fs::read_link(folder.join(name.as_ref())).unwrap_or_else(|_| name.as_ref().into());
+    let is_it = |(runtime, links): &&(&str, &[&str])| *runtime == name || links.contains(&&*name);
+    let (runtime, links) = namesake::PRELOADED.iter().find(is_it)?;
+    // In a tree without links it has one name alone.
+    let is_several = folder.join(&*name).exists() && links.iter().any(|link| folder.join(link).exists());
     // Of a folder that cannot stand in LD_PRELOAD the loader would only take names, which are those in `lib`.
-    Some(folder.join(target)).filter(|path| path.exists() && stands_in_preload(path))
+    Some(folder.join(runtime)).filter(|path| is_several && path.exists() && stands_in_preload(path))
 }
 
 /// What stands in LD_PRELOAD ends at a blank or a colon.
@@ -156,6 +162,19 @@ fn loader_variables(
 }
 
 impl Plan {
+    /// For programs: `cudaway.activate()` of our Python package does in its process what it reads here.
+    pub fn json(&self, findings: &[Finding]) -> Value {
+        let finding = |finding: &Finding| json!({ "reached": finding.leaves_us(), "why": finding.why() });
+        let text = |text: &OsStr| text.to_string_lossy().into_owned();
+        json!({
+            "reached": findings.iter().all(Finding::leaves_us),
+            "findings": findings.iter().map(finding).collect::<Vec<_>>(),
+            "unclaimed": self.unclaimed,
+            "preload": self.preload.iter().map(|path| text(path.as_os_str())).collect::<Vec<_>>(),
+            "variables": self.variables.iter().map(|(name, value)| (*name, text(value))).collect::<BTreeMap<_, _>>(),
+        })
+    }
+
     /// The line a shell would take for the same start.
     pub fn command_line(&self, command: &[OsString]) -> String {
         let variables = self.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value)));

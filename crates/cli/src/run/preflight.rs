@@ -25,6 +25,16 @@ impl Finding {
     pub fn past(&self) -> Option<&'static CStr> {
         if let Past(ours, _) = self { Some(*ours) } else { None }
     }
+
+    /// Whether the program is reached all the same.
+    pub fn leaves_us(&self) -> bool {
+        matches!(self, Partly(_))
+    }
+
+    pub fn why(&self) -> &str {
+        let (Unreached(why) | Past(_, why) | Partly(why)) = self;
+        why
+    }
 }
 
 pub fn check(image: &Image, plan: &Plan) -> Vec<Finding> {
