@@ -148,8 +148,8 @@ impl Cache {
     }
 
     /// As [`Cache::get`], of what is no news when it is not there.
-    pub fn get_quietly(&self, key: &Key) -> Option<Vec<u8>> {
-        self.own.iter().chain(&self.others).find_map(|place| place.get(key, "a list"))
+    pub fn get_quietly(&self, key: &Key, what: &str) -> Option<Vec<u8>> {
+        self.own.iter().chain(&self.others).find_map(|place| place.get(key, what))
     }
 
     /// The content stored under the first of these keys that any of the folders has something under, and which key that is.

@@ -30,7 +30,7 @@ pub struct List(Mutex<Vec<Launched>>);
 impl List {
     /// What the cache says of a module of these texts.
     pub fn of(digest: &[u8; 32]) -> List {
-        let bytes = Cache::global().get_quietly(&key(digest));
+        let bytes = Cache::global().get_quietly(&key(digest), "a list");
         List(Mutex::new(bytes.and_then(|bytes| unpack(&bytes)).unwrap_or_default()))
     }
 

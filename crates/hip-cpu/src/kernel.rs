@@ -350,7 +350,12 @@ impl Making {
 }
 
 pub fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key {
-    KeyBuilder::new("cpu object", compiler::TRANSLATOR)
+    key_of("cpu object", digest, name, options, target)
+}
+
+/// Of what kind of code for a kernel.
+pub fn key_of(kind: &str, digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key {
+    KeyBuilder::new(kind, compiler::TRANSLATOR)
         .field(GENERATOR.as_bytes())
         .field(digest)
         .field(name.as_bytes())
@@ -402,7 +407,7 @@ pub fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
         context_bytes: u64_at(8)?,
         local_bytes: u64_at(16)?,
         stackful: u32_at(24)? == 1,
-        // Baseline code alone is, which the cache does not have.
+        // Baseline code alone is, which says so itself.
         is_gated: false,
         rival: Some(u32_at(28)?).filter(|&width| width > 0),
         why_not,

@@ -20,7 +20,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
     report.note("CUDAWAY_PROGRESS says on a terminal what a launch has waited for", progress(installed));
 }
 
-/// A kernel of so many instructions, which nothing can be left out of. That it never comes to them again nobody knows before, so its
+/// A kernel of so many instructions, which nothing can be left out of. That it never comes to them again memory decides, so its
 /// best code is asked for at once.
 fn kernel(name: &str, times: u32) -> String {
     let mut text = format!(
@@ -39,7 +39,7 @@ fn kernel(name: &str, times: u32) -> String {
             text += "st.global.u32 [%a], %x;\nld.global.u32 %x, [%a];\n";
         }
     }
-    text + "st.global.u32 [%a], %x;\nsetp.eq.u64 %again, %a, 0;\n@%again bra AGAIN;\nret;\n}\n"
+    text + "st.global.u32 [%a], %x;\nsetp.eq.u32 %again, %x, 2863311531;\n@%again bra AGAIN;\nret;\n}\n"
 }
 
 /// The program that loads a kernel of that length and launches it, and the words it takes.
@@ -86,6 +86,8 @@ fn trace(installed: &Installed) -> Result<()> {
     let (tool, file) = (installed.lib().with_file_name("bin").join("cudaway"), dir.path().join("trace.json"));
     let run =
         Run::new(tool).args(["trace", "--output"]).arg(&file).arg("--").arg(loader).arg(&ptx).arg("long");
+    // One piece of code.
+    let run = run.env("CUDAWAY_CPU_TIER", "best");
     let ended = run.env("CUDAWAY_DEVICE", "cpu").env("CUDAWAY_CACHE_DIR", dir.path().join("cache")).run()?;
     ensure!(ended.status.success(), "{}", ended.describe());
     let trace: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;

@@ -270,6 +270,7 @@ fn dumped(installed: &Installed, loader: &Path, dir: &Path) -> Result<()> {
     let (ptx, dump) = (dir.join("long.ptx"), dir.join("dump"));
     fs::write(&ptx, &text)?;
     let run = installed.found(loader).arg(&ptx).args(&names).env("CUDAWAY_DEVICE", "cpu");
+    let run = run.env("CUDAWAY_CPU_TIER", "best");
     let ended = run.env("CUDAWAY_CACHE_DIR", dir.join("dumped")).env("CUDAWAY_DUMP_DIR", &dump).run()?;
     ensure!(ended.status.success(), "{}", ended.describe());
     let kept = |ending: &str| -> Result<Vec<String>> {

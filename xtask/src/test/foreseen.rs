@@ -59,6 +59,8 @@ impl Bench<'_> {
 
 const COMPILED: &str = "compiled kernel k, block [32, 1, 1]";
 const HIT: &str = "cache hit k, block [32, 1, 1]";
+/// A launch that is worth it.
+const BEST: (&str, &str) = ("CUDAWAY_CPU_TIER", "best");
 /// Other code than that of the cache.
 const OTHER: (&str, &str) = ("CUDAWAY_CPU_SETTING", "L");
 
@@ -66,6 +68,12 @@ fn last_time(bench: &Bench) -> Result<()> {
     let log = bench.log("wait", 2, &[])?;
     ensure!(!log.contains("kernel k"), "nobody has launched it yet:\n{log}");
     let log = bench.log("launch", 2, &[])?;
+    ensure!(log.contains("compiled kernel k, all blocks, baseline") && !log.contains(COMPILED), "{log}");
+    let log = bench.log("wait", 2, &[])?;
+    ensure!(!log.contains("kernel k"), "it was not worth better code:\n{log}");
+    let log = bench.log("launch", 2, &[])?;
+    ensure!(log.contains("cache hit k, all blocks, baseline") && !log.contains("compiled kernel"), "{log}");
+    let log = bench.log("launch", 2, &[BEST])?;
     ensure!(log.contains(COMPILED), "{log}");
     let log = bench.log("wait", 2, &[])?;
     ensure!(
@@ -95,7 +103,7 @@ fn graph(bench: &Bench) -> Result<()> {
 }
 
 fn unloaded(bench: &Bench) -> Result<()> {
-    bench.log("launch", 2, &[])?;
+    bench.log("launch", 2, &[BEST])?;
     let left = |n_threads: u32, variables: &[(&str, &str)]| -> Result<String> {
         let log = bench.log("unload", n_threads, variables)?;
         let line = log.lines().find(|line| line.contains("left at the end"));

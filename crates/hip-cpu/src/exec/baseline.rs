@@ -29,6 +29,9 @@ impl Heat {
 /// Asks somebody for the better code, who keeps the heat until it is there or cannot be had.
 pub type Ask = Box<dyn FnOnce(Arc<Heat>) + Send + Sync>;
 
+/// Has the cache keep this code.
+pub type Keep = Box<dyn FnOnce() + Send + Sync>;
+
 /// Work that makes better code worth asking for, in nanoseconds of baseline code: at least, and for each instruction, since longer code
 /// takes longer to make.
 const WORTH: u64 = 500_000;
@@ -55,6 +58,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Baseline {
     weight: Weight,
     steps: Option<Arc<Steps>>,
+    keep: Mutex<Option<Keep>>,
     ask: Mutex<Option<Ask>>,
     is_asked: AtomicBool,
     heat: Arc<Heat>,
@@ -65,6 +69,7 @@ impl Baseline {
         Baseline {
             weight,
             steps: None,
+            keep: Mutex::default(),
             ask: Mutex::new(Some(ask)),
             is_asked: AtomicBool::new(false),
             heat: Arc::default(),
@@ -75,9 +80,10 @@ impl Baseline {
         self.weight
     }
 
-    /// Where threads of a launch go, as far as that can be known.
-    pub fn follow(&mut self, steps: Option<Arc<Steps>>) {
+    /// Where threads of a launch go, as far as that can be known, and how this code is kept.
+    pub fn follow(&mut self, steps: Option<Arc<Steps>>, keep: Option<Keep>) {
         self.steps = steps;
+        *self.keep.get_mut() = keep;
     }
 
     pub fn steps(&self) -> Option<&Arc<Steps>> {
@@ -106,6 +112,11 @@ impl Baseline {
             if !self.is_asked.load(Ordering::Relaxed) {
                 self.ask_for_better(expected.unwrap_or(0));
             }
+        }
+        let keep = self.keep.lock().take();
+        // Where better code is on its way, that is kept.
+        if let Some(keep) = keep.filter(|_| !self.is_asked.load(Ordering::Relaxed)) {
+            keep();
         }
     }
 

@@ -33,7 +33,7 @@ use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting,
 use crate::jit;
 use arena::{Arena, Mapping};
 use baseline::Baseline;
-pub use baseline::{Ask, Heat};
+pub use baseline::{Ask, Heat, Keep};
 use gate::Gate;
 use guard::Guard;
 use trial::{Trial, Turn};
@@ -353,10 +353,10 @@ impl Kernel {
         }
     }
 
-    /// Of baseline code: where threads of a launch go, as far as that can be known.
-    pub fn follow(&mut self, steps: Option<Arc<Steps>>) {
+    /// Of baseline code: where threads of a launch go, as far as that can be known, and how the code is kept.
+    pub fn follow(&mut self, steps: Option<Arc<Steps>>, keep: Option<Keep>) {
         if let Some(baseline) = &mut self.baseline {
-            baseline.follow(steps);
+            baseline.follow(steps, keep);
         }
     }
 
