@@ -14,36 +14,40 @@ const BUDGET: f64 = 4500.0;
 /// four times as soon, and take 1.1 to 2 times as long as the best code; baseline code takes 10 to 40 times as long.
 const PATIENCE: f64 = 150.0;
 
-/// What a line of text, a block of instructions, and each pair of blocks cost, in milliseconds: fitted to CUB's sorts, selections and
-/// partitions, of 20,000 to 110,000 lines and 1,500 to 10,000 blocks. Pairs count for the values that are carried through blocks.
-const BEST: [f64; 3] = [0.02, 0.25, 77e-6];
+/// What a line of text, a block of instructions, each pair of blocks, and a value that is handed over where lanes part cost, in
+/// milliseconds: fitted to CUB's sorts, selections and partitions, of 20,000 to 110,000 lines and 1,500 to 10,000 blocks, and to its
+/// histograms, of up to 90,000 values. Pairs count for the values that are carried through blocks.
+const BEST: [f64; 4] = [0.02, 0.25, 77e-6, 0.035];
 /// Of code that carries nothing.
-const THRIFTY: [f64; 3] = [0.015, 0.0, 0.0];
+const THRIFTY: [f64; 4] = [0.015, 0.0, 0.0, 0.0];
 
-/// How much LLVM may do for the text; `None` where anything would be too much.
-pub fn affordable(text: &str) -> Option<Effort> {
-    within(text, BUDGET)
+/// How much LLVM may do for the code; `None` where anything would be too much.
+pub fn affordable(code: &Compiled) -> Option<Effort> {
+    within(&code.text, code.handed_over, BUDGET)
 }
 
-fn within(text: &str, budget: f64) -> Option<Effort> {
-    let costs = costs(text, [BEST, THRIFTY]);
+fn within(text: &str, handed_over: u32, budget: f64) -> Option<Effort> {
+    let costs = costs(text, handed_over, [BEST, THRIFTY]);
     let efforts = [Effort::Best, Effort::Thrifty];
     efforts.into_iter().zip(costs).find_map(|(effort, cost)| (cost <= budget).then_some(effort))
 }
 
 /// Milliseconds at these prices.
-fn costs<const N: usize>(text: &str, prices: [[f64; 3]; N]) -> [f64; N] {
+fn costs<const N: usize>(text: &str, handed_over: u32, prices: [[f64; 4]; N]) -> [f64; N] {
     let is_label = |line: &&str| line.ends_with(':') && !line.starts_with(' ');
     let (lines, blocks) = text
         .lines()
         .fold((0u32, 0u32), |(lines, blocks), line| (lines + 1, blocks + u32::from(is_label(&line))));
     let (lines, blocks) = (f64::from(lines), f64::from(blocks));
-    prices.map(|[line, block, pair]| lines * line + blocks * (block + blocks * pair))
+    let handed_over = f64::from(handed_over);
+    prices.map(|[line, block, pair, value]| {
+        lines * line + blocks * (block + blocks * pair) + handed_over * value
+    })
 }
 
 /// How much LLVM does at first for a text that it does `best` for in the end.
-pub fn at_first(text: &str, best: Effort) -> Effort {
-    let [cost] = costs(text, [BEST]);
+pub fn at_first(code: &Compiled, best: Effort) -> Effort {
+    let [cost] = costs(&code.text, code.handed_over, [BEST]);
     if best == Effort::Best && cost > PATIENCE { Effort::Thrifty } else { best }
 }
 
@@ -64,13 +68,13 @@ fn emit_within(
     budget: f64,
 ) -> Result<(Compiled, Effort), Vec<Diagnostic>> {
     let chosen = cpu::emit(program, kernel, options)?;
-    match within(&chosen.text, budget) {
+    match within(&chosen.text, chosen.handed_over, budget) {
         Some(Effort::Best) => return Ok((chosen, Effort::Best)),
         // A trial would take as long once more.
         Some(effort) => return Ok((Compiled { rival: None, ..chosen }, effort)),
         None => {}
     }
-    let effort = |compiled: &Compiled| within(&compiled.text, budget).unwrap_or(Effort::Baseline);
+    let effort = |code: &Compiled| within(&code.text, code.handed_over, budget).unwrap_or(Effort::Baseline);
     if chosen.setting == Setting::Lane {
         let effort = effort(&chosen);
         return Ok((chosen, effort));
@@ -97,17 +101,27 @@ mod tests {
     #[test]
     fn longer_texts_get_less_effort() {
         let line = "  %a = add i32 %a, %b\n";
-        assert_eq!(affordable(&line.repeat(1000)), Some(Effort::Best));
-        assert_eq!(affordable(&line.repeat(250_000)), Some(Effort::Thrifty));
-        assert_eq!(affordable(&line.repeat(310_000)), None);
+        let affordable = |text: String, handed_over: u32| within(&text, handed_over, BUDGET);
+        assert_eq!(affordable(line.repeat(1000), 0), Some(Effort::Best));
+        assert_eq!(affordable(line.repeat(250_000), 0), Some(Effort::Thrifty));
+        assert_eq!(affordable(line.repeat(310_000), 0), None);
         // Labels alone.
-        assert_eq!(affordable(&"block:\n".repeat(5000)), Some(Effort::Best));
-        assert_eq!(affordable(&"block:\n".repeat(7000)), Some(Effort::Thrifty));
+        assert_eq!(affordable("block:\n".repeat(5000), 0), Some(Effort::Best));
+        assert_eq!(affordable("block:\n".repeat(7000), 0), Some(Effort::Thrifty));
+        // And where many values live on.
+        assert_eq!(affordable(line.repeat(1000), 100_000), Some(Effort::Best));
+        assert_eq!(affordable(line.repeat(1000), 150_000), Some(Effort::Thrifty));
     }
 
     #[test]
     fn what_takes_long_is_made_for_less_at_first() {
-        let text = |lines: usize| "  %a = add i32 %a, %b\n".repeat(lines);
+        let program = branches(1);
+        let made = emit(&program, program.kernel("k").unwrap(), &Options::new([128, 1, 1], 512)).unwrap().0;
+        let text = |lines: usize| Compiled {
+            text: "  %a = add i32 %a, %b\n".repeat(lines),
+            handed_over: 0,
+            ..made.clone()
+        };
         assert_eq!(at_first(&text(5000), Effort::Best), Effort::Best);
         assert_eq!(at_first(&text(10_000), Effort::Best), Effort::Thrifty);
         // What gets no more in the end gets no less.

@@ -173,7 +173,7 @@ fn make_by(
     module: &Module,
     wanted: &Wanted,
     variant: Variant,
-    choose: impl Fn(&str, Effort) -> Effort,
+    choose: impl Fn(&Compiled, Effort) -> Effort,
 ) -> Result<(exec::Kernel, bool)> {
     let (index, block, start) = (wanted.index, wanted.block, Instant::now());
     let name = &module.header(index).name;
@@ -189,7 +189,7 @@ fn make_by(
         Blocks::Flat(most) => format!("to{most}"),
     };
     dump::keep(name, &format!("{shape}.ll"), compiled.text.as_bytes());
-    let effort = choose(&compiled.text, best);
+    let effort = choose(&compiled, best);
     let (is_best, tier) = if effort == best { (true, Tier::Best) } else { (false, Tier::Soon) };
     let compiled = if is_best { compiled } else { Compiled { rival: None, ..compiled } };
     let making = Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
@@ -223,7 +223,7 @@ pub fn try_rival(
         let made = || -> Result<exec::Kernel> {
             let program = module.lowered(index);
             let compiled = told(&program, cpu::emit(&program, &program.kernels[0], &asked))?;
-            let effort = budget::affordable(&compiled.text).ok_or(hipErrorNotSupported)?;
+            let effort = budget::affordable(&compiled).ok_or(hipErrorNotSupported)?;
             let making =
                 Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
             let (rival, packed) = making.finish(&compiled, effort, Tier::Rival)?;

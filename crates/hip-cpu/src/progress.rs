@@ -30,6 +30,9 @@ struct Waits {
 
 static WAITS: Mutex<Waits> = Mutex::new(Waits { waits: Vec::new(), last_number: 0, is_watched: false });
 
+/// What stands on the terminal; whoever draws or erases it has this.
+static LINE: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
 /// A launch that waits for code, until this is dropped.
 pub struct Waiting {
     number: u64,
@@ -56,15 +59,23 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        WAITS.lock().waits.retain(|wait| wait.number != self.number);
+        let is_last = {
+            let mut all = WAITS.lock();
+            all.waits.retain(|wait| wait.number != self.number);
+            all.waits.is_empty()
+        };
+        // What the program writes next stands in a line of its own.
+        if is_last {
+            erase(&mut LINE.lock());
+        }
     }
 }
 
 /// Draws the line as long as somebody waits.
 fn watch() {
-    let mut line: Option<ProgressBar> = None;
     loop {
         std::thread::sleep(TICK);
+        let mut line = LINE.lock();
         let mut all = WAITS.lock();
         let text = text(&all.waits, Instant::now());
         let is_over = all.waits.is_empty();
@@ -78,11 +89,17 @@ fn watch() {
                 line.set_message(text);
                 line.tick();
             }
-            None => drop(line.take().map(|line| line.finish_and_clear())),
+            None => erase(&mut line),
         }
         if is_over {
             return;
         }
+    }
+}
+
+fn erase(line: &mut Option<ProgressBar>) {
+    if let Some(line) = line.take() {
+        line.finish_and_clear();
     }
 }
 

@@ -20,12 +20,13 @@ pub fn run(installed: &Installed, report: &mut Report) {
     report.note("CUDAWAY_PROGRESS says on a terminal what a launch has waited for", progress(installed));
 }
 
-/// A kernel of so many instructions, which nothing can be left out of. That it never comes to them again memory decides, so its
-/// best code is asked for at once.
+/// A kernel of so many instructions, which nothing can be left out of. That it never comes to them again a parameter and an atomic operation
+/// decide, so its best code is waited for.
 fn kernel(name: &str, times: u32) -> String {
     let mut text = format!(
         ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry {name}(.param .u64 p)\n{{\n.reg .u64 %a, %o;\n\
-         .reg .u32 %t, %x;\n.reg .pred %again;\nld.param.u64 %a, [p];\nmov.u32 %t, %tid.x;\nmov.u32 %x, %t;\n\
+         .reg .u32 %t, %x, %n;\n.reg .pred %again;\nld.param.u64 %a, [p];\n\
+         cvt.u32.u64 %n, %a;\nor.b32 %n, %n, 1;\nmov.u32 %t, %tid.x;\nmov.u32 %x, %t;\n\
          mul.wide.u32 %o, %t, 4;\nadd.u64 %a, %a, %o;\nAGAIN:\n"
     );
     for i in 0..times {
@@ -39,7 +40,8 @@ fn kernel(name: &str, times: u32) -> String {
             text += "st.global.u32 [%a], %x;\nld.global.u32 %x, [%a];\n";
         }
     }
-    text + "st.global.u32 [%a], %x;\nsetp.eq.u32 %again, %x, 2863311531;\n@%again bra AGAIN;\nret;\n}\n"
+    text + "st.global.u32 [%a], %x;\natom.global.add.u32 %x, [%a], 0;\nsetp.eq.u32 %again, %x, %n;\n\
+            @%again bra AGAIN;\nret;\n}\n"
 }
 
 /// The program that loads a kernel of that length and launches it, and the words it takes.

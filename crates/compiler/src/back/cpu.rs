@@ -77,6 +77,9 @@ pub struct Compiled {
     pub why_not_warp: Option<String>,
     /// Another width that gives the same in S and may be as fast: which one is, a trial tells.
     pub rival: Option<u32>,
+    /// S and P: values that live on where lanes that went together part, of all such places. LLVM joins them with what they are on the
+    /// other ways there, which the text's length does not tell.
+    pub handed_over: u32,
 }
 
 pub const ENTRY_SIMD: &str = "cudaway_run";

@@ -75,6 +75,7 @@ fn write(
         why_not_simd: None,
         why_not_warp: None,
         rival: None,
+        handed_over: 0,
     })
 }
 

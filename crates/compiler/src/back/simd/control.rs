@@ -140,8 +140,8 @@ impl Emitter<'_> {
                         self.detour(at, otherwise, (&no, &yes), against)?;
                     } else {
                         self.leave((then, &yes, &mask), (otherwise, &no, &against));
-                        let position = self.here().layout.position[at];
-                        self.b.br(&format!("m{region}_{}", position + 1));
+                        let to = self.behind_in_masked(at, [then, otherwise]);
+                        self.b.br(&to);
                     }
                 } else {
                     let cond = self.scalar(*cond);
@@ -168,6 +168,20 @@ impl Emitter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Where M goes on for lanes that part at the end of `at`. Where some of them come round a loop again that is its header at once: a
+    /// loop that is come into by its end alone has two entries, and LLVM joins all that lives through it in each of its blocks.
+    fn behind_in_masked(&mut self, at: usize, targets: [&Edge; 2]) -> String {
+        let (region, next) = (self.region, self.here().layout.position[at] + 1);
+        if let Some(&Item::LoopEnd(index)) = self.here().layout.items.get(next) {
+            let header = self.here().loops.all[index].header;
+            if targets.iter().any(|edge| edge.block.index() == header) {
+                let head = self.here().layout.position[header];
+                return self.again(header, true, format!("mb{region}_{head}"));
+            }
+        }
+        format!("m{region}_{next}")
     }
 
     /// Leaves U: each side of a branch gets its lanes in M.
@@ -206,6 +220,7 @@ impl Emitter<'_> {
 
     /// Makes the vectors that M looks for of what in U are lines.
     fn hand_over(&mut self, values: &BitSet) {
+        self.handed_over = self.handed_over.saturating_add(values.iter().count() as u32);
         let values = values.iter().filter(|&index| self.crossing.contains(index));
         let values: Vec<Value> =
             values.map(|index| Value(index as u32)).filter(|&value| self.bends(value)).collect();

@@ -92,11 +92,11 @@ pub fn emit(
         }
         emitter.whole()?;
         let waits = !per_warp && emitter.plan.regions.iter().any(|region| !region.spins.is_empty());
-        Ok::<_, String>((emitter.context_bytes, waits, emitter.finish()))
+        Ok::<_, String>((emitter.context_bytes, waits, emitter.handed_over, emitter.finish()))
     };
-    let (mut context_bytes, waits, mut text) = write(first, false)?;
+    let (mut context_bytes, waits, mut handed_over, mut text) = write(first, false)?;
     if text.lines().nth(LONG).is_some() {
-        (context_bytes, _, text) = write(plan(body, threads, local_bytes, among)?, true)?;
+        (context_bytes, _, handed_over, text) = write(plan(body, threads, local_bytes, among)?, true)?;
     }
     Ok(Compiled {
         text,
@@ -109,6 +109,7 @@ pub fn emit(
         why_not_simd: None,
         why_not_warp: None,
         rival: rival.filter(|_| !waits),
+        handed_over,
     })
 }
 
@@ -209,6 +210,8 @@ struct Emitter<'a> {
     definitions: Vec<Definition>,
     /// The masked copy is reached.
     masked_used: bool,
+    /// Values that are live where U is left for M, of all such places.
+    handed_over: u32,
     /// The mask of the block being written, in M.
     mask: Option<Val>,
     scalars: HashMap<Value, Val>,
@@ -266,6 +269,7 @@ impl<'a> Emitter<'a> {
             written: HashMap::new(),
             definitions: vec![],
             masked_used: false,
+            handed_over: 0,
             mask: None,
             scalars: HashMap::new(),
             vectors: HashMap::new(),
