@@ -1,13 +1,15 @@
 //! A kernel of which nobody can say how wide it runs best is tried in two widths while the program launches it, and gives
 //! the same in both.
 
+mod kept;
+
 use std::ffi::{CString, c_void};
-use std::path::Path;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
 use cuda_abi::out::Out;
 use hip_cpu::api::*;
+use kept::n_files;
 
 const WORDS: usize = 4096;
 const THREADS: usize = 256 * 400;
@@ -58,11 +60,6 @@ fn expected(thread: usize) -> u32 {
         sum = (sum ^ x).wrapping_mul(16_777_619);
     }
     sum
-}
-
-fn n_files(folder: &Path) -> usize {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    entries.flatten().map(|it| if it.path().is_dir() { n_files(&it.path()) } else { 1 }).sum()
 }
 
 #[test]

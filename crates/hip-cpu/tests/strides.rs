@@ -1,12 +1,14 @@
 //! A kernel that strides through an array: baseline code is all that small arrays need, better code is made for large ones.
 
+mod kept;
+
 use std::ffi::c_void;
-use std::path::Path;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
 use cuda_abi::out::Out;
 use hip_cpu::api::*;
+use kept::n_files;
 
 /// Adds 1 to `n` words; a grid may have fewer threads.
 const TEXT: &std::ffi::CStr = c".version 8.0\n.target sm_80\n.address_size 64\n\
@@ -19,11 +21,6 @@ const TEXT: &std::ffi::CStr = c".version 8.0\n.target sm_80\n.address_size 64\n\
     add.u32 %i, %i, %step;\nsetp.lt.u32 %p, %i, %n;\n@%p bra AGAIN;\nEND:\nret;\n}\n";
 
 const MOST: usize = 1 << 22;
-
-fn n_files(folder: &Path) -> usize {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    entries.flatten().map(|it| if it.path().is_dir() { n_files(&it.path()) } else { 1 }).sum()
-}
 
 #[test]
 fn small_arrays_need_no_better_code_and_large_ones_get_it() {
