@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::dominators::{Dominators, post_dominators, successors};
+use super::dominators::{Dominators, post_dominators, reverse_post_order, successors};
 use super::loops::Loops;
 use super::number::{mask, signed};
 use super::visit::{Definition, definitions};
@@ -230,9 +230,9 @@ impl Needed {
 /// What lies between blocks.
 struct Map<'a> {
     loops: &'a Loops,
+    /// They know each block's place in reverse post-order.
+    dominators: &'a Dominators,
     behind: Dominators,
-    /// Place of each block in reverse post-order.
-    places: Vec<usize>,
     /// By place: instructions and headers of loops before it.
     instructions: Vec<u64>,
     headers: Vec<usize>,
@@ -241,19 +241,23 @@ struct Map<'a> {
 }
 
 impl<'a> Map<'a> {
-    fn of(function: &Function, graph: &[Vec<usize>], dominators: &Dominators, loops: &'a Loops) -> Map<'a> {
-        let order: Vec<usize> = function.reverse_post_order().iter().map(|id| id.index()).collect();
+    fn of(
+        function: &Function,
+        graph: &[Vec<usize>],
+        dominators: &'a Dominators,
+        loops: &'a Loops,
+    ) -> Map<'a> {
+        let order = reverse_post_order(graph, 0);
         let mut map = Map {
             loops,
+            dominators,
             behind: post_dominators(graph),
-            places: (0..graph.len()).map(|at| dominators.position(at)).collect(),
             instructions: vec![0],
             headers: vec![0],
             leads_to_loop: vec![false; graph.len()],
         };
         let (mut instructions, mut headers) = (0, 0);
         for &at in &order {
-            map.places[at] = map.instructions.len() - 1;
             instructions += length(&function.blocks[at]) as u64;
             headers += usize::from(loops.is_header(at));
             map.instructions.push(instructions);
@@ -267,6 +271,9 @@ impl<'a> Map<'a> {
 
     /// How a thread goes on behind block `at` whose branch is not known.
     fn unknown(&self, at: usize, then: usize, otherwise: usize) -> Unknown {
+        if !self.dominators.is_reachable(at) {
+            return Unknown::Lost;
+        }
         let own = self.loops.of[at];
         if let Some(own) = own {
             match (self.loops.contains(own, then), self.loops.contains(own, otherwise)) {
@@ -275,16 +282,16 @@ impl<'a> Map<'a> {
                 _ => {}
             }
         }
-        let end = self.instructions.len() - 1;
+        let (n_blocks, end) = (self.loops.of.len(), self.instructions.len() - 1);
         let (to, place) = match self.behind.immediate(at) {
-            Some(to) if to < self.places.len() && self.loops.of[to] == own => {
-                (Some(to as u32), self.places[to])
+            Some(to) if to < n_blocks && self.loops.of[to] == own => {
+                (Some(to as u32), self.dominators.position(to))
             }
-            Some(to) if to >= self.places.len() && own.is_none() => (None, end),
+            Some(to) if to >= n_blocks && own.is_none() => (None, end),
             _ => return Unknown::Lost,
         };
-        let from = self.places[at] + 1;
-        if place < from || place == usize::MAX {
+        let from = self.dominators.position(at) + 1;
+        if place < from {
             return Unknown::Lost;
         }
         if self.headers[place] == self.headers[from] {
