@@ -23,23 +23,24 @@ const THRIFTY: [f64; 4] = [0.015, 0.0, 0.0, 0.0];
 
 /// How much LLVM may do for the code; `None` where anything would be too much.
 pub fn affordable(code: &Compiled) -> Option<Effort> {
-    within(&code.text, code.handed_over, BUDGET)
+    within(code, BUDGET)
 }
 
-fn within(text: &str, handed_over: u32, budget: f64) -> Option<Effort> {
-    let costs = costs(text, handed_over, [BEST, THRIFTY]);
+fn within(code: &Compiled, budget: f64) -> Option<Effort> {
+    let costs = costs(code, [BEST, THRIFTY]);
     let efforts = [Effort::Best, Effort::Thrifty];
     efforts.into_iter().zip(costs).find_map(|(effort, cost)| (cost <= budget).then_some(effort))
 }
 
 /// Milliseconds at these prices.
-fn costs<const N: usize>(text: &str, handed_over: u32, prices: [[f64; 4]; N]) -> [f64; N] {
+fn costs<const N: usize>(code: &Compiled, prices: [[f64; 4]; N]) -> [f64; N] {
     let is_label = |line: &&str| line.ends_with(':') && !line.starts_with(' ');
-    let (lines, blocks) = text
+    let (lines, blocks) = code
+        .text
         .lines()
         .fold((0u32, 0u32), |(lines, blocks), line| (lines + 1, blocks + u32::from(is_label(&line))));
     let (lines, blocks) = (f64::from(lines), f64::from(blocks));
-    let handed_over = f64::from(handed_over);
+    let handed_over = f64::from(code.handed_over);
     prices.map(|[line, block, pair, value]| {
         lines * line + blocks * (block + blocks * pair) + handed_over * value
     })
@@ -47,7 +48,7 @@ fn costs<const N: usize>(text: &str, handed_over: u32, prices: [[f64; 4]; N]) ->
 
 /// How much LLVM does at first for a text that it does `best` for in the end.
 pub fn at_first(code: &Compiled, best: Effort) -> Effort {
-    let [cost] = costs(&code.text, code.handed_over, [BEST]);
+    let [cost] = costs(code, [BEST]);
     if best == Effort::Best && cost > PATIENCE { Effort::Thrifty } else { best }
 }
 
@@ -68,13 +69,13 @@ fn emit_within(
     budget: f64,
 ) -> Result<(Compiled, Effort), Vec<Diagnostic>> {
     let chosen = cpu::emit(program, kernel, options)?;
-    match within(&chosen.text, chosen.handed_over, budget) {
+    match within(&chosen, budget) {
         Some(Effort::Best) => return Ok((chosen, Effort::Best)),
         // A trial would take as long once more.
         Some(effort) => return Ok((Compiled { rival: None, ..chosen }, effort)),
         None => {}
     }
-    let effort = |code: &Compiled| within(&code.text, code.handed_over, budget).unwrap_or(Effort::Baseline);
+    let effort = |code: &Compiled| within(code, budget).unwrap_or(Effort::Baseline);
     if chosen.setting == Setting::Lane {
         let effort = effort(&chosen);
         return Ok((chosen, effort));
@@ -98,10 +99,16 @@ mod tests {
     use super::*;
     use compiler::Source;
 
+    fn code(text: String, handed_over: u32) -> Compiled {
+        let program = branches(1);
+        let made = emit(&program, program.kernel("k").unwrap(), &Options::new([128, 1, 1], 512)).unwrap().0;
+        Compiled { text, handed_over, ..made }
+    }
+
     #[test]
     fn longer_texts_get_less_effort() {
         let line = "  %a = add i32 %a, %b\n";
-        let affordable = |text: String, handed_over: u32| within(&text, handed_over, BUDGET);
+        let affordable = |text: String, handed_over: u32| affordable(&code(text, handed_over));
         assert_eq!(affordable(line.repeat(1000), 0), Some(Effort::Best));
         assert_eq!(affordable(line.repeat(250_000), 0), Some(Effort::Thrifty));
         assert_eq!(affordable(line.repeat(310_000), 0), None);
@@ -115,13 +122,7 @@ mod tests {
 
     #[test]
     fn what_takes_long_is_made_for_less_at_first() {
-        let program = branches(1);
-        let made = emit(&program, program.kernel("k").unwrap(), &Options::new([128, 1, 1], 512)).unwrap().0;
-        let text = |lines: usize| Compiled {
-            text: "  %a = add i32 %a, %b\n".repeat(lines),
-            handed_over: 0,
-            ..made.clone()
-        };
+        let text = |lines: usize| code("  %a = add i32 %a, %b\n".repeat(lines), 0);
         assert_eq!(at_first(&text(5000), Effort::Best), Effort::Best);
         assert_eq!(at_first(&text(10_000), Effort::Best), Effort::Thrifty);
         // What gets no more in the end gets no less.

@@ -721,8 +721,9 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     let has_better = || grid.kernel.better.get().is_some();
     // Launches that better code is there for have nothing to do with what it replaced.
     let baseline = grid.kernel.baseline.as_ref().filter(|_| !has_better());
+    let expected = grid_ns(grid.block_ns, grid.launch.grid);
     if let Some(baseline) = baseline {
-        baseline.begin(grid_ns(grid.block_ns, grid.launch.grid));
+        baseline.begin(expected);
         // What a block turns out to take cannot tell how long these are.
         let weight = baseline.weight();
         let is_unknown = if grid.kernel.is_gated && grid.launch.workspace.is_null() {
@@ -747,7 +748,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     let spent = start.elapsed().as_nanos() as u64 * if alone { 1 } else { n_workers.min(total) };
     grid.kernel.made().spent_ns.fetch_add(spent, Ordering::Relaxed);
     if let Some(baseline) = baseline {
-        baseline.end(spent, grid_ns(grid.block_ns, grid.launch.grid));
+        baseline.end(spent, expected);
     }
     grid.kernel.block_ns.store((spent / total).clamp(1, u64::from(u32::MAX)) as u32, Ordering::Relaxed);
     if job.status.load(Ordering::Acquire) == 0 {
