@@ -192,7 +192,7 @@ int main()
     expect_near("Xgesvd", fetched(s, n), falling);
 
     // A column of zeros, and a diagonal that is not positive.
-    CHECK(cudaMemset(a, 0, size_t(ld) * n * sizeof(double)));
+    CHECK(cudaMemsetAsync(a, 0, size_t(ld) * n * sizeof(double), stream));
     CHECK(cusolverDnDgetrf(handle, n, n, a, ld, area, pivots, info));
     CHECK(cudaStreamSynchronize(stream));
     expect_info("getrf of zeros", info, 1);
