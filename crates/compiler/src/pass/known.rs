@@ -4,7 +4,8 @@
 //! is the largest block's: what holds for all of its warps holds for the first ones.
 
 use super::dominators::Dominators;
-use super::number::{Threads, signed};
+use super::evaluate::{evaluate, is_evaluated};
+use super::number::Threads;
 use super::visit::{Definition, definitions};
 use crate::ir::*;
 use std::cell::RefCell;
@@ -147,92 +148,45 @@ impl<'a> Known<'a> {
     }
 
     fn made(&self, value: Value, depth: u32) -> Option<Vec<u64>> {
-        let Definition::Inst(block, at, 0) = self.definitions[value.index()] else { return None };
+        let Definition::Inst(block, at, nth) = self.definitions[value.index()] else { return None };
         let inst = &self.function.blocks[block].insts[at];
+        if let Op::Special(special) = inst.op {
+            return (0..self.n_threads()).map(|thread| self.special(special, thread as u64)).collect();
+        }
         let bits = self.function.ty(value).bits();
-        if bits > 64 {
+        if bits > 64 || !is_evaluated(&inst.op) {
             return None;
         }
-        let keep = u64::MAX >> (64 - bits);
-        let args: Vec<Table> =
+        let tables: Vec<Table> =
             inst.args.iter().map(|&arg| self.table_within(arg, depth)).collect::<Option<_>>()?;
-        let widths: Vec<u32> = inst.args.iter().map(|&arg| self.function.ty(arg).bits()).collect();
+        let from = inst.args.first().map_or(0, |&arg| self.function.ty(arg).bits());
+        let mut args = vec![0; tables.len()];
         (0..self.n_threads())
             .map(|thread| {
-                let numbers: Vec<u64> = args.iter().map(|table| table[thread]).collect();
-                Some(self.computed(&inst.op, &numbers, &widths, thread)? & keep)
+                for (arg, table) in args.iter_mut().zip(&tables) {
+                    *arg = table[thread].into();
+                }
+                evaluate(&inst.op, nth, &args, from, bits).map(|result| result as u64)
             })
             .collect()
     }
 
-    /// One thread's result; bits above the result's width do not matter.
-    fn computed(&self, op: &Op, args: &[u64], widths: &[u32], thread: usize) -> Option<u64> {
-        let extended = |nth: usize| signed(args[nth].into(), widths[nth]) as i64;
+    /// A register of one thread.
+    fn special(&self, register: Special, thread: u64) -> Option<u64> {
         let [x, y, _] = self.threads.block.map(u64::from);
-        let linear = thread as u64;
-        Some(match op {
-            Op::Const(bits) => *bits as u64,
-            Op::Special(Special::Tid(0)) => linear % x,
-            Op::Special(Special::Tid(1)) => linear / x % y,
-            Op::Special(Special::Tid(2)) => linear / (x * y),
-            Op::Special(Special::Ntid(axis)) => self.threads.ntid(*axis)?.into(),
-            Op::Special(Special::LaneId) => linear % 32,
-            Op::Special(Special::WarpId) => linear / 32,
-            Op::Special(Special::LaneMaskEq) => 1 << (linear % 32),
-            Op::Special(Special::LaneMaskLt) => (1 << (linear % 32)) - 1,
-            Op::Bitcast | Op::Zext | Op::Trunc => args[0],
-            Op::Sext => extended(0) as u64,
-            Op::Not => !args[0],
-            Op::IntUn(IntUn::Not, _) => !args[0],
-            Op::IntUn(IntUn::Neg, _) => args[0].wrapping_neg(),
-            Op::Select => args[if args[0] & 1 != 0 { 1 } else { 2 }],
-            Op::Bool(Bool::And) => args[0] & args[1],
-            Op::Bool(Bool::Or) => args[0] | args[1],
-            Op::Bool(Bool::Xor) => args[0] ^ args[1],
-            Op::MulWide(int) if int.signed => extended(0).wrapping_mul(extended(1)) as u64,
-            Op::MulWide(_) => args[0].wrapping_mul(args[1]),
-            Op::Int(op, int) => integer(*op, *int, args)?,
-            Op::Shf { left, wrap } => shf(*left, *wrap, args),
-            Op::Icmp(cmp, int) => {
-                let order = if int.signed { extended(0).cmp(&extended(1)) } else { args[0].cmp(&args[1]) };
-                u64::from(match cmp {
-                    Cmp::Eq => order.is_eq(),
-                    Cmp::Ne => order.is_ne(),
-                    Cmp::Lt => order.is_lt(),
-                    Cmp::Le => order.is_le(),
-                    Cmp::Gt => order.is_gt(),
-                    Cmp::Ge => order.is_ge(),
-                })
-            }
+        let lane = thread % WARP as u64;
+        Some(match register {
+            Special::Tid(0) => thread % x,
+            Special::Tid(1) => thread / x % y,
+            Special::Tid(2) => thread / (x * y),
+            Special::Ntid(axis) => self.threads.ntid(axis)?.into(),
+            Special::LaneId => lane,
+            Special::WarpId => thread / WARP as u64,
+            Special::LaneMaskEq => 1 << lane,
+            Special::LaneMaskLt => (1 << lane) - 1,
             _ => return None,
         })
     }
-}
-
-fn integer(op: IntBin, int: Int, args: &[u64]) -> Option<u64> {
-    let (a, b) = (args[0], args[1]);
-    Some(match op {
-        IntBin::Add => a.wrapping_add(b),
-        IntBin::Sub => a.wrapping_sub(b),
-        IntBin::Mul => a.wrapping_mul(b),
-        IntBin::And => a & b,
-        IntBin::Or => a | b,
-        IntBin::Xor => a ^ b,
-        IntBin::Shl if b < u64::from(int.bits) => a << b,
-        IntBin::Shl => 0,
-        IntBin::Shr if !int.signed && b < u64::from(int.bits) => a >> b,
-        IntBin::Shr if !int.signed => 0,
-        IntBin::Div if !int.signed && b != 0 => a / b,
-        IntBin::Rem if !int.signed && b != 0 => a % b,
-        _ => return None,
-    })
-}
-
-/// `shf` of `[low, high, count]`.
-fn shf(left: bool, wrap: bool, args: &[u64]) -> u64 {
-    let whole = args[1] << 32 | args[0];
-    let count = if wrap { args[2] & 31 } else { args[2].min(32) };
-    if left { whole << count >> 32 } else { whole >> count }
 }
 
 #[cfg(test)]

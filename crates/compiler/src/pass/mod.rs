@@ -12,6 +12,7 @@ pub mod classify;
 pub mod common;
 pub mod dominators;
 pub mod effects;
+pub mod evaluate;
 pub mod fold;
 pub mod in_step;
 pub mod intake;

@@ -1,5 +1,6 @@
 //! What is known of integers at compile time: their range over all threads, and powers of two that divide them.
 
+use super::evaluate::{evaluate, is_evaluated};
 use crate::ir::{BlockId, CLUSTER_SHIFT, Cmp, Edge, Function, Inst, Int, IntBin, Op, Special, Term, Value};
 
 /// The threads a kernel is specialised for.
@@ -202,32 +203,15 @@ impl Finder<'_> {
     }
 
     fn constant(&self, inst: &Inst, bits: u32) -> Option<u128> {
-        let of = |index: usize| self.found.constant(inst.args[index]);
-        let from = inst.args.first().map_or(0, |&arg| self.function.ty(arg).bits());
-        match inst.op {
-            Op::Const(value) => Some(value),
-            Op::Special(Special::Ntid(d)) => self.threads.ntid(d).map(u128::from),
-            Op::Zext | Op::Bitcast => of(0),
-            Op::Trunc => Some(of(0)? & mask(bits)),
-            Op::Sext => Some(signed(of(0)?, from) as u128 & mask(bits)),
-            Op::Int(op, int) => {
-                let (a, b) = (of(0)?, of(1)?);
-                let width = u128::from(int.bits);
-                let result = match op {
-                    IntBin::Add => a.wrapping_add(b),
-                    IntBin::Sub => a.wrapping_sub(b),
-                    IntBin::Mul => a.wrapping_mul(b),
-                    IntBin::And => a & b,
-                    IntBin::Or => a | b,
-                    IntBin::Shl if b < width => a << b,
-                    IntBin::Shr if b < width && !int.signed => a >> b,
-                    IntBin::Div if b != 0 && !int.signed => a / b,
-                    _ => return None,
-                };
-                Some(result & mask(int.bits.into()))
-            }
-            _ => None,
+        if let Op::Special(Special::Ntid(d)) = inst.op {
+            return self.threads.ntid(d).map(u128::from);
         }
+        if !is_evaluated(&inst.op) {
+            return None;
+        }
+        let args = inst.args.iter().map(|&arg| self.found.constant(arg)).collect::<Option<Vec<u128>>>()?;
+        let from = inst.args.first().map_or(0, |&arg| self.function.ty(arg).bits());
+        evaluate(&inst.op, 0, &args, from, bits)
     }
 
     fn divisor(&self, inst: &Inst) -> u32 {

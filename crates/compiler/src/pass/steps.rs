@@ -7,10 +7,14 @@
 use std::collections::HashMap;
 
 use super::dominators::{Dominators, post_dominators, reverse_post_order, successors};
+use super::evaluate::{evaluate, is_evaluated};
 use super::loops::Loops;
 use super::number::{mask, signed};
 use super::visit::{Definition, definitions};
 use crate::ir::*;
+
+/// No operation that is evaluated has more: a word of 64 bits packed of bytes.
+const MAX_ARGS: usize = 8;
 
 /// A kernel's way, as far as it can be known.
 #[derive(Clone, Debug)]
@@ -319,11 +323,8 @@ fn is_known(op: &Op) -> bool {
         Op::Special(register) => {
             matches!(register, Special::Tid(_) | Special::Ntid(_) | Special::Ctaid(_) | Special::Nctaid(_))
         }
-        Op::Const(_) | Op::ParamAddr(_) | Op::Bitcast | Op::Zext | Op::Sext | Op::Trunc => true,
-        Op::Pack | Op::Unpack | Op::Int(..) | Op::MulWide(_) | Op::Icmp(..) | Op::Bool(_) => true,
-        Op::Not | Op::Select => true,
-        Op::IntUn(op, _) => matches!(op, IntUn::Neg | IntUn::Not | IntUn::Abs),
-        _ => false,
+        Op::ParamAddr(_) => true,
+        op => is_evaluated(op),
     }
 }
 
@@ -351,7 +352,6 @@ impl Known {
         let cut = |value: u64| value & mask(self.bits) as u64;
         let side = |sides: [u32; 3], d: u8| sides.get(usize::from(d)).copied().map(u64::from);
         match self.op.as_ref()? {
-            Op::Const(value) => u64::try_from(*value).ok(),
             Op::ParamAddr(offset) => Some(u64::from(*offset)),
             Op::Special(Special::Tid(d)) => side(tid, *d),
             Op::Special(Special::Ntid(d)) => side(launch.block, *d),
@@ -367,82 +367,20 @@ impl Known {
                 let extended = signed(value.into(), mem.bits.into()) as u64;
                 Some(cut(if mem.signed { extended } else { value }))
             }
-            Op::Zext | Op::Bitcast | Op::Trunc => of(0).map(cut),
-            Op::Sext => Some(cut(signed(of(0)?.into(), self.from) as u64)),
-            Op::Pack => {
-                let parts = (0..self.args.len()).map(of).collect::<Option<Vec<u64>>>()?;
-                let joined = parts.iter().rev().try_fold(0u64, |all, part| {
-                    Some(all.checked_shl(self.from).filter(|_| self.from < 64).unwrap_or(0) | part)
-                });
-                joined.map(cut)
-            }
-            Op::Unpack => Some(cut(of(0)?.checked_shr(nth as u32 * self.bits)?)),
-            Op::Int(op, int) => binary(*op, *int, of(0)?, of(1)?).map(cut),
-            Op::IntUn(op, int) => {
-                let value = signed(of(0)?.into(), int.bits.into());
-                let result = match op {
-                    IntUn::Neg => value.wrapping_neg(),
-                    IntUn::Not => !value,
-                    IntUn::Abs => value.wrapping_abs(),
-                    _ => return None,
-                };
-                Some(cut(result as u64))
-            }
-            Op::MulWide(int) => {
-                let (a, b) = (number(of(0)?, *int), number(of(1)?, *int));
-                Some(cut(a.wrapping_mul(b) as u64))
-            }
-            Op::Icmp(cmp, int) => {
-                let (a, b) = (number(of(0)?, *int), number(of(1)?, *int));
-                Some(u64::from(match cmp {
-                    Cmp::Eq => a == b,
-                    Cmp::Ne => a != b,
-                    Cmp::Lt => a < b,
-                    Cmp::Le => a <= b,
-                    Cmp::Gt => a > b,
-                    Cmp::Ge => a >= b,
-                }))
-            }
             // One side may decide.
             Op::Bool(Bool::And) if of(0) == Some(0) || of(1) == Some(0) => Some(0),
             Op::Bool(Bool::Or) if of(0) == Some(1) || of(1) == Some(1) => Some(1),
-            Op::Bool(Bool::And) => Some(of(0)? & of(1)?),
-            Op::Bool(Bool::Or) => Some(of(0)? | of(1)?),
-            Op::Bool(Bool::Xor) => Some(of(0)? ^ of(1)?),
-            Op::Not => Some(u64::from(of(0)? == 0)),
             Op::Select => of(if of(0)? == 1 { 1 } else { 2 }),
-            _ => None,
+            op => {
+                let mut args = [0; MAX_ARGS];
+                for (nth, arg) in args.get_mut(..self.args.len())?.iter_mut().enumerate() {
+                    *arg = of(nth)?.into();
+                }
+                let result = evaluate(op, nth, &args[..self.args.len()], self.from, self.bits)?;
+                Some(result as u64)
+            }
         }
     }
-}
-
-/// The number that the bits stand for.
-fn number(bits: u64, int: Int) -> i128 {
-    let cut = bits & mask(int.bits.into()) as u64;
-    if int.signed { signed(cut.into(), int.bits.into()) } else { i128::from(cut) }
-}
-
-fn binary(op: IntBin, int: Int, a: u64, b: u64) -> Option<u64> {
-    let (left, right) = (number(a, int), number(b, int));
-    let count = b.min(127) as u32;
-    let result = match op {
-        IntBin::Add => left.wrapping_add(right),
-        IntBin::Sub => left.wrapping_sub(right),
-        IntBin::Mul => left.wrapping_mul(right),
-        IntBin::MulHi => left.wrapping_mul(right) >> int.bits,
-        IntBin::Div => left.checked_div(right)?,
-        IntBin::Rem => left.checked_rem(right)?,
-        IntBin::Min => left.min(right),
-        IntBin::Max => left.max(right),
-        IntBin::And => i128::from(a & b),
-        IntBin::Or => i128::from(a | b),
-        IntBin::Xor => i128::from(a ^ b),
-        IntBin::Shl if b < u64::from(int.bits) => left << count,
-        IntBin::Shl => 0,
-        IntBin::Shr => left >> count,
-        _ => return None,
-    };
-    Some(result as u64)
 }
 
 #[cfg(test)]
@@ -524,28 +462,5 @@ mod tests {
     #[test]
     fn endless_loops_end_the_walk() {
         assert_eq!(count("AGAIN:\nbra.uni AGAIN;\n", 0), None);
-    }
-
-    /// Against what Rust gives for the same numbers.
-    #[test]
-    fn integers_are_those_of_the_machine() {
-        let of = |op, int, a: u64, b: u64| binary(op, int, a, b).map(|it| it & mask(int.bits.into()) as u64);
-        for a in [0u32, 1, 5, 31, 32, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
-            for b in [0u32, 1, 3, 31, 32, 33, 0x8000_0000, u32::MAX] {
-                let (x, y) = (u64::from(a), u64::from(b));
-                assert_eq!(of(IntBin::Sub, U32, x, y), Some(a.wrapping_sub(b).into()));
-                assert_eq!(of(IntBin::Mul, S32, x, y), Some(a.wrapping_mul(b).into()));
-                assert_eq!(of(IntBin::MulHi, U32, x, y), Some((x * y) >> 32));
-                assert_eq!(of(IntBin::Shl, U32, x, y), Some(a.checked_shl(b).unwrap_or(0).into()));
-                let shifted = (a as i32).checked_shr(b).unwrap_or(if (a as i32) < 0 { -1 } else { 0 });
-                assert_eq!(of(IntBin::Shr, S32, x, y), Some(u64::from(shifted as u32)));
-                assert_eq!(of(IntBin::Div, U32, x, y), a.checked_div(b).map(u64::from));
-                if b != 0 {
-                    let left = (a as i32).wrapping_rem(b as i32);
-                    assert_eq!(of(IntBin::Rem, S32, x, y), Some(u64::from(left as u32)));
-                }
-                assert_eq!(of(IntBin::Max, S32, x, y), Some(u64::from((a as i32).max(b as i32) as u32)));
-            }
-        }
     }
 }
