@@ -3,6 +3,8 @@
 import numpy as np
 
 KINDS = ("random", "graded", "singular", "clustered", "tiny", "huge")
+# Of which nothing, or little, is left when their eigenvalues' mean is taken off.
+PLAIN = ("zeros", "multiple of the identity", "Jordan's")
 BOUND = 30.0
 # Work is done in NumPy's widest numbers, so that what is measured is the library's rounding.
 WIDE = np.clongdouble
@@ -29,6 +31,12 @@ def general(rng, kind, m, n, solver):
         a = a * 0.7 ** np.add.outer(np.arange(m), np.arange(n))
     elif kind == "singular" and n > 0:
         a = a[:, np.arange(n) % max(n // 2, 1)]
+    elif kind == "zeros":
+        a = np.zeros((m, n))
+    elif kind == "multiple of the identity":
+        a = 2.5 * np.eye(m, n)
+    elif kind == "Jordan's":
+        a = 1.5 * np.eye(m, n) + np.eye(m, n, 1)
     elif kind == "clustered":
         a = np.eye(m, n) + 1e-5 * a
     elif kind == "tiny":

@@ -227,7 +227,7 @@ def geev(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in KINDS:
+            for kind in (*KINDS, *PLAIN):
                 with Scope(library) as scope:
                     solver = solver_in(scope)
                     what = f"Xgeev {solver.letter} {kind} {n}"

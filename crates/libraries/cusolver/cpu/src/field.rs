@@ -199,26 +199,40 @@ fn general_real<R: Real>(
     true
 }
 
-fn general_complex<T: faer::traits::RealField + num_traits::Num>(
+fn general_complex<T: faer::traits::RealField + Real>(
     n: usize,
     a: &[Complex<T>],
     (real, imaginary): (&mut [T], &mut [T]),
-    vectors: Option<&mut [Complex<T>]>,
-) -> bool {
+    mut vectors: Option<&mut [Complex<T>]>,
+) -> bool
+where
+    Complex<T>: Scalar<Real = T>,
+{
     let par = cores(n);
     let mut area = area_of_general::<Complex<T>>(n, vectors.is_some(), par);
     let nothing = || <T as num_traits::Zero>::zero();
     let mut values: Vec<_> = (0..n).map(|_| Complex::new(nothing(), nothing())).collect();
-    let converged = evd::evd_cplx(
+    let mut converged = evd::evd_cplx(
         MatRef::from_column_major_slice(a, n, n),
         DiagMut::from_slice_mut(&mut values),
         None,
-        vectors.map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
+        vectors.as_mut().map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
         par,
         MemStack::new(&mut area),
         Default::default(),
     )
     .is_ok();
+    let is_finite = |v: &Complex<T>| !v.has_nan() && v.modulus() <= T::max_value();
+    if let Some(vectors) = vectors.filter(|vectors| !(converged && vectors.iter().all(is_finite))) {
+        // Of Jordan's blocks `faer` 0.24's vectors grow until they leave the type's range.
+        let a = Dense { rows: n as i64, columns: n as i64, values: a.to_vec() };
+        let found = schur::eigen_complex(a);
+        converged = found.is_some();
+        if let Some((found, v)) = found {
+            values = found;
+            vectors.copy_from_slice(&v.values);
+        }
+    }
     for ((value, real), imaginary) in values.into_iter().zip(real).zip(imaginary) {
         (*real, *imaginary) = (value.re, value.im);
     }

@@ -1,7 +1,9 @@
 //! Eigenvalues and eigenvectors of real matrices that are not symmetric, pairs of complex ones included, in real arithmetic: a reduction to
 //! Hessenberg's form, Francis's double-shifted QR, and eigenvectors of the quasi-triangle that is left. The method is EISPACK's `hqr2`.
+//! Of complex matrices likewise with one shift and a triangle, as its `comqr2`.
 
-use cublas_cpu::Real;
+use cublas_cpu::{Complex, Op, Real, Scalar};
+use num_traits::{One as _, Zero as _};
 
 use crate::dense::Dense;
 use crate::reflection::{larfg, reflect_left, reflect_right};
@@ -26,12 +28,135 @@ pub fn eigen<R: Real>(mut h: Dense<R>, vectors: bool) -> Option<Found<R>> {
         for column in 0..n {
             (column + 1..n).for_each(|row| h.set(row, column, R::zero()));
         }
-        *v = v.times(cublas_cpu::Op::N, &h, cublas_cpu::Op::N);
+        *v = v.times(Op::N, &h, Op::N);
     }
     Some((re, im, v))
 }
 
-fn hessenberg<R: Real>(h: &mut Dense<R>, mut v: Option<&mut Dense<R>>) {
+/// Eigenvalues, and eigenvectors.
+type Pairs<S> = (Vec<S>, Dense<S>);
+
+/// Those of a complex matrix. None: no convergence.
+pub fn eigen_complex<R: Real>(mut h: Dense<Complex<R>>) -> Option<Pairs<Complex<R>>>
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    let n = h.rows;
+    let mut v = Dense::identity(n, n);
+    hessenberg(&mut h, Some(&mut v));
+    let norm = h.values.iter().fold(R::zero(), |sum, element| sum + element.abs1());
+    triangle(&mut h, &mut v, norm)?;
+    let values: Vec<Complex<R>> = (0..n).map(|i| h.get(i, i)).collect();
+    let least = (R::epsilon() * norm).max(R::min_positive_value());
+    for column in (0..n).rev() {
+        h.set(column, column, Complex::one());
+        for i in (0..column).rev() {
+            let sum = along(&h, i, column, i + 1, column);
+            let apart = values[i as usize] - values[column as usize];
+            let by = if apart.abs1() < least { Complex::from_real(least) } else { apart };
+            h.set(i, column, -sum.over(by));
+            let most = h.get(i, column).abs1();
+            if R::epsilon() * most * most > R::one() {
+                (i..=column).for_each(|j| h.set(j, column, h.get(j, column).over_real(most)));
+            }
+        }
+        (column + 1..n).for_each(|row| h.set(row, column, Complex::zero()));
+    }
+    Some((values, v.times(Op::N, &h, Op::N)))
+}
+
+/// Makes Hessenberg's form a triangle.
+fn triangle<R: Real>(h: &mut Dense<Complex<R>>, v: &mut Dense<Complex<R>>, norm: R) -> Option<()>
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    let (mut n, mut steps) = (h.rows - 1, 0);
+    while n > 0 {
+        let mut l = n;
+        while l > 0 {
+            let beside = h.get(l - 1, l - 1).abs1() + h.get(l, l).abs1();
+            let beside = if beside.is_zero() { norm } else { beside };
+            if h.get(l, l - 1).abs1() <= R::epsilon() * beside {
+                h.set(l, l - 1, Complex::zero());
+                break;
+            }
+            l -= 1;
+        }
+        if l == n {
+            n -= 1;
+            steps = 0;
+            continue;
+        }
+        if steps >= PATIENCE {
+            return None;
+        }
+        let shift = if steps % 20 == 10 {
+            Complex::from_real(h.get(n, n - 1).abs1() + h.get(n - 1, (n - 2).max(0)).abs1())
+        } else {
+            nearest(h, n)
+        };
+        steps += 1;
+        single_step(h, v, (l, n), shift);
+    }
+    Some(())
+}
+
+/// Of the block of two that ends at `n` the eigenvalue that is nearer to the last element (Wilkinson's shift).
+fn nearest<R: Real>(h: &Dense<Complex<R>>, n: i64) -> Complex<R>
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    let last = h.get(n, n);
+    let p = (h.get(n - 1, n - 1) - last).times_real(R::rounded(0.5));
+    let q = h.get(n - 1, n) * h.get(n, n - 1);
+    let root = (p * p + q).sqrt();
+    let sum = if (p + root).modulus() < (p - root).modulus() { p - root } else { p + root };
+    if sum.is_zero() { last } else { last - q.over(sum) }
+}
+
+/// One step of QR on the rows and columns from `l` to `n`.
+fn single_step<R: Real>(
+    h: &mut Dense<Complex<R>>,
+    v: &mut Dense<Complex<R>>,
+    (l, n): (i64, i64),
+    shift: Complex<R>,
+) where
+    Complex<R>: Scalar<Real = R>,
+{
+    (l..=n).for_each(|i| h.set(i, i, h.get(i, i) - shift));
+    let mut turns = vec![];
+    for k in l..n {
+        let (f, g) = (h.get(k, k), h.get(k + 1, k));
+        let (size, length) = (f.modulus(), f.modulus().hypot(g.modulus()));
+        let (c, s) = if length.is_zero() {
+            (R::one(), Complex::zero())
+        } else if size.is_zero() {
+            (R::zero(), g.conj().over_real(length))
+        } else {
+            (size / length, f.over_real(size) * g.conj().over_real(length))
+        };
+        for column in k..h.columns {
+            let (x, y) = (h.get(k, column), h.get(k + 1, column));
+            h.set(k, column, x.times_real(c) + s * y);
+            h.set(k + 1, column, y.times_real(c) - s.conj() * x);
+        }
+        h.set(k + 1, k, Complex::zero());
+        turns.push((k, c, s));
+    }
+    for (k, c, s) in turns {
+        let turn = |of: &mut Dense<Complex<R>>, rows: i64| {
+            let (first, second) = of.pair_mut(k, k + 1);
+            for (x, y) in first[..rows as usize].iter_mut().zip(second) {
+                (*x, *y) = (x.times_real(c) + s.conj() * *y, y.times_real(c) - s * *x);
+            }
+        };
+        turn(h, k + 2);
+        turn(v, v.rows);
+    }
+    (l..=n).for_each(|i| h.set(i, i, h.get(i, i) + shift));
+}
+
+fn hessenberg<S: Scalar>(h: &mut Dense<S>, mut v: Option<&mut Dense<S>>) {
     let n = h.rows;
     for k in 0..(n - 2).max(0) {
         let matrix = h.matrix();
@@ -39,14 +164,14 @@ fn hessenberg<R: Real>(h: &mut Dense<R>, mut v: Option<&mut Dense<R>>) {
         unsafe {
             let tau = larfg(n - k - 1, matrix.at(k + 1, k), matrix.at(k + 2, k), 1);
             let mut axis = matrix.from(k + 1, k).column(0, n - k - 1).to_vec();
-            axis[0] = R::one();
-            reflect_left(&axis, tau, n - k - 1, matrix.from(k + 1, k + 1));
+            axis[0] = S::one();
+            reflect_left(&axis, tau.conj(), n - k - 1, matrix.from(k + 1, k + 1));
             reflect_right(&axis, tau, n, matrix.from(0, k + 1));
             if let Some(v) = v.as_deref_mut() {
                 reflect_right(&axis, tau, n, v.matrix().from(0, k + 1));
             }
         }
-        (k + 2..n).for_each(|row| h.set(row, k, R::zero()));
+        (k + 2..n).for_each(|row| h.set(row, k, S::zero()));
     }
 }
 
@@ -95,7 +220,7 @@ fn quasi_triangle<R: Real>(
         while l > 0 {
             let beside = h.get(l - 1, l - 1).abs() + h.get(l, l).abs();
             let beside = if beside.is_zero() { norm } else { beside };
-            if h.get(l, l - 1).abs() < eps * beside {
+            if h.get(l, l - 1).abs() <= eps * beside {
                 h.set(l, l - 1, zero);
                 break;
             }
@@ -287,8 +412,8 @@ fn back_substitute<R: Real>(h: &mut Dense<R>, re: &[R], im: &[R], norm: R) {
     }
 }
 
-fn along<R: Real>(h: &Dense<R>, row: i64, column: i64, from: i64, to: i64) -> R {
-    (from..=to).fold(R::zero(), |sum, j| sum + h.get(row, j) * h.get(j, column))
+fn along<S: Scalar>(h: &Dense<S>, row: i64, column: i64, from: i64, to: i64) -> S {
+    (from..=to).fold(S::zero(), |sum, j| sum + h.get(row, j) * h.get(j, column))
 }
 
 fn real_vector<R: Real>(h: &mut Dense<R>, (re, im): (&[R], &[R]), n: i64, p: R, norm: R) {
@@ -306,7 +431,9 @@ fn real_vector<R: Real>(h: &mut Dense<R>, (re, im): (&[R], &[R]), n: i64, p: R, 
         }
         l = i;
         if im[at].is_zero() {
-            let by = if w.is_zero() { eps * norm } else { w };
+            // Of a matrix of zeros all vectors will do.
+            let least = (eps * norm).max(R::min_positive_value());
+            let by = if w.is_zero() { least } else { w };
             h.set(i, n, -r / by);
         } else {
             let (x, y) = (h.get(i, i + 1), h.get(i + 1, i));

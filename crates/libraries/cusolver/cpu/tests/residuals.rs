@@ -129,6 +129,8 @@ fn orthonormal<S: Scalar>(q: &Padded<S>, what: &str) {
 }
 
 const KINDS: [&str; 6] = ["random", "graded", "singular", "clustered", "tiny", "huge"];
+/// Of which nothing, or little, is left when their eigenvalues' mean is taken off.
+const PLAIN: [&str; 3] = ["zeros", "multiple of the identity", "Jordan's"];
 
 fn general<S: Scalar>(draw: &mut Draw, kind: &str, m: usize, n: usize) -> Padded<S> {
     // Squares of these leave the type's range.
@@ -144,6 +146,26 @@ fn general<S: Scalar>(draw: &mut Draw, kind: &str, m: usize, n: usize) -> Padded
             a = Padded::new(m, n, |i, j| {
                 let one = if i == j { 1.0 } else { 0.0 };
                 S::from_real(S::Real::rounded(one)) + a.get(i, j).times_real(S::Real::rounded(1e-5))
+            });
+        }
+        "zeros" => a = Padded::zeros(m, n),
+        "multiple of the identity" => {
+            a = Padded::new(
+                m,
+                n,
+                |i, j| if i == j { S::from_real(S::Real::rounded(2.5)) } else { S::zero() },
+            );
+        }
+        "Jordan's" => {
+            a = Padded::new(m, n, |i, j| {
+                let element = if i == j {
+                    1.5
+                } else if j == i + 1 {
+                    1.0
+                } else {
+                    0.0
+                };
+                S::from_real(S::Real::rounded(element))
             });
         }
         "tiny" => a = scaled(&a, &|_, _| tiny),
@@ -546,6 +568,9 @@ fn all_of<S: Field>() {
             for uplo in Uplo::ALL {
                 eigenvalues::<S>(draw, kind, n, uplo);
             }
+        }
+        for kind in PLAIN {
+            any_matrix::<S>(draw, kind, n);
         }
         for uplo in Uplo::ALL {
             cholesky_of::<S>(draw, n, uplo);
