@@ -140,7 +140,8 @@ pub unsafe fn getrs<S: Scalar>(
     }
 }
 
-/// The inverse into C, by what [`getrf`] made of A; C stays as it is if there is none.
+/// The inverse into C, by what [`getrf`] made of A. If there is none, as the answer says then, C has what dividing by zero gives: infinities
+/// and NaNs (CuPy's `cond` tells singular matrices of a batch by them).
 ///
 /// # Safety
 /// The matrices are there and do not overlap, and n pivots or a null pointer.
@@ -155,17 +156,14 @@ pub unsafe fn getri<S: Scalar>(
     let (lu, inverse) = (Matrix::read(a, lda), Matrix::new(c, ldc));
     // SAFETY: the caller's word.
     unsafe {
-        if let Some(zero) = (0..n).find(|&i| lu.get(i, i).is_zero()) {
-            return zero + 1;
-        }
         inverse.scale(n, n, S::zero());
         (0..n).for_each(|i| inverse.set(i, i, S::one()));
         getrs(Op::N, n, n, a, lda, pivots, c, ldc);
+        (0..n).find(|&i| lu.get(i, i).is_zero()).map_or(0, |zero| zero + 1)
     }
-    0
 }
 
-/// The inverse of A into C; A stays as it is.
+/// The inverse of A into C, as [`getri`] has it; A stays as it is.
 ///
 /// # Safety
 /// The matrices are there and do not overlap.
@@ -177,10 +175,8 @@ pub unsafe fn matinv<S: Scalar>(n: i64, a: *const S, lda: i64, c: *mut S, ldc: i
     let mut pivots = vec![0_i32; n.max(0) as usize];
     // SAFETY: the caller's word, and the copy is as large.
     unsafe {
-        match getrf(n, copy.as_mut_ptr(), n, pivots.as_mut_ptr()) {
-            0 => getri(n, copy.as_ptr(), n, pivots.as_ptr(), c, ldc),
-            info => info,
-        }
+        getrf(n, copy.as_mut_ptr(), n, pivots.as_mut_ptr());
+        getri(n, copy.as_ptr(), n, pivots.as_ptr(), c, ldc)
     }
 }
 
