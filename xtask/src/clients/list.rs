@@ -204,6 +204,7 @@ const NUMBA: Client = Client {
         "psutil",
         "filecheck",
         "ml_dtypes",
+        XDIST,
     ],
     source: Source::Numba,
     by_run: true,
@@ -344,7 +345,6 @@ const CUPY: Client = Client {
         "setuptools==84.2.1",
         "wheel==0.48.0",
         "Cython==3.1.6",
-        // Its tests are many, and most of their time is NVRTC's.
         XDIST,
     ],
     source: Source::Sdist("cupy==14.2.0"),
@@ -354,6 +354,8 @@ const CUPY: Client = Client {
         ("PATH", "{toolkit}/bin:{path}"),
         // Its tests of several devices run on two.
         ("CUDAWAY_DEVICE", "cpu,cpu"),
+        // A process's first use of Jitify is NVRTC alone for some ten minutes: it compiles for the headers that CuPy has.
+        ("PYTEST_TIMEOUT", "1800"),
     ],
     taken_over: &["cupy_backends/cuda/api/runtime.", "cupy/cuda/cub.", "cupy/cuda/thrust."],
     suites: &[

@@ -16,6 +16,9 @@ use super::results::{self, Ending, How, Of, launches};
 use crate::setup;
 use crate::toolchain::Release;
 
+/// No test of a client may take longer (`PYTEST_TIMEOUT`).
+const LONGEST: Duration = Duration::from_secs(2000);
+
 /// How much of a suite is run, and on what.
 pub struct Extent {
     /// Our objects.
@@ -154,11 +157,12 @@ fn pytest(
             .arg("pytest")
             .arg("-q")
             .arg("--tb=short")
-            .arg("--timeout=300")
             .arg("-p")
             .arg("no:cacheprovider")
             .arg("-p")
             .arg("cudaway_results")
+            // pytest-timeout's; a client may say another number of seconds.
+            .env("PYTEST_TIMEOUT", "300")
             .env("CUDAWAY_RESULTS", &file)
             .env("CUDAWAY_SAMPLE", sample.to_string())
             .env("CUDAWAY_MINUTES", (left.as_secs_f64() / 60.0).to_string());
@@ -171,7 +175,7 @@ fn pytest(
         let run = lists.iter().fold(run, |run, (name, list)| run.env(name, list));
         let run = tests.iter().fold(run, |run, argument| run.arg(argument));
         // It ends by itself after the test that is running then, and says what it launched.
-        let ended = place(client, ready, extent, run)?.limit(left + Duration::from_secs(400)).run()?;
+        let ended = place(client, ready, extent, run)?.limit(left + LONGEST).run()?;
         fs::write(ready.dir.join("pytest.log"), format!("{}\n{}", ended.stdout, ended.stderr))?;
         let (launched, kernels) = launches(&ended.stderr);
         let mut text = fs::read_to_string(&file).unwrap_or_default();
