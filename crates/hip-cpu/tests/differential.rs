@@ -1,6 +1,9 @@
 //! Every kernel of `tests/kernels` gives the same bits in settings L and P and in setting S, at several widths, vector
 //! lengths, block shapes and sizes that fill groups only partly.
-//! `KERNEL=name` runs the cases of one kernel.
+//! `KERNEL=name` runs the cases of one kernel. Each case runs in L, P, S and baseline code, and in half of the other ways, drawn anew in
+//! each run: `SEED=n` draws the same again, `SEED=all` takes all of them.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use compiler::back::cpu::Setting;
 use hip_cpu::harness::{Arg, Error, How, load, run};
@@ -666,8 +669,24 @@ fn random_control_flow_gives_the_same_bits() {
     compare(RANDOM, &any_cases(RANDOM));
 }
 
+/// `None`: nothing is left to chance.
+fn seed() -> Option<usize> {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.subsec_nanos() as usize);
+    match std::env::var("SEED") {
+        Ok(seed) if seed == "all" => None,
+        Ok(seed) => Some(seed.parse().unwrap()),
+        Err(_) => Some(now()),
+    }
+}
+
 fn compare(ptx: &str, cases: &[Case]) {
     let wanted = std::env::var("KERNEL").unwrap_or_default();
+    let seed = seed();
+    let is_drawn = |nth: usize, way: usize| seed.is_none_or(|seed| random(seed ^ nth << 8 ^ way) % 2 == 0);
+    match seed {
+        Some(seed) => println!("SEED={seed}"),
+        None => println!("SEED=all"),
+    }
     let mut failures: Vec<String> = vec![];
     let mut n_compared = 0;
     for (nth, case) in cases.iter().filter(|case| case.kernel.contains(&wanted)).enumerate() {
@@ -682,7 +701,7 @@ fn compare(ptx: &str, cases: &[Case]) {
             }
         };
         let (mut ways, mut open_ways) = (vec![], vec![]);
-        for (setting, width, bits) in [
+        let choices = [
             (Setting::Warp, None, None),
             (Setting::Simd, None, None),
             (Setting::Simd, Some(1), None),
@@ -691,9 +710,12 @@ fn compare(ptx: &str, cases: &[Case]) {
             (Setting::Simd, Some(16), Some(256)),
             (Setting::Simd, Some(32), Some(256)),
             (Setting::Simd, Some(8), Some(128)),
-        ] {
+        ];
+        for (way, (setting, width, bits)) in choices.into_iter().enumerate() {
             let how = How { setting: Some(setting), width, vector_bits: bits, ..how.clone() };
-            ways.push(how.clone());
+            if width.is_none() || is_drawn(nth, way) {
+                ways.push(how.clone());
+            }
             // Of wider groups, blocks of any length are no multiple.
             if width.is_none_or(|width| width <= 32) {
                 open_ways.extend(how.opened());
@@ -705,10 +727,11 @@ fn compare(ptx: &str, cases: &[Case]) {
             ways.push(open_ways.swap_remove(nth % open_ways.len()));
         }
         ways.push(how.clone().baseline());
-        ways.extend(
-            [Setting::Warp, Setting::Simd]
-                .map(|setting| How { setting: Some(setting), ..how.clone().thrifty() }),
-        );
+        for (way, setting) in [Setting::Warp, Setting::Simd].into_iter().enumerate() {
+            if is_drawn(nth, choices.len() + way) {
+                ways.push(How { setting: Some(setting), ..how.clone().thrifty() });
+            }
+        }
         for how in ways {
             let (setting, width, bits) = (how.setting.unwrap_or(Setting::Lane), how.width, how.vector_bits);
             let is_wanted = if setting == Setting::Warp { case.warp } else { case.simd };
