@@ -15,6 +15,7 @@ use testkit::Installed;
 
 use super::examples::{check, quiet};
 use super::report::{Outcome, Report};
+use super::unit::example;
 use crate::setup;
 use crate::toolchain::{Release, Toolchain};
 
@@ -259,7 +260,7 @@ fn proportion(toolchain: &Toolchain) -> Result<()> {
     for name in ["cub", "thrust"] {
         files.extend(ptx_of(&optimised(toolchain, name), &folder.path().join(name))?);
     }
-    quiet(example("compiler", "lines").args(["--most", LINES]).args(files))
+    quiet(example("lines")?.args(["--most", LINES]).args(files))
 }
 
 /// The program as nvcc builds it with -O3.
@@ -267,17 +268,10 @@ fn optimised(toolchain: &Toolchain, name: &str) -> PathBuf {
     dir().join(toolchain.release.version()).join("O3").join(name)
 }
 
-/// An example of a crate of ours, as it is run.
-fn example(package: &str, name: &str) -> Command {
-    let mut command = Command::new(env!("CARGO"));
-    command.current_dir(setup::root()).args(["run", "--quiet", "-p", package, "--example", name, "--"]);
-    command
-}
-
 /// The files of PTX that a program has in it, written below `out`.
 pub fn ptx_of(program: &Path, out: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(out)?;
-    quiet(example("fatbin", "list").arg("--extract").arg(out).arg(program))?;
+    quiet(example("list")?.arg("--extract").arg(out).arg(program))?;
     let found = fs::read_dir(out)?.map(|it| Ok(it?.path())).collect::<Result<Vec<_>>>()?;
     let files: Vec<PathBuf> =
         found.into_iter().filter(|path| path.extension().is_some_and(|it| it == "ptx")).collect();

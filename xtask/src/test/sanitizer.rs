@@ -295,11 +295,18 @@ pub fn run(installed: &Installed, report: &mut Report) {
     report.note("sanitizer: every value row has its results and no bad access", rows());
 }
 
-/// The rows of `crates/hip-cpu/tests/run`, with every access asked for.
+/// The rows of `crates/hip-cpu/tests/run`, with every access asked for. For the workspace, as `unit::example`; another crate has tests of
+/// that name.
 fn rows() -> Result<()> {
+    const TEST: &str = "every_row_gives_its_results_in_every_setting";
     let mut command = setup::cargo();
-    command.args(["test", "--package", "hip-cpu", "--test", "run"]);
-    setup::run(command.env("CUDAWAY_SANITIZE", "memcheck"))
+    command.args(["test", "--workspace", "--test", "run", TEST]).env("CUDAWAY_SANITIZE", "memcheck");
+    let ended = setup::stay_offline(&mut command).output().context("cargo test")?;
+    let said = String::from_utf8_lossy(&ended.stdout);
+    println!("{said}");
+    ensure!(ended.status.success(), "{}: {}", ended.status, String::from_utf8_lossy(&ended.stderr));
+    ensure!(said.contains(&format!("test {TEST} ... ok")), "no test is called {TEST}");
+    Ok(())
 }
 
 fn source(name: &str) -> PathBuf {

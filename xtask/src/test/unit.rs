@@ -21,15 +21,20 @@ pub fn xtask(args: &[&str]) -> Outcome {
 
 const TESTS: [&str; 2] = ["test", "--workspace"];
 
-/// Compiles what this part, `rows` and `sanitizer` run, and says nothing: what does not compile is reported there.
+/// Compiles what this part and others run, and says nothing: what does not compile is reported there.
 pub fn compile_tests() {
-    let compile = |command: &mut Command| {
-        let _ = setup::stay_offline(command.arg("--quiet")).output();
-    };
-    compile(setup::cargo().args(TESTS).arg("--no-run"));
-    // Alone, its dependencies have other features.
-    let alone = "build --package hip-cpu --example rows_on_cuda --test run";
-    compile(setup::cargo().args(alone.split(' ')));
+    let _ = setup::stay_offline(setup::cargo().args(TESTS).args(["--quiet", "--no-run"])).output();
+}
+
+/// An example of a crate of ours, as it is run. It is built for the workspace as the tests are: for its crate alone, its dependencies have
+/// other features, and all of them would be compiled once more.
+pub fn example(name: &str) -> Result<Command> {
+    let mut build = setup::cargo();
+    build.args(["build", "--quiet", "--workspace", "--example", name]);
+    setup::run(setup::stay_offline(&mut build))?;
+    let mut command = Command::new(setup::root().join("target/debug/examples").join(name));
+    command.current_dir(setup::root());
+    Ok(command)
 }
 
 /// `cargo test` over the workspace; each test counts as one check of ours.
@@ -84,13 +89,12 @@ pub fn counted(report: &mut Report, name: &str, command: &mut Command) {
 pub fn rows(installed: &Installed, report: &mut Report) {
     let run = || -> Result<()> {
         let cache = testkit::temporary()?;
-        let mut command = setup::cargo();
-        command.args(["run", "--package", "hip-cpu", "--example", "rows_on_cuda", "--"]);
+        let mut command = example("rows_on_cuda")?;
         command.arg(installed.lib().join("libcuda.so.1"));
         command.env("CUDAWAY_DEVICE", "cpu").env("CUDAWAY_CACHE_DIR", cache.path());
         // Some rows are for newer devices than the one we are unasked.
         command.env("CUDAWAY_COMPUTE_CAPABILITY", "10.0");
-        setup::run(setup::stay_offline(&mut command))
+        setup::run(&mut command)
     };
     report.note("every value row has its results by cuLaunchKernelEx", run());
 }
