@@ -205,8 +205,10 @@ fn unpack(packing: Packing, payload: &[u8], unpacked_bytes: u64) -> Result<Vec<u
             .map_err(|error| Error::Compression("LZ4", error.to_string())),
         Packing::Zstd => {
             let failed = |error: &dyn std::fmt::Display| Error::Compression("zstd", error.to_string());
-            let decoder = ruzstd::decoding::StreamingDecoder::new(payload).map_err(|error| failed(&error))?;
-            let mut bytes = Vec::new();
+            // Padding may follow the frame.
+            let decoder = zstd::Decoder::with_buffer(payload).map_err(|error| failed(&error))?.single_frame();
+            // What is announced may be a lie.
+            let mut bytes = Vec::with_capacity(limit.min(payload.len().saturating_mul(16)));
             decoder
                 .take(unpacked_bytes.saturating_add(1))
                 .read_to_end(&mut bytes)

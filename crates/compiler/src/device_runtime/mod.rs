@@ -252,7 +252,8 @@ pub fn with(mut sources: Vec<Source>) -> Vec<Source> {
 
 /// What follows each "cuda".
 fn names(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices("cuda").map(|(at, word)| &text[at + word.len()..])
+    const WORD: &str = "cuda";
+    memchr::memmem::find_iter(text.as_bytes(), WORD).map(|at| &text[at + WORD.len()..])
 }
 
 fn is_of_the_host(rest: &str) -> bool {
