@@ -22,9 +22,6 @@ use crate::profile::{self, Tier};
 /// out to be worth it, and if it does not at its first launch the cache keeps the baseline code. What keeps it from being made is left to
 /// the best code to tell.
 pub fn make(module: &Arc<Module>, wanted: &Wanted, variant: Variant) -> Option<Arc<exec::Kernel>> {
-    if !is_allowed() {
-        return None;
-    }
     let First { code, weight, steps, packed } = match &wanted.kin {
         Some(kin) => {
             let (weight, steps) = (kin.baseline_weight()?, kin.steps().cloned());
@@ -44,7 +41,7 @@ pub fn make(module: &Arc<Module>, wanted: &Wanted, variant: Variant) -> Option<A
 }
 
 /// Whether kernels run as they are found to run best, and not as somebody asked.
-fn is_allowed() -> bool {
+pub fn is_allowed() -> bool {
     let config = config::get();
     let is_chosen = config.cpu_setting == CpuSetting::Auto && config.cpu_width.is_none() && !config.sanitize;
     is_chosen && config.cpu_tier != CpuTier::Best
@@ -177,16 +174,29 @@ fn asking(module: &Arc<Module>, wanted: &Wanted, variant: Variant, own: Weak<exe
         }
         pending::ask(name.clone(), heat, move || {
             let make = |module: &Module| kernel::make_soon(module, &wanted, variant);
-            let Some(is_best) = improve(&module, &own, make) else { return };
-            if is_best {
-                return;
+            if improve(&module, &own, make) == Some(false) {
+                ask_for_best(name, module, wanted, variant, own);
             }
-            // Nobody waits for the best any more.
-            pending::ask(name, Arc::default(), move || {
-                improve(&module, &own, |module| Ok((kernel::make_best(module, &wanted, variant)?, true)));
-            });
         });
     })
+}
+
+/// Nobody waits for it any more: `code`, which is not the kernel's best, gives way to that when there is time to make it.
+pub fn improve_idly(module: &Arc<Module>, wanted: &Wanted, variant: Variant, code: &Arc<exec::Kernel>) {
+    let name = module.header(wanted.index).name.clone();
+    ask_for_best(name, Arc::downgrade(module), wanted.clone(), variant, Arc::downgrade(code));
+}
+
+fn ask_for_best(
+    name: String,
+    module: Weak<Module>,
+    wanted: Wanted,
+    variant: Variant,
+    own: Weak<exec::Kernel>,
+) {
+    pending::ask(name, Arc::default(), move || {
+        improve(&module, &own, |module| Ok((kernel::make_best(module, &wanted, variant)?, true)));
+    });
 }
 
 /// What is made takes the place of `own`, if that is still wanted; whether it is the best code.

@@ -144,17 +144,22 @@ fn known(module: &Module, wanted: &Wanted) -> Option<(Variant, exec::Kernel)> {
     })
 }
 
-/// Makes code for the first variant: for somebody who waits, baseline code where that is better than to wait on.
+/// Makes code for the first variant: for somebody who waits, baseline code where that is better than to wait on, and else what is there
+/// sooner than the best.
 fn make(module: &Arc<Module>, wanted: &Wanted) -> Result<(Variant, Arc<exec::Kernel>)> {
     let variant = *wanted.variants.first().ok_or(hipErrorInvalidValue)?;
-    let baseline = match wanted.haste {
-        Haste::Soon => baseline::make(module, wanted, variant),
-        Haste::Whole => None,
-    };
-    match baseline {
-        Some(code) => Ok((variant, code)),
-        None => Ok((variant, Arc::new(make_best(module, wanted, variant)?))),
+    if wanted.haste == Haste::Whole || !baseline::is_allowed() {
+        return Ok((variant, Arc::new(make_best(module, wanted, variant)?)));
     }
+    if let Some(code) = baseline::make(module, wanted, variant) {
+        return Ok((variant, code));
+    }
+    let (code, is_best) = make_soon(module, wanted, variant)?;
+    let code = Arc::new(code);
+    if !is_best {
+        baseline::improve_idly(module, wanted, variant, &code);
+    }
+    Ok((variant, code))
 }
 
 /// The best code, which the cache gets too.
