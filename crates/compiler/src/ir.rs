@@ -163,6 +163,9 @@ pub struct FloatMode {
     pub sat: bool,
     /// Result clamped to ≥ 0, NaN gives the canonical NaN.
     pub relu: bool,
+    /// Of a product, sum or difference, and only while functions are lowered: without a rounding modifier, so it may be part of a fused
+    /// multiply-add.
+    pub fuses: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,8 +12,10 @@ type I<'i, 'a> = Instr<'i, 'a>;
 
 /// `op{.rnd}{.ftz}{.sat}.type d, a, b`
 pub(super) fn binary<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: FloatBin) -> Lower {
-    let mode = i.float_mode();
-    binary_with(l, i, op, mode)
+    let round = i.round();
+    let mode = i.float_mode_of(round);
+    let fuses = round.is_none() && matches!(op, FloatBin::Add | FloatBin::Sub | FloatBin::Mul);
+    binary_with(l, i, op, FloatMode { fuses, ..mode })
 }
 
 fn binary_with<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: FloatBin, mode: FloatMode) -> Lower {

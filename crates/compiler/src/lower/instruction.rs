@@ -155,11 +155,18 @@ impl<'i, 'a> Instr<'i, 'a> {
 
     /// Rounding, `.ftz`, `.sat`, `.relu`, as far as written.
     pub(crate) fn float_mode(&mut self) -> FloatMode {
+        let round = self.round();
+        self.float_mode_of(round)
+    }
+
+    /// The same where the rounding was taken already.
+    pub(crate) fn float_mode_of(&mut self, round: Option<Round>) -> FloatMode {
         FloatMode {
-            round: self.round().unwrap_or_default(),
+            round: round.unwrap_or_default(),
             ftz: self.take("ftz"),
             sat: self.take("sat"),
             relu: self.take("relu"),
+            fuses: false,
         }
     }
 

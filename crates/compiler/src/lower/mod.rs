@@ -11,6 +11,7 @@ mod bulk;
 mod call;
 mod cluster;
 mod compare;
+mod contract;
 mod control;
 mod convert;
 mod copy;
@@ -108,7 +109,8 @@ impl<'m> Lowering<'m> {
                 *body = Err(diagnostics);
             }
         }
-        let functions = reached.remaining(&mut bodies);
+        let mut functions = reached.remaining(&mut bodies);
+        bodies.iter_mut().flatten().chain(&mut functions).for_each(contract::run);
         self.assemble(kernels, bodies, functions)
     }
 
