@@ -1,4 +1,5 @@
-// Eight host threads over all devices, each with its own device, stream and memory.
+// Eight host threads over all devices, each with its own device, stream and memory; then copies from one device to the next in the NULL
+// stream, which wait for both devices, and both for them.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -11,6 +12,17 @@ KERNEL scramble(unsigned *data, int n, unsigned salt)
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         data[i] = data[i] * 1664525u + salt;
+}
+
+KERNEL walk(unsigned *data, int n, unsigned salt)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    unsigned x = i;
+    for (int step = 0; step < 300; step++)
+        x = x * 1664525u + salt;
+    data[i] = x;
 }
 #endif
 
@@ -57,6 +69,38 @@ static void work(int thread, int devices)
     expect_equal(("data of thread " + std::to_string(thread)).c_str(), data, expected);
 }
 
+// What the second device gets is what the first one's kernel before the copy wrote, not what the one behind it does.
+static void copy_between()
+{
+    unsigned *there, *here;
+    CHECK(cudaSetDevice(0));
+    CHECK(cudaMalloc(&there, N * sizeof(unsigned)));
+    CHECK(cudaSetDevice(1));
+    CHECK(cudaMalloc(&here, N * sizeof(unsigned)));
+    for (unsigned round = 0; round < 10; round++) {
+        CHECK(cudaSetDevice(0));
+        LAUNCH(walk, (N + 255) / 256, 256, 0, 0)(there, N, round);
+        CHECK(cudaSetDevice(1));
+        CHECK(cudaMemcpyAsync(here, there, N * sizeof(unsigned), round % 2 ? cudaMemcpyDefault : cudaMemcpyDeviceToDevice, 0));
+        LAUNCH(scramble, (N + 255) / 256, 256, 0, 0)(here, N, 1);
+        CHECK(cudaSetDevice(0));
+        CHECK(cudaMemsetAsync(there, 0, N * sizeof(unsigned), 0));
+        CHECK(cudaSetDevice(1));
+        std::vector<unsigned> found(N), expected(N);
+        CHECK(cudaMemcpy(found.data(), here, N * sizeof(unsigned), cudaMemcpyDeviceToHost));
+        for (unsigned i = 0; i < N; i++) {
+            unsigned x = i;
+            for (int step = 0; step < 300; step++)
+                x = x * 1664525u + round;
+            expected[i] = x * 1664525u + 1;
+        }
+        expect_equal(("copy " + std::to_string(round) + " between devices").c_str(), found, expected);
+    }
+    CHECK(cudaFree(here));
+    CHECK(cudaSetDevice(0));
+    CHECK(cudaFree(there));
+}
+
 int main()
 {
     int devices = 0;
@@ -68,6 +112,8 @@ int main()
         threads.emplace_back(work, thread, devices);
     for (std::thread &thread : threads)
         thread.join();
+    if (devices > 1)
+        copy_between();
     std::printf("multi_gpu_threads: %d threads, %d launches each\n", THREADS, ROUNDS);
     return passed();
 }

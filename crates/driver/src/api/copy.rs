@@ -17,25 +17,70 @@ use hip_sys::{
 
 use crate::object::array::Array;
 use crate::object::graph::capture::{captured, forbid_legacy};
+use crate::object::graph::storage::Mark;
 use crate::object::graph::{Op, Params};
 use crate::object::memory::{self, check, raw};
 use crate::object::stream::null_is_per_thread;
 use crate::object::{Context, Stream};
+use crate::process::driver;
 use crate::{Error, Result};
 
 /// A copy that has ended when the call returns.
 fn copy_now(target: *mut c_void, source: *const c_void, len_bytes: usize, kind: hipMemcpyKind) -> Result {
     let context = Context::current()?;
     let hip = context.hip();
+    let stream = Stream::default_of(context, null_is_per_thread());
     if null_is_per_thread() {
-        let stream = Stream::default_of(context, true);
-        // SAFETY: CUDA's contract for both ranges; device ranges were checked.
-        unsafe { hip.hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?;
+        between_devices(&stream, [target.cast_const(), source], || {
+            // SAFETY: CUDA's contract for both ranges; device ranges were checked.
+            Ok(unsafe { hip.hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?)
+        })?;
         return stream.synchronize();
     }
     forbid_legacy(context)?;
-    // SAFETY: as above.
-    Ok(unsafe { hip.hipMemcpy(target, source, len_bytes, kind) }?)
+    between_devices(&stream, [target.cast_const(), source], || {
+        // SAFETY: as above.
+        Ok(unsafe { hip.hipMemcpy(target, source, len_bytes, kind) }?)
+    })
+}
+
+/// Does a copy in a default stream. Between the memories of two devices it begins when all that either was asked for before has ended, and
+/// ends before what either is asked for later begins (CUDA C++ Programming Guide, "Peer-to-Peer Memory Copy").
+fn between_devices(stream: &Stream, ends: [*const c_void; 2], copy: impl FnOnce() -> Result) -> Result {
+    let others = other_devices(stream, ends);
+    if others.is_empty() {
+        return copy();
+    }
+    let order = |first: &Stream, then: &Stream| {
+        first.context.bind()?;
+        let mark = Mark::new(first.context)?;
+        mark.put(first)?;
+        then.context.bind()?;
+        mark.precede(then)
+    };
+    let mut done = others.iter().try_for_each(|other| order(other, stream)).and_then(|()| copy());
+    if done.is_ok() {
+        done = others.iter().try_for_each(|other| order(stream, other));
+    }
+    stream.context.bind()?;
+    done
+}
+
+/// The default streams of devices that are not the stream's own, where the ends of a copy are memory of two devices.
+fn other_devices(stream: &Stream, ends: [*const c_void; 2]) -> Vec<Stream> {
+    if !driver().is_ok_and(|driver| driver.devices.len() > 1) {
+        return vec![];
+    }
+    let owner = |end: *const c_void| {
+        let memory = memory::find(memory::device_pointer(end.cast_mut()))?;
+        Some(memory.context).filter(|_| !memory.is_host() && !memory.is_managed())
+    };
+    let [Some(first), Some(second)] = ends.map(owner) else { return vec![] };
+    if core::ptr::eq(first.device, second.device) {
+        return vec![];
+    }
+    let others = [first, second].into_iter().filter(|it| !core::ptr::eq(it.device, stream.context.device));
+    others.map(|context| Stream::default_of(context, false)).collect()
 }
 
 fn copy_on(
@@ -50,8 +95,11 @@ fn copy_on(
         return Ok(());
     }
     let stream = Stream::from_handle(stream)?;
-    // SAFETY: CUDA's contract: both ranges stay valid until the stream has done the copy; device ranges were checked.
-    Ok(unsafe { stream.hip().hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?)
+    let copy = || {
+        // SAFETY: CUDA's contract: both ranges stay valid until the stream has done the copy; device ranges were checked.
+        Ok(unsafe { stream.hip().hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?)
+    };
+    if stream.is_default() { between_devices(&stream, [target.cast_const(), source], copy) } else { copy() }
 }
 
 /// A copy of bytes as a graph's node has it.
