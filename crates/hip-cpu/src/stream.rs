@@ -331,6 +331,13 @@ pub fn synchronize_all() {
     printf::flush();
 }
 
+/// An operation's place in a queue.
+struct Pushed {
+    number: u64,
+    /// Nothing is before it, here or elsewhere.
+    is_next: bool,
+}
+
 impl Stream {
     fn new(class: Class, is_default: bool, flags: u32, priority: i32) -> Arc<Stream> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -366,16 +373,27 @@ impl Stream {
 
     /// Queues an operation; answers its number.
     pub fn enqueue(self: &Arc<Stream>, op: Op) -> u64 {
-        self.push(op, true)
+        let Pushed { number, .. } = self.push(op, true);
+        number
+    }
+
+    /// Queues an operation that takes less time than to wake a thread: where it waits for nothing, it is done on this one.
+    pub fn enqueue_short(self: &Arc<Stream>, op: Op) {
+        let Pushed { number, is_next } = self.push(op, false);
+        if is_next {
+            self.wait_for(number);
+        } else {
+            self.wake(&mut self.inner.lock());
+        }
     }
 
     /// Queues an operation and waits for it, on this thread when the stream is idle.
     pub fn run(self: &Arc<Stream>, op: Op) {
-        let number = self.push(op, false);
+        let Pushed { number, .. } = self.push(op, false);
         self.wait_for(number);
     }
 
-    fn push(self: &Arc<Stream>, op: Op, wake: bool) -> u64 {
+    fn push(self: &Arc<Stream>, op: Op, wake: bool) -> Pushed {
         let order = match self.class {
             Class::NonBlocking => None,
             Class::Legacy | Class::Blocking => Some(ORDER.lock()),
@@ -398,6 +416,7 @@ impl Stream {
         }
         let context = device::context();
         let mut inner = self.inner.lock();
+        let is_next = before.is_empty() && inner.completed == inner.submitted;
         for (other, number) in before {
             if self.class == Class::Blocking {
                 if inner.after_legacy >= number {
@@ -416,7 +435,7 @@ impl Stream {
         if wake {
             self.wake(&mut inner);
         }
-        number
+        Pushed { number, is_next }
     }
 
     /// Makes sure that the stream's own thread will see the queue.

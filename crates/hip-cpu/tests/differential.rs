@@ -682,7 +682,8 @@ fn seed() -> Option<usize> {
 fn compare(ptx: &str, cases: &[Case]) {
     let wanted = std::env::var("KERNEL").unwrap_or_default();
     let seed = seed();
-    let is_drawn = |nth: usize, way: usize| seed.is_none_or(|seed| random(seed ^ nth << 8 ^ way) % 2 == 0);
+    let is_drawn =
+        |nth: usize, way: usize| seed.is_none_or(|seed| random(seed ^ nth << 8 ^ way).is_multiple_of(2));
     match seed {
         Some(seed) => println!("SEED={seed}"),
         None => println!("SEED=all"),

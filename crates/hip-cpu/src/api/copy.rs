@@ -12,7 +12,7 @@ use crate::exec::printf;
 use crate::memory::{self, Allocation, Kind};
 use crate::stream::{self, Op, Place, Shape, Stream};
 
-/// Pageable memory up to this size is copied aside at enqueue; larger copies wait.
+/// Pageable memory up to this size is copied aside at enqueue; larger copies wait. Copies of no more are short.
 const STAGED_BYTES: usize = 64 << 10;
 
 /// Whether a copy waits until it is done.
@@ -63,7 +63,16 @@ impl Ends {
 
 fn submit(stream: &Arc<Stream>, op: Op, when: When) -> Result {
     if when == When::InStream {
-        stream.enqueue(op);
+        let is_short = match &op {
+            Op::Staged { .. } => true,
+            Op::Copy { bytes, .. } => *bytes <= STAGED_BYTES,
+            _ => false,
+        };
+        if is_short {
+            stream.enqueue_short(op);
+        } else {
+            stream.enqueue(op);
+        }
         return Ok(());
     }
     stream.run(op);

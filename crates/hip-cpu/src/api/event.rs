@@ -26,7 +26,7 @@ pub fn hipEventRecord(event: hipEvent_t, stream: hipStream_t) -> Result {
     let stream = stream::of_handle(stream)?;
     healthy()?;
     let number = event.record();
-    stream.enqueue(Op::Record(event, number));
+    stream.enqueue_short(Op::Record(event, number));
     Ok(())
 }
 
