@@ -352,8 +352,9 @@ const CUPY: Client = Client {
     environment: &[
         ("CUPY_CACHE_DIR", "{dir}/cache"),
         ("PATH", "{toolkit}/bin:{path}"),
-        // Its tests of several devices run on two.
+        // Its tests of several devices run on two, and those of more are skipped.
         ("CUDAWAY_DEVICE", "cpu,cpu"),
+        ("CUPY_TEST_GPU_LIMIT", "2"),
         // A process's first use of Jitify is NVRTC alone for some ten minutes: it compiles for the headers that CuPy has.
         ("PYTEST_TIMEOUT", "1800"),
     ],
