@@ -56,8 +56,9 @@ fn assemble(options: &Options) -> Result<(), Fatal> {
             return Err("The PTX has mistakes, or something that CUDAway does not translate".to_owned());
         }
     }
+    let text = if options.rounds_products { round_products(&source.text) } else { source.text };
     // Whoever reads the file as an image hands over its address alone: the text has to end by itself.
-    let image = [source.text.as_bytes(), b"\0"].concat();
+    let image = [text.as_bytes(), b"\0"].concat();
     let output = options.output.clone().unwrap_or_else(|| PathBuf::from("elf.o"));
     std::fs::write(&output, image).map_err(|error| format!("{}: {error}", output.display()))
 }
@@ -75,6 +76,31 @@ fn read(input: &Input) -> Result<(String, String), Fatal> {
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Fatal> {
     std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The text with `.rn` at the products, sums and differences of floating-point numbers that have no rounding modifier: without one they
+/// may be fused (PTX ISA, `mul`).
+fn round_products(text: &str) -> String {
+    const FLOATS: [&str; 7] = ["f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"];
+    const ROUNDINGS: [&str; 4] = ["rn", "rz", "rm", "rp"];
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '$' | '%');
+    let mut made = String::with_capacity(text.len() + text.len() / 64);
+    for piece in text.split_inclusive(|c: char| !is_of_word(c)) {
+        let word = piece.trim_end_matches(|c: char| !is_of_word(c));
+        let mut parts = word.split('.');
+        let opcode = parts.next().unwrap_or_default();
+        let is_plain = matches!(opcode, "mul" | "add" | "sub")
+            && word.rsplit('.').next().is_some_and(|ty| FLOATS.contains(&ty))
+            && !parts.any(|part| ROUNDINGS.contains(&part));
+        if is_plain {
+            made.push_str(opcode);
+            made.push_str(".rn");
+            made.push_str(&piece[opcode.len()..]);
+        } else {
+            made.push_str(piece);
+        }
+    }
+    made
 }
 
 /// Everything in the text, as ptxas looks at everything.
@@ -97,4 +123,18 @@ fn describe(kernel: &Kernel, options: &Options) {
         "ptxas info    : Left as PTX, registers come later; {} bytes smem, {} bytes of parameters",
         kernel.shared.bytes, kernel.params_bytes
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_without_a_rounding_modifier_get_one() {
+        let text = "{ mul.ftz.f32 %f1,%f2,%f3;add.f64 %d1, %d2, mul.f32; sub.rz.f32 %f1, %f2, %f3; mul.lo.s32 %r1, %r2, 3;\n\
+                    \tred.global.add.f32 [%rd1], %f1; add.f16x2\t%r1, %r2, %r3; fma.rn.f32 %f1, %f2, %f3, %f4; }";
+        let wanted = "{ mul.rn.ftz.f32 %f1,%f2,%f3;add.rn.f64 %d1, %d2, mul.rn.f32; sub.rz.f32 %f1, %f2, %f3; mul.lo.s32 %r1, %r2, 3;\n\
+                      \tred.global.add.f32 [%rd1], %f1; add.rn.f16x2\t%r1, %r2, %r3; fma.rn.f32 %f1, %f2, %f3, %f4; }";
+        assert_eq!(round_products(text), wanted);
+    }
 }

@@ -18,6 +18,8 @@ pub struct Options {
     pub help: bool,
     /// Others define what this text leaves undefined (`-c`).
     pub is_part: bool,
+    /// `--fmad=false`: no product becomes part of a fused multiply-add.
+    pub rounds_products: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -105,7 +107,7 @@ pub fn usage() -> String {
     };
     format!(
         "ptxas [options] FILE.ptx -o FILE: checks PTX and writes it where machine code is asked for.\n\
-         It knows these options; those about machine code change nothing.\n{}{}",
+         It knows these options; those about machine code change nothing but --fmad=false.\n{}{}",
         lines(WITH_VALUE, " VALUE"),
         lines(FLAGS, "")
     )
@@ -169,6 +171,7 @@ impl Options {
             "output-file" => self.output = Some(value.into()),
             "gpu-name" => self.gpu = value,
             "input-as-string" => self.input = Some(Input::Text(value)),
+            "fmad" => self.rounds_products = matches!(&*value, "false" | "0"),
             _ => {}
         }
     }
