@@ -205,6 +205,12 @@ mod tests {
         for tool in ["criterion", "proptest", "compiler"] {
             assert!(!names.iter().any(|name| name == tool), "{tool} is not shipped, or ours");
         }
+        let bound = foreign_crates().unwrap().into_iter().filter(|package| {
+            let license = package.license.as_deref().unwrap_or_default();
+            license.contains("GPL") && !license.contains(" OR ")
+        });
+        let bound: Vec<String> = bound.map(|package| package.name).collect();
+        assert!(bound.is_empty(), "a licence that asks for more than its text beside the objects: {bound:?}");
         assert!(version_of("llvm-19-dev").unwrap().contains("19."));
     }
 }
