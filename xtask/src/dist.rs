@@ -101,7 +101,7 @@ pub fn local(lib: &Path, wanted: &Wanted) -> Result<Vec<PathBuf>> {
         made.extend(deb::pack(&trees, epoch_s, true)?);
     }
     if wanted.oci {
-        made.push(oci::pack(&trees, epoch_s)?);
+        made.push(oci::pack(&trees, epoch_s, true)?);
     }
     Ok(made)
 }
@@ -158,7 +158,7 @@ pub fn make(wanted: &Wanted) -> Result<Vec<PathBuf>> {
         made.extend(deb::pack(&[&tree], epoch_s, false)?);
     }
     if wanted.oci {
-        made.push(oci::pack(&[&tree], epoch_s)?);
+        made.push(oci::pack(&[&tree], epoch_s, false)?);
     }
     Ok(made)
 }

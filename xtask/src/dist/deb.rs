@@ -20,6 +20,9 @@ const CPU_DEVICE: &str = "lib/libcudaway_cpu.so";
 /// Where the tree lies.
 const TREE: &str = "usr/lib/cudaway";
 
+/// What the version of packages ends in that are for this system alone.
+const LOCAL: &str = "~local";
+
 struct Package {
     name: &'static str,
     section: &'static str,
@@ -96,7 +99,7 @@ enum Entry {
 /// every released one replaces.
 pub fn pack(trees: &[&Path], epoch_s: u64, is_local: bool) -> Result<Vec<PathBuf>> {
     setup::packages(&[("dpkg", "packs Debian packages"), ("binutils", "strips objects")])?;
-    let version = format!("{}{}", env!("CARGO_PKG_VERSION"), if is_local { "~local" } else { "" });
+    let version = format!("{}{}", env!("CARGO_PKG_VERSION"), if is_local { LOCAL } else { "" });
     let entries = entries(trees)?;
     PACKAGES.iter().map(|package| package.pack(&entries, &version, epoch_s)).collect()
 }
@@ -222,7 +225,9 @@ impl Package {
         self.describe(&stage, version, &glibc(&oldest_glibc), epoch_s)?;
         let deb = out.join(format!("{}_{version}_amd64.deb", self.name));
         let mut build = Command::new("dpkg-deb");
-        build.args(["--root-owner-group", "--threads-max=1", "-Zxz", "--build"]).arg(&stage).arg(&deb);
+        // What is tried once need not be small.
+        let how = if version.ends_with(LOCAL) { ["-Zgzip", "-z1"] } else { ["-Zxz", "-z6"] };
+        build.args(["--root-owner-group", "--threads-max=1"]).args(how).arg("--build").arg(&stage).arg(&deb);
         setup::run(build.env("SOURCE_DATE_EPOCH", epoch_s.to_string()).stdout(std::process::Stdio::null()))?;
         Ok(deb)
     }
@@ -259,8 +264,7 @@ impl Package {
     fn changelog(&self, version: &str, epoch_s: u64) -> Result<String> {
         let date = setup::said(Command::new("date").args(["-u", "-R", "-d"]).arg(format!("@{epoch_s}")))?;
         Ok(format!(
-            "cudaway ({version}) unstable; urgency=medium\n\n  * What users notice of this release and of those before is in NEWS.md.gz of the\n    \
-             package cudaway.\n\n -- {}  {date}\n",
+            "cudaway ({version}) unstable; urgency=medium\n\n  * What users notice is in NEWS.md.gz of the package cudaway.\n\n -- {}  {date}\n",
             maintainer()
         ))
     }

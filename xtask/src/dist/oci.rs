@@ -26,7 +26,7 @@ struct Layer {
 }
 
 /// The image of the tree, whose parts are `trees`, as a folder and as a tar archive of it, whose path is the answer.
-pub fn pack(trees: &[&Path], epoch_s: u64) -> Result<PathBuf> {
+pub fn pack(trees: &[&Path], epoch_s: u64, is_local: bool) -> Result<PathBuf> {
     let plain = bootstrapped(SUITE, &format!("plain-{SUITE}"), &[], |_| Ok(()))?;
     let work = super::out().join("oci");
     let _ = fs::remove_dir_all(&work);
@@ -43,9 +43,13 @@ pub fn pack(trees: &[&Path], epoch_s: u64) -> Result<PathBuf> {
     let added: BTreeSet<PathBuf> = files(&union)?.into_iter().filter(|name| !lower.contains(name)).collect();
     // The loader's cache is of both; with it the image needs no first start.
     let upper = added.into_iter().chain([PathBuf::from("etc/ld.so.cache")]).collect();
+    // What is tried once need not be small.
+    let pack = |root: &Path, names: &BTreeSet<PathBuf>, created_by: &'static str| {
+        layer(&image, root, names, epoch_s, if is_local { "-1" } else { "-9" }, created_by)
+    };
     let layers = [
-        layer(&image, &base, &lower, epoch_s, "debootstrap --variant=minbase bookworm")?,
-        layer(&image, &union, &upper, epoch_s, "cudaway install --system")?,
+        pack(&base, &lower, "debootstrap --variant=minbase bookworm")?,
+        pack(&union, &upper, "cudaway install --system")?,
     ];
     describe(&image, &layers, epoch_s)?;
     let archive = super::out().join("cudaway-oci-x86_64.tar");
@@ -113,13 +117,14 @@ fn layer(
     root: &Path,
     names: &BTreeSet<PathBuf>,
     epoch_s: u64,
+    level: &str,
     created_by: &'static str,
 ) -> Result<Layer> {
     let tar = image.with_file_name("layer.tar");
     let names: Vec<&Path> = names.iter().map(PathBuf::as_path).collect();
     super::tar(root, &names, &tar, epoch_s)?;
     let diff_id = sum(&tar)?;
-    setup::run(Command::new("gzip").args(["--force", "--no-name"]).arg(&tar))?;
+    setup::run(Command::new("gzip").args(["--force", "--no-name", level]).arg(&tar))?;
     let packed = image.with_file_name("layer.tar.gz");
     let blob = keep(image, &packed, "application/vnd.oci.image.layer.v1.tar+gzip")?;
     Ok(Layer { blob, diff_id, created_by })

@@ -91,14 +91,14 @@ impl Debian {
         let run = run
             .args(["/bin/sh", "-ec", script])
             .env("CUDAWAY_DEVICE", "cpu")
-            .env("CUDAWAY_CACHE_MAX_MB", "0");
+            .env("CUDAWAY_CACHE_DIR", "/var/cache/cudaway");
         let run = run.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("DEBIAN_FRONTEND", "noninteractive");
         let ended = run.run()?;
         ensure!(ended.status.success(), "{script}: {}", ended.describe());
         Ok(ended.stdout)
     }
 
-    /// Everything but what dpkg and ldconfig keep for themselves.
+    /// Everything but what dpkg and ldconfig keep for themselves, and what was compiled.
     fn files(&self) -> Result<BTreeSet<String>> {
         let own = ["/var/lib/dpkg/", "/var/log/", "/var/cache/", "/etc/ld.so.cache"];
         let said = setup::said(Command::new("find").arg(&self.root).args(["-xdev", "-printf", "/%P\n"]))?;
