@@ -27,6 +27,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
     };
     report.note("cargo xtask dist --deb --oci --local", Ok(()));
     try_all(&made, report);
+    report.note("an engine adds CUDAway to a bare Debian by its description", by_description(installed));
 }
 
 /// Packages and image among what was made.
@@ -277,32 +278,15 @@ fn contained(archive: &Path, way: Way) -> Result<()> {
     let folder = testkit::temporary()?;
     let run = match way {
         Way::Podman => {
-            let engine = |name: &str| folder.path().join(name);
-            let run =
-                Run::new("podman").arg("--root").arg(engine("root")).arg("--runroot").arg(engine("run"));
-            let run = run.args([
-                "--storage-driver",
-                "vfs",
-                "--cgroup-manager",
-                "cgroupfs",
-                "run",
-                "--rm",
-                "--network",
-                "none",
-            ]);
-            run.args(["--cgroups", "disabled"])
-                .arg(format!("oci-archive:{}", archive.display()))
-                .args(["cudaway", "selftest"])
+            let run = podman(folder.path())?;
+            run.arg(format!("oci-archive:{}", archive.display())).args(["cudaway", "selftest"])
         }
         Way::Crun => {
             rootfs(archive, folder.path())?;
             fs::write(folder.path().join("config.json"), serde_json::to_vec(&bundle())?)?;
             let name = format!("cudaway-{}", std::process::id());
-            let run = Run::new("crun")
-                .arg("--root")
-                .arg(folder.path().join("state"))
-                .args(["--cgroup-manager", "disabled"]);
-            run.args(["run", "--bundle"]).arg(folder.path()).arg(name)
+            let run = alone("exec \"$@\"").arg("crun").arg("--root").arg(folder.path().join("state"));
+            run.args(["--cgroup-manager", "disabled", "run", "--bundle"]).arg(folder.path()).arg(name)
         }
         Way::Chroot => {
             rootfs(archive, folder.path())?;
@@ -319,6 +303,58 @@ fn contained(archive: &Path, way: Way) -> Result<()> {
         bail!("{}", ended.describe());
     }
     Ok(())
+}
+
+/// In a mount namespace where control groups are of one version only: engines refuse a mixture, as some machines have it.
+fn alone(then: &str) -> Run {
+    let script =
+        format!("umount -l -R /sys/fs/cgroup 2>/dev/null; mount -t cgroup2 none /sys/fs/cgroup; {then}");
+    Run::new("unshare").args(["--mount", "--propagation", "private", "sh", "-c"]).arg(script).arg("engine")
+}
+
+/// `podman run` with its files below a folder, up to the image.
+fn podman(folder: &Path) -> Result<Run> {
+    podman_after("exec \"$@\"", folder)
+}
+
+fn podman_after(then: &str, folder: &Path) -> Result<Run> {
+    // It asks for more open files than a machine may allow.
+    let most = setup::said(Command::new("sh").args(["-c", "ulimit -Hn"]))?;
+    let run = alone(then).arg("podman").arg("--root").arg(folder.join("root")).arg("--runroot");
+    let run = run.arg(folder.join("run")).args(["--storage-driver", "vfs", "--cgroup-manager", "cgroupfs"]);
+    let run = run.args(["run", "--rm", "--network", "none", "--cgroups", "disabled"]);
+    Ok(run.arg("--ulimit").arg(format!("nofile={most}:{most}")).args(["--ulimit", "nproc=1000:1000"]))
+}
+
+/// `cudaway install --system` describes itself to engines: one that is asked for that device adds CUDAway to a bare Debian.
+fn by_description(installed: &Installed) -> Outcome {
+    if !matches!(Way::here(), Way::Podman) {
+        return Outcome::Skipped("podman is not here, or cannot run".to_owned());
+    }
+    let check = || -> Result<()> {
+        let base = bootstrapped("bookworm", "plain-bookworm", &[], |_| Ok(()))?;
+        let folder = testkit::temporary()?;
+        let (prefix, root) = (folder.path().join("cudaway"), folder.path().join("system"));
+        fs::create_dir_all(&prefix)?;
+        fs::create_dir_all(root.join("etc"))?;
+        let tool = installed.lib().with_file_name("bin").join("cudaway");
+        let mut install = Command::new(tool);
+        install.args(["install", "--system", "--prefix"]).arg(&prefix).arg("--root").arg(&root);
+        setup::said(&mut install)?;
+        let installed = root.join(prefix.strip_prefix("/")?);
+        let then = format!(
+            "mount -t tmpfs none /run && mkdir /run/cdi && cp '{}' /run/cdi && mount --bind '{}' '{}' && exec \"$@\"",
+            root.join("etc/cdi/cudaway.json").display(),
+            installed.display(),
+            prefix.display()
+        );
+        let run = podman_after(&then, folder.path())?.args(["--device", "cudaway.dev/gpu=cpu", "--rootfs"]);
+        let ended = run.arg(&base).arg(prefix.join("bin/cudaway")).arg("selftest").run()?;
+        let is_ours = ended.stdout.contains(&format!("libcuda.so.1: {}/lib/", prefix.display()));
+        ensure!(ended.passed() && is_ours, "{}", ended.describe());
+        Ok(())
+    };
+    check().into()
 }
 
 /// The layers, one over the other.
