@@ -97,14 +97,14 @@ fn mdbook() -> Result<PathBuf> {
     let folder = setup::download_cache()?.join(format!("mdbook-{MDBOOK}"));
     let program = folder.join("bin/mdbook");
     if !program.exists() {
-        let _lock = setup::alone_in(&folder)?;
-        println!("site: mdbook {MDBOOK} from crates.io into {}", folder.display());
         let mut install = Command::new("cargo");
         // Not in the checkout: its toolchain and settings are not mdbook's.
         install.current_dir(folder.parent().unwrap_or(Path::new("/")));
         install.args(["install", "--quiet", "--locked", "--no-default-features", "--features", "search"]);
         install.arg("--root").arg(&folder).arg(format!("mdbook@{MDBOOK}"));
         ensure!(!setup::offline(), "--offline, and there is no mdbook; when online: {install:?}");
+        println!("site: mdbook {MDBOOK} from crates.io into {}", folder.display());
+        let _lock = setup::alone_in(&folder)?;
         setup::run(&mut install)?;
     }
     Ok(program)

@@ -150,7 +150,8 @@ fn place(name: &str) -> Option<String> {
             None if rest.starts_with("man/") => format!("usr/share/{rest}.gz"),
             None => format!("usr/share/{rest}"),
         },
-        ("docs", _) | ("", "README.md" | "SECURITY.md" | "cudaway.cdx.json") => {
+        ("docs", _)
+        | ("", "README.md" | "SECURITY.md" | "cudaway.cdx.json" | "RUST-STANDARD-LIBRARY-NOTICES.html") => {
             format!("usr/share/doc/cudaway/{name}")
         }
         ("", "CHANGELOG.md") => "usr/share/doc/cudaway/NEWS.md.gz".to_owned(),
