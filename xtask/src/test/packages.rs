@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -241,6 +242,9 @@ fn layout(archive: &Path) -> Result<()> {
     Ok(())
 }
 
+/// An engine copies an image's files several times before it starts anything.
+const UNPACKING: Duration = Duration::from_secs(600);
+
 /// What starts a container here.
 #[derive(Clone, Copy)]
 enum Way {
@@ -298,7 +302,7 @@ fn contained(archive: &Path, way: Way) -> Result<()> {
                 .env("CUDAWAY_DEVICE", "cpu")
         }
     };
-    let ended = run.run()?;
+    let ended = run.limit(UNPACKING).run()?;
     if !(ended.passed() && ended.stdout.contains("libcuda.so.1: /opt/cudaway/lib/")) {
         bail!("{}", ended.describe());
     }
@@ -349,7 +353,8 @@ fn by_description(installed: &Installed) -> Outcome {
             prefix.display()
         );
         let run = podman_after(&then, folder.path())?.args(["--device", "cudaway.dev/gpu=cpu", "--rootfs"]);
-        let ended = run.arg(&base).arg(prefix.join("bin/cudaway")).arg("selftest").run()?;
+        let run = run.arg(&base).arg(prefix.join("bin/cudaway")).arg("selftest");
+        let ended = run.limit(UNPACKING).run()?;
         let is_ours = ended.stdout.contains(&format!("libcuda.so.1: {}/lib/", prefix.display()));
         ensure!(ended.passed() && is_ours, "{}", ended.describe());
         Ok(())
