@@ -220,20 +220,15 @@ mod tests {
 
     #[test]
     fn paragraphs_and_items_are_filled_and_the_rest_stays() {
-        let word = "words ".repeat(24);
+        let line = ["words"; 24].join(" ");
         let page = format!(
-            "# {word}\n\n{word}\n\n* {word}and `code that is one word`\n  {word}\n\n| {word} |\n|---|\n\n```\n{word}\n```\n"
+            "# {line}\n\n{line}\n\n* {line} and `code that is one word`\n  {line}\n\n| {line} |\n|---|\n\n```\n{line}\n```\n"
         );
         let text = wrapped(&page).unwrap();
         let wide: Vec<&str> = text.lines().filter(|line| width(line) > WIDTH).collect();
-        let word = word.trim_end();
-        assert_eq!(wide, [&*format!("# {word}"), &*format!("| {word}  |"), &*format!("{word} ")]);
+        assert_eq!(wide, [&*format!("# {line}"), &*format!("| {line} |"), &*line]);
         assert_eq!(wrapped(&text).unwrap(), text, "a second time changes nothing");
-        assert!(text.contains("`code that is one word`"));
-        assert!(
-            text.lines()
-                .all(|line| line.trim().is_empty() || !line.starts_with(' ') || line.starts_with("  w"))
-        );
+        assert!(text.contains("`code that is one word`") && text.contains("\n  words"), "{text}");
     }
 
     /// A number, a sign or a quote that is in a sentence never begins a line.
