@@ -215,10 +215,19 @@ pub fn lay_out(only: &[String], recipe: &Recipe, out: &Path) -> Result<()> {
             symlink(target, &link)?;
         }
         findings.extend(gate::check_program(program, &at)?);
+        if program.package == "cli" {
+            share(&at, &out.with_file_name("share"))?;
+        }
     }
     ensure!(findings.is_empty(), "the objects are not fit to ship:\n  {}", findings.join("\n  "));
     eprintln!("build: {}", out.display());
     Ok(())
+}
+
+/// Manual pages and what shells complete by, which the program writes itself.
+fn share(program: &Path, folder: &Path) -> Result<()> {
+    let _ = std::fs::remove_dir_all(folder);
+    setup::run(Command::new(program).arg("share").arg(folder))
 }
 
 fn link_program(program: &Program, recipe: &Recipe) -> Result<PathBuf> {

@@ -4,6 +4,7 @@
 mod list;
 pub mod page;
 mod prepare;
+pub mod readme;
 mod results;
 mod run;
 mod takeover;

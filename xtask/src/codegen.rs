@@ -24,6 +24,7 @@ pub mod signatures;
 use anyhow::{Context as _, Result, bail};
 
 use crate::setup::root;
+use crate::site::wrap;
 use crate::{clients, samples, settings};
 
 #[derive(clap::Args)]
@@ -63,20 +64,27 @@ pub fn run(args: &Args) -> Result<()> {
         signatures::run()?;
     }
     if args.check {
-        return check(&stale(&generate()?));
+        return check(&stale(&written()?));
     }
     refresh()
 }
 
 /// Brings every generated file up to date.
 pub fn refresh() -> Result<()> {
-    let generated = generate()?;
+    let generated = written()?;
     let stale = stale(&generated);
     for (path, text) in generated.iter().filter(|(path, _)| stale.contains(path)) {
         write(path, text)?;
         eprintln!("codegen: wrote {path}");
     }
     Ok(())
+}
+
+/// Every generated file, and README.md, of which one table is generated.
+fn written() -> Result<Vec<(String, String)>> {
+    let mut files = generate()?;
+    files.push(clients::readme::page()?);
+    Ok(files)
 }
 
 /// Every generated file, in memory: (path from the root, text).
@@ -148,6 +156,9 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     files.push((clients::page::PATH.to_owned(), clients::page::text()?));
     files.extend(samples::page::all()?);
     files.push((settings::page::PATH.to_owned(), settings::page::text()?));
+    for (path, text) in files.iter_mut().filter(|(path, _)| path.ends_with(".md")) {
+        *text = wrap::wrapped(text).with_context(|| path.clone())?;
+    }
     Ok(files)
 }
 
@@ -194,7 +205,7 @@ mod tests {
 
     #[test]
     fn generated_files_are_up_to_date() {
-        check(&stale(&generate().unwrap())).unwrap();
+        check(&stale(&written().unwrap())).unwrap();
     }
 
     #[test]

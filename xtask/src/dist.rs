@@ -1,10 +1,13 @@
 //! `cargo xtask dist`: the archives that users install: `cudaWay-linux-x86_64.tar.zst` and `.tar.gz` in target/dist; with `--wheel`
-//! the Python package `cudaway` too.
+//! the Python package `cudaway` too, with `--deb` Debian packages, with `--oci` a container image. `SHA256SUMS` has the sums of what was
+//! made, and `--sign` signs it.
 //!
 //! Two runs on the same commit, in whatever folders, give the same bytes: paths are remapped, times are the commit's.
 
 mod contents;
+pub mod deb;
 mod notices;
+pub mod oci;
 pub mod sysroot;
 pub mod wheel;
 
@@ -33,9 +36,19 @@ pub struct Args {
     /// The Python package too, as a wheel.
     #[arg(long)]
     wheel: bool,
-    /// The wheel alone, of what `cargo xtask build` made: for systems with this one's glibc or a newer one.
-    #[arg(long, requires = "wheel")]
+    /// Debian packages too: cudaway and libcudaway-cpu.
+    #[arg(long)]
+    deb: bool,
+    /// A container image too, of Debian 12 with CUDAway; needs root and the network.
+    #[arg(long)]
+    oci: bool,
+    /// The wheel, the packages and the image alone, as far as they are asked for, of what `cargo xtask build` made: for systems with
+    /// this one's glibc or a newer one.
+    #[arg(long)]
     local: bool,
+    /// Sign the sums by gpg, with the key of this name.
+    #[arg(long, value_name = "KEY")]
+    sign: Option<String>,
     #[command(flatten)]
     setup: setup::Args,
 }
@@ -43,20 +56,83 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
     setup::build_packages()?;
-    if args.local {
-        println!("dist: {}", wheel::local(&setup::lib_dir())?.display());
-        return Ok(());
-    }
     setup::packages(PACKAGES)?;
-    crate::codegen::refresh()?;
-    for archive in make(args.wheel)? {
-        println!("dist: {}", archive.display());
+    let wanted = Wanted { wheel: args.wheel, deb: args.deb, oci: args.oci };
+    let made = if args.local {
+        ensure!(args.wheel || args.deb || args.oci, "--local is for --wheel, --deb and --oci");
+        local(&setup::lib_dir(), &wanted)?
+    } else {
+        crate::codegen::refresh()?;
+        make(&wanted)?
+    };
+    for file in &made {
+        println!("dist: {}", file.display());
     }
+    sums(&out(), &made, args.sign.as_deref())
+}
+
+/// What is made besides the archives.
+#[derive(Clone, Copy, Default)]
+pub struct Wanted {
+    pub wheel: bool,
+    pub deb: bool,
+    pub oci: bool,
+}
+
+/// Of the objects in `lib`, and of what lies beside that folder, as they are.
+pub fn local(lib: &Path, wanted: &Wanted) -> Result<Vec<PathBuf>> {
+    let tree = lib.parent().context("a folder")?;
+    ensure!(
+        tree.join("bin/cudaway").exists() && lib.join("libcuda.so.1").exists(),
+        "CUDAway's objects are not in {}: `cargo xtask build` makes them",
+        tree.display()
+    );
+    let rest = out().join("rest");
+    let _ = fs::remove_dir_all(&rest);
+    fs::create_dir_all(&rest)?;
+    contents::add(&rest)?;
+    notices::add(&rest)?;
+    let (trees, epoch_s) = ([tree, rest.as_path()], epoch_s()?);
+    let mut made = Vec::new();
+    if wanted.wheel {
+        made.push(wheel::pack(&trees, &wheel::newest_glibc(tree)?, epoch_s, wheel::FASTEST)?);
+    }
+    if wanted.deb {
+        made.extend(deb::pack(&trees, epoch_s, true)?);
+    }
+    if wanted.oci {
+        made.push(oci::pack(&trees, epoch_s, true)?);
+    }
+    Ok(made)
+}
+
+/// `SHA256SUMS` of these files, and its signature, which says who made them.
+fn sums(out: &Path, made: &[PathBuf], key: Option<&str>) -> Result<()> {
+    let names = made.iter().filter_map(|path| path.file_name());
+    let sums = setup::said(Command::new("sha256sum").args(names).current_dir(out))?;
+    let (list, signature) = (out.join("SHA256SUMS"), out.join("SHA256SUMS.asc"));
+    fs::write(&list, format!("{sums}\n"))?;
+    // An older one would be of other sums.
+    let _ = fs::remove_file(&signature);
+    let Some(key) = key else { return Ok(()) };
+    setup::packages(&[("gpg", "signs the sums")])?;
+    sign(&list, key, None)?;
+    println!("dist: {}", signature.display());
     Ok(())
 }
 
-/// Builds everything and packs it; the paths of the archives, and of the wheel, if it is wanted.
-pub fn make(with_wheel: bool) -> Result<Vec<PathBuf>> {
+/// `FILE.asc`, by a key of the user's keyring, or of another one.
+fn sign(file: &Path, key: &str, keyring: Option<&Path>) -> Result<()> {
+    let mut gpg = Command::new("gpg");
+    if let Some(keyring) = keyring {
+        gpg.arg("--homedir").arg(keyring);
+    }
+    gpg.args(["--batch", "--yes", "--armor", "--local-user", key, "--detach-sign"]);
+    setup::run(gpg.arg(file))
+}
+
+/// Builds everything and packs it; the paths of the archives, and of what else is wanted.
+pub fn make(wanted: &Wanted) -> Result<Vec<PathBuf>> {
     let out = out();
     let tree = out.join(NAME);
     let _ = fs::remove_dir_all(&tree);
@@ -74,13 +150,16 @@ pub fn make(with_wheel: bool) -> Result<Vec<PathBuf>> {
     contents::add(&tree)?;
     notices::add(&tree)?;
     let mut made = pack(&out, epoch_s)?;
-    if with_wheel {
+    if wanted.wheel {
         let oldest = gate::release(OLDEST_FOR_CPU_DEVICE.glibc).context("a release of glibc")?;
         made.push(wheel::pack(&[&tree], &oldest, epoch_s, wheel::SMALLEST)?);
     }
-    let names = made.iter().filter_map(|path| path.file_name());
-    let sums = setup::said(Command::new("sha256sum").args(names).current_dir(&out))?;
-    fs::write(out.join("SHA256SUMS"), format!("{sums}\n"))?;
+    if wanted.deb {
+        made.extend(deb::pack(&[&tree], epoch_s, false)?);
+    }
+    if wanted.oci {
+        made.push(oci::pack(&[&tree], epoch_s, false)?);
+    }
     Ok(made)
 }
 
@@ -140,4 +219,68 @@ fn pack(out: &Path, epoch_s: u64) -> Result<Vec<PathBuf>> {
     setup::run(Command::new("zstd").args(["--quiet", "--force", "-19", "--single-thread"]).arg(&tar))?;
     setup::run(Command::new("gzip").args(["--force", "--no-name", "--best"]).arg(&tar))?;
     Ok(["tar.zst", "tar.gz"].map(|suffix| out.join(format!("{NAME}.{suffix}"))).to_vec())
+}
+
+/// Packs these paths from a folder, which all are named, in their order, with their modes and owners as they are there.
+fn tar(folder: &Path, names: &[&Path], to: &Path, epoch_s: u64) -> Result<()> {
+    let list = to.with_extension("list");
+    let mut text = Vec::new();
+    for name in names {
+        text.extend_from_slice(name.as_os_str().as_encoded_bytes());
+        text.push(0);
+    }
+    fs::write(&list, text)?;
+    let is_whole = names == [Path::new(".")];
+    let mut packed = Command::new("tar");
+    packed.args(["--create", "--format=gnu", "--numeric-owner", "--sort=name"]);
+    packed.arg(format!("--mtime=@{epoch_s}")).arg("--directory").arg(folder).arg("--file").arg(to);
+    packed.arg(if is_whole { "--recursion" } else { "--no-recursion" }).args([
+        "--null",
+        "--verbatim-files-from",
+        "--files-from",
+    ]);
+    setup::run(packed.arg(&list))?;
+    Ok(fs::remove_file(list)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_signature_is_of_the_sums_and_of_nothing_else() {
+        if setup::which("gpg").is_none() {
+            return testkit::skip!("gpg is not here");
+        }
+        let folder = testkit::temporary().unwrap();
+        let (keyring, made) = (folder.path().join("keys"), folder.path().join("made.tar.gz"));
+        fs::create_dir(&keyring).unwrap();
+        fs::set_permissions(&keyring, fs::Permissions::from_mode(0o700)).unwrap();
+        let gpg = |words: &[&str]| {
+            let mut gpg = Command::new("gpg");
+            gpg.arg("--homedir")
+                .arg(&keyring)
+                .args(["--batch", "--quiet"])
+                .args(words)
+                .current_dir(folder.path());
+            gpg.output().unwrap()
+        };
+        let key = ["--passphrase", "", "--quick-generate-key", "A test", "ed25519", "sign", "never"];
+        assert!(gpg(&key).status.success());
+        fs::write(&made, "made").unwrap();
+        sums(folder.path(), &[made], None).unwrap();
+        assert!(!folder.path().join("SHA256SUMS.asc").exists(), "nobody asked for a signature");
+        setup::said(Command::new("sha256sum").args(["--check", "SHA256SUMS"]).current_dir(folder.path()))
+            .unwrap();
+        sign(&folder.path().join("SHA256SUMS"), "A test", Some(&keyring)).unwrap();
+        let verify = ["--verify", "SHA256SUMS.asc", "SHA256SUMS"];
+        let verified = gpg(&verify);
+        assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+        fs::write(folder.path().join("SHA256SUMS"), "other sums").unwrap();
+        assert!(!gpg(&verify).status.success());
+        // Its agent would outlive the folder.
+        let _ = Command::new("gpgconf").arg("--homedir").arg(&keyring).args(["--kill", "all"]).status();
+    }
 }

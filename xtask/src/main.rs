@@ -14,6 +14,7 @@ mod reach;
 mod samples;
 mod settings;
 mod setup;
+mod site;
 mod symbols;
 mod test;
 mod toolchain;
@@ -48,6 +49,8 @@ enum Command {
     Samples(samples::Args),
     /// Count in which setting of the CPU device the kernels of the corpora run, and why; writes docs/settings.md.
     Settings(settings::Args),
+    /// Wrap the prose of the pages, check their links, and build them into a site that a browser shows (target/site/html).
+    Site(site::Args),
     /// Compare the exports, nodes, SONAMEs and needs of built objects with the committed lists.
     Symbols(symbols::Args),
     /// Set up, build and run every check; `--all` adds the CUDA 11.8 and 12.4 toolchains.
@@ -65,6 +68,7 @@ fn main() -> anyhow::Result<()> {
         Command::Reach(args) => reach::run(&args),
         Command::Samples(args) => samples::run(&args),
         Command::Settings(args) => settings::run(&args),
+        Command::Site(args) => site::run(&args),
         Command::Symbols(args) => symbols::run(&args),
         Command::Test(args) => test::run(&args),
     }

@@ -10,7 +10,8 @@ mod clients;
 mod compiling;
 mod conformance;
 pub mod corpus;
-mod debian;
+pub mod debian;
+mod deny;
 mod disks;
 mod dist;
 mod doctor;
@@ -24,6 +25,7 @@ mod instances;
 mod lint;
 mod nvml;
 mod nvrtc;
+mod packages;
 mod proof;
 mod providers;
 mod races;
@@ -32,12 +34,14 @@ mod reach;
 mod report;
 mod rocm;
 mod sanitizer;
+mod share;
 mod stripped;
 mod threads;
 mod tools;
 mod trust;
 mod unit;
 mod wheel;
+mod workflows;
 
 use std::path::PathBuf;
 use std::thread;
@@ -56,7 +60,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, wheel, blas, fft, rand, solver, sparse, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
+    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, wheel, blas, fft, rand, solver, sparse, providers, reach, harmless, amd, amd-emu, aarch64, debian, packages, dist, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -115,6 +119,7 @@ const PARTS: &[&str] = &[
     "races",
     "aarch64",
     "debian",
+    "packages",
     "dist",
     "clients",
 ];
@@ -149,7 +154,11 @@ pub fn run(args: &Args) -> Result<()> {
         heading(part, started);
         match *part {
             "codegen" => report.note("cargo xtask codegen --check", unit::xtask(&["codegen", "--check"])),
-            "lint" => lint::run(&mut report),
+            "lint" => {
+                lint::run(&mut report);
+                deny::run(&mut report);
+                workflows::run(&mut report);
+            }
             "unit" => unit::cargo_test(&mut report),
             "rows" => unit::rows(&installed, &mut report),
             "gates" => gates::run(&installed, &mut report),
@@ -189,6 +198,11 @@ pub fn run(args: &Args) -> Result<()> {
                 Outcome::Skipped("asked for with --only debian (root, 2 GB)".to_owned()),
             ),
             "debian" => debian::run(&installed, &mut report),
+            "packages" if args.only.is_empty() => report.note(
+                "the packages, on three Debians, and the container image",
+                Outcome::Skipped("asked for with --only packages (root, 2 GB)".to_owned()),
+            ),
+            "packages" => packages::run(&installed, &mut report),
             "dist" if args.only.is_empty() => report.note(
                 "the archives, on three Debians",
                 Outcome::Skipped("asked for with --only dist (root, 3 GB, a second build)".to_owned()),

@@ -25,11 +25,14 @@ use anyhow::{Result, ensure};
 use finding::{Finding, Level};
 use subject::Subject;
 
-/// Looks for what keeps programs from running here: our files, what the loader finds, the device, a kernel end to end; and,
-/// if given, a process that runs, a systemd unit, or a program that would be started.
+/// Says what keeps programs from running here, why, and what mends it.
+///
+/// It looks at CUDAway's files, at what the loader finds, at the device, and runs a kernel end to end; and, if given, at a process
+/// that runs, at a systemd unit, or at a program that would be started. The exit status is 0 if nothing was found, 1 with
+/// warnings, 2 with faults.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A process to look at: is it on our libraries, and if not, why.
+    /// A process to look at: does it use CUDAway's libraries, and if not, why.
     #[arg(long, conflicts_with = "command")]
     pid: Option<u32>,
     /// A systemd unit to look at, and its main process, if that runs.
@@ -41,17 +44,17 @@ pub struct Arguments {
     /// Writes the report, what is mapped, the environment without its secrets, and versions into one archive for a bug report.
     #[arg(long, value_name = "FILE.tar.gz|FILE.tar.zst")]
     bundle: Option<PathBuf>,
-    /// For scripts: one JSON object.
+    /// Prints one JSON object, for scripts.
     #[arg(long)]
     json: bool,
-    /// The folder of our objects; else `lib` beside the folder of this program.
+    /// The folder of CUDAway's libraries, if it is not `lib` beside the folder of this program.
     #[arg(long)]
     lib: Option<PathBuf>,
     /// Runs a kernel in this process and says how it went; what the check of a kernel end to end starts.
     #[arg(long, hide = true)]
     self_test: bool,
     /// A program as it would be started, to be looked at; it is started only with --loader.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
 

@@ -25,7 +25,8 @@ pub struct Arguments {
     #[command(flatten)]
     at: Place,
     /// Every program finds CUDAway first when it asks for CUDA's libraries: an entry in /etc/ld.so.conf.d, the loader's
-    /// cache, and a description for containers in /etc/cdi.
+    /// cache, and a description for containers in /etc/cdi. The command, its manual pages and completions get links in
+    /// /usr/local.
     #[arg(long)]
     system: bool,
     /// Copies nothing: Jupyter gets a kernel "Python (CUDAway)", a Python that this program starts where it lies now. It is the

@@ -9,6 +9,7 @@ mod links;
 mod own;
 mod run;
 mod selftest;
+mod share;
 mod smi;
 mod table;
 mod tools;
@@ -21,13 +22,16 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use tools::{Tool, Words};
 
-/// CUDA programs without an NVIDIA GPU.
+/// Runs CUDA programs without an NVIDIA GPU.
+///
+/// Most of the time it is `cudaway run -- PROGRAM`. Where that does not work, `cudaway doctor -- PROGRAM` says why.
 #[derive(Parser)]
 #[command(name = "cudaway", disable_version_flag = true, arg_required_else_help = true)]
 struct Arguments {
-    /// Print the version; with --verbose, where this program and each of our libraries come from.
+    /// Print the version; with --verbose, where this program and each of its libraries come from.
     #[arg(short = 'V', long)]
     version: bool,
+    /// With --version: the build that this program and each library come from.
     #[arg(long, requires = "version")]
     verbose: bool,
     #[command(subcommand)]
@@ -44,12 +48,15 @@ enum Command {
     /// Checks PTX as ptxas does, and writes it where machine code is asked for; takes ptxas's options.
     #[command(disable_help_flag = true)]
     Ptxas(tools::Words),
-    /// NVIDIA's nvcc, which is made to write PTX where machine code alone is asked for; takes nvcc's options.
+    /// Starts NVIDIA's nvcc, and has it write PTX where only machine code is asked for; takes nvcc's options.
     #[command(disable_help_flag = true)]
     Nvcc(tools::Words),
     Selftest(selftest::Arguments),
     Install(install::Arguments),
     Uninstall(install::Removal),
+    Completions(share::Completions),
+    #[command(hide = true)]
+    Share(share::Share),
 }
 
 fn main() -> ExitCode {
@@ -81,6 +88,8 @@ fn command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Selftest(arguments)) => done(selftest::run(&arguments)),
         Some(Command::Install(arguments)) => done(install::install(&arguments)),
         Some(Command::Uninstall(arguments)) => done(install::uninstall(&arguments)),
+        Some(Command::Completions(arguments)) => done(share::completions(&arguments)),
+        Some(Command::Share(arguments)) => done(share::share(&arguments)),
         None => Arguments::command().error(ErrorKind::MissingSubcommand, "what to do?").exit(),
     }
 }

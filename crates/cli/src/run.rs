@@ -21,7 +21,10 @@ use plan::Plan;
 use preflight::Finding;
 use target::Missing;
 
-/// Starts a program with our libraries in front of CUDA's, and everything that it starts.
+/// Runs a program, and everything that it starts, with CUDAway's libraries in front of NVIDIA's.
+///
+/// The exit status is the program's own; 125 if CUDAway itself failed, 126 if the program cannot be started or would not be
+/// reached, 127 if there is no such program.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The devices: auto, hip, cpu, or the path of a HIP library (CUDAWAY_DEVICE).
@@ -64,11 +67,11 @@ pub struct Arguments {
     /// Starts the program even if it would not be reached.
     #[arg(long)]
     force: bool,
-    /// The folder of our objects; else `lib` beside the folder of this program.
+    /// The folder of CUDAway's libraries, if it is not `lib` beside the folder of this program.
     #[arg(long)]
     lib: Option<PathBuf>,
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
 

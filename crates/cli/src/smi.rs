@@ -51,7 +51,7 @@ pub struct Arguments {
     /// Lists the fields of --query-gpu.
     #[arg(long)]
     help_query_gpu: bool,
-    /// The folder of our objects; else `lib` beside the folder of this program.
+    /// The folder of CUDAway's libraries, if it is not `lib` beside the folder of this program.
     #[arg(long)]
     lib: Option<PathBuf>,
 }

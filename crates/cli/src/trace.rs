@@ -15,8 +15,10 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context as _, Result};
 
-/// Runs a program and tells every CUDA and NVML call of it and of all it starts: how many, how long, which failed, which
-/// are not supported, what its kernels took. The program's output is left alone; this goes to stderr.
+/// Runs a program and lists its CUDA calls: how many, how long, which failed, which are not supported.
+///
+/// It tells the CUDA and NVML calls of the program and of all that it starts, and what its kernels and copies took. The
+/// program's output is left alone; the list goes to standard error.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Prints every call before the summary, with arguments and results.
@@ -25,11 +27,11 @@ pub struct Arguments {
     /// Writes a file for chrome://tracing and ui.perfetto.dev.
     #[arg(short, long, value_name = "FILE.json")]
     output: Option<PathBuf>,
-    /// The folder of our objects; else `lib` beside the folder of this program.
+    /// The folder of CUDAway's libraries, if it is not `lib` beside the folder of this program.
     #[arg(long)]
     lib: Option<PathBuf>,
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
 

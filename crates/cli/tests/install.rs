@@ -204,6 +204,37 @@ fn nothing_to_uninstall_is_an_error() {
     assert!(!setting.run(&["uninstall"]).status.success());
 }
 
+/// The command is found by its name after that, with its pages and completions; what is another's is not touched.
+#[test]
+fn a_system_gets_the_command_and_keeps_what_is_anothers() {
+    // SAFETY: a plain call.
+    if unsafe { libc::geteuid() } != 0 {
+        return testkit::skip!("ldconfig for another root needs to be root");
+    }
+    let setting = Setting::new();
+    let mut share = Command::new(setting.tree().join("bin/cudaway"));
+    assert!(share.arg("share").arg(setting.tree().join("share")).status().unwrap().success());
+    let local = setting.root().join("usr/local");
+    let (page, anothers) =
+        (local.join("share/man/man1/cudaway-run.1"), local.join("share/zsh/site-functions"));
+    fs::create_dir_all(setting.root().join("etc")).unwrap();
+    fs::create_dir_all(&anothers).unwrap();
+    fs::write(anothers.join("_cudaway"), "another's").unwrap();
+    for _ in 0..2 {
+        let said = setting.succeed(&["install", "--system"]);
+        assert!(
+            said.contains("left, it is another's: ") && said.contains("site-functions/_cudaway"),
+            "{said}"
+        );
+        assert_eq!(said.matches("another's").count(), 1, "{said}");
+        assert_eq!(fs::read_link(local.join("bin/cudaway")).unwrap(), Path::new("/opt/cudaway/bin/cudaway"));
+        assert_eq!(fs::read_link(&page).unwrap(), Path::new("/opt/cudaway/share/man/man1/cudaway-run.1"));
+    }
+    setting.succeed(&["uninstall"]);
+    assert!(!local.join("bin").exists() && !page.exists());
+    assert_eq!(fs::read(anothers.join("_cudaway")).unwrap(), b"another's");
+}
+
 /// The loader's cache lists ours before a library of the same SONAME in a folder that is read earlier.
 #[test]
 fn the_system_finds_ours_first() {

@@ -5,12 +5,13 @@ use std::fs;
 use anyhow::{Context as _, Result};
 
 use crate::setup;
+use crate::site::wrap;
 
 /// Writes the part of `cargo xtask bench NAME`.
 pub fn write(name: &str, text: &str) -> Result<()> {
     let path = setup::root().join("docs/performance.md");
     let page = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    fs::write(&path, replaced(&page, name, text)?)?;
+    fs::write(&path, wrap::wrapped(&replaced(&page, name, text)?)?)?;
     println!("written: docs/performance.md");
     Ok(())
 }

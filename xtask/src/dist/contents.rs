@@ -11,18 +11,12 @@ use crate::setup::root;
 /// Files of the tree, and their places in the archive.
 const FILES: &[(&str, &str)] = &[
     ("cmake/exports/libcuda.version", "libcuda.map"),
-    ("docs/LD_PRELOAD.md", "docs/LD_PRELOAD.md"),
-    ("docs/environment.md", "docs/environment.md"),
-    ("docs/python.md", "docs/python.md"),
-    ("docs/rocm.md", "docs/rocm.md"),
-    ("docs/security.md", "docs/security.md"),
-    ("docs/coverage.md", "docs/coverage.md"),
-    ("docs/differences.md", "docs/differences.md"),
-    ("docs/libraries.md", "docs/libraries.md"),
     ("tools/preload-wrapper", "tools/preload-wrapper"),
     ("tools/data/cuda-mapper.json", "tools/cuda-mapper.json"),
     ("examples/smoke_test.sh", "examples/smoke_test.sh"),
     ("README.md", "README.md"),
+    ("CHANGELOG.md", "CHANGELOG.md"),
+    ("SECURITY.md", "SECURITY.md"),
     ("LICENSE", "LICENSE"),
     ("LICENSE-MIT", "LICENSE-MIT"),
     ("LICENSE-APACHE", "LICENSE-APACHE"),
@@ -32,13 +26,24 @@ const FILES: &[(&str, &str)] = &[
 const LINKS: &[(&str, &str)] = &[("libcuda.so", "lib/libcuda.so.1"), ("libcudart.so", "lib/libcudart.so.13")];
 
 pub fn add(tree: &Path) -> Result<()> {
-    for (from, to) in FILES {
+    let files = FILES.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned()));
+    for (from, to) in files.chain(pages()?) {
         let to = tree.join(to);
         fs::create_dir_all(to.parent().context("a folder")?)?;
-        fs::copy(root().join(from), &to).with_context(|| format!("{from} into the archive"))?;
+        fs::copy(root().join(&from), &to).with_context(|| format!("{from} into the archive"))?;
     }
     for (name, target) in LINKS {
         symlink(target, tree.join(name))?;
     }
     Ok(())
+}
+
+/// All of docs/, whose pages lead to each other.
+fn pages() -> Result<Vec<(String, String)>> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(root().join("docs"))? {
+        let name = format!("docs/{}", entry?.file_name().to_string_lossy());
+        pages.push((name.clone(), name));
+    }
+    Ok(pages)
 }

@@ -25,6 +25,9 @@ const STATIC: &[&str] = &[
     "libxml2-dev",
 ];
 
+/// Rust's standard library and what is in it, with their licences, as Rust's project writes them.
+const STANDARD_LIBRARY: &str = "RUST-STANDARD-LIBRARY-NOTICES.html";
+
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Crate>,
@@ -69,8 +72,17 @@ pub fn add(tree: &Path) -> Result<()> {
     let crates = foreign_crates()?;
     let packages = STATIC.iter().map(|name| Ok((*name, version_of(name)?))).collect::<Result<Vec<_>>>()?;
     fs::write(tree.join("THIRD-PARTY-NOTICES.txt"), notices(&crates, &packages)?)?;
-    fs::write(tree.join("cudaway.cdx.json"), bill(&crates, &packages)?)?;
+    fs::write(tree.join("cudaway.cdx.json"), bill(&crates, &packages, &rust_release()?)?)?;
+    let sysroot = setup::said(Command::new("rustc").args(["--print", "sysroot"]))?;
+    let library = Path::new(&sysroot).join("share/doc/rust/COPYRIGHT-library.html");
+    fs::copy(&library, tree.join(STANDARD_LIBRARY)).with_context(|| library.display().to_string())?;
     Ok(())
+}
+
+/// `1.95.0`
+fn rust_release() -> Result<String> {
+    let said = setup::said(Command::new("rustc").arg("--version"))?;
+    Ok(said.split(' ').nth(1).context("rustc has no version")?.to_owned())
 }
 
 /// The crates of others that end up in our objects.
@@ -121,7 +133,9 @@ fn version_of(package: &str) -> Result<String> {
 }
 
 fn notices(crates: &[Crate], packages: &[(&str, String)]) -> Result<String> {
-    let mut text = "Code of others in CUDAway's objects and programs, and its licences.\n".to_owned();
+    let mut text = format!(
+        "Code of others in CUDAway's objects and programs, and its licences.\nThose of Rust's standard library are in {STANDARD_LIBRARY}.\n"
+    );
     for package in crates {
         let license = package.license.as_deref().unwrap_or("see below");
         write!(
@@ -164,7 +178,13 @@ fn license_texts(folder: &Path) -> Result<Vec<(String, String)>> {
     Ok(texts)
 }
 
-fn bill(crates: &[Crate], packages: &[(&str, String)]) -> Result<String> {
+fn bill(crates: &[Crate], packages: &[(&str, String)], rust: &str) -> Result<String> {
+    let library = json!({
+        "type": "library",
+        "name": "rust-std",
+        "version": rust,
+        "licenses": [{ "expression": "MIT OR Apache-2.0" }],
+    });
     let of_crates = crates.iter().map(|package| {
         json!({
             "type": "library",
@@ -187,7 +207,7 @@ fn bill(crates: &[Crate], packages: &[(&str, String)]) -> Result<String> {
         "specVersion": "1.5",
         "version": 1,
         "metadata": { "component": { "type": "application", "name": "CUDAway", "version": env!("CARGO_PKG_VERSION") } },
-        "components": of_crates.chain(of_packages).collect::<Vec<_>>(),
+        "components": std::iter::once(library).chain(of_crates).chain(of_packages).collect::<Vec<_>>(),
     });
     Ok(format!("{}\n", serde_json::to_string_pretty(&bill)?))
 }
@@ -205,6 +225,12 @@ mod tests {
         for tool in ["criterion", "proptest", "compiler"] {
             assert!(!names.iter().any(|name| name == tool), "{tool} is not shipped, or ours");
         }
+        let bound = foreign_crates().unwrap().into_iter().filter(|package| {
+            let license = package.license.as_deref().unwrap_or_default();
+            license.contains("GPL") && !license.contains(" OR ")
+        });
+        let bound: Vec<String> = bound.map(|package| package.name).collect();
+        assert!(bound.is_empty(), "a licence that asks for more than its text beside the objects: {bound:?}");
         assert!(version_of("llvm-19-dev").unwrap().contains("19."));
     }
 }

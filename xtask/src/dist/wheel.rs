@@ -8,34 +8,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
-use super::{FOLDERS, contents, notices};
+use super::FOLDERS;
 use crate::build::gate;
 use crate::setup::{self, root};
 
 /// How hard to compress: what is shipped, and what is tried once.
 pub const SMALLEST: u32 = 9;
-const FASTEST: u32 = 1;
-
-/// The wheel of the objects in `lib`, and of what lies beside that folder, as they are.
-pub fn local(lib: &Path) -> Result<PathBuf> {
-    let tree = lib.parent().context("a folder")?;
-    ensure!(
-        tree.join("bin/cudaway").exists() && lib.join("libcuda.so.1").exists(),
-        "our objects are not in {}: `cargo xtask build` makes them",
-        tree.display()
-    );
-    let rest = super::out().join("wheel");
-    let _ = fs::remove_dir_all(&rest);
-    fs::create_dir_all(&rest)?;
-    contents::add(&rest)?;
-    notices::add(&rest)?;
-    pack(&[tree, &rest], &newest_glibc(tree)?, super::epoch_s()?, FASTEST)
-}
+pub const FASTEST: u32 = 1;
 
 /// The newest glibc that an object or a program in the tree needs.
-fn newest_glibc(tree: &Path) -> Result<Vec<u32>> {
+pub fn newest_glibc(tree: &Path) -> Result<Vec<u32>> {
     let mut newest = None;
     for folder in FOLDERS {
         for entry in fs::read_dir(tree.join(folder))? {

@@ -9,21 +9,22 @@ use anyhow::{Context as _, Result, ensure};
 use testkit::Run;
 
 use super::debian::bootstrapped;
+use super::packages;
 use super::report::{Outcome, Report};
-use crate::{dist, setup};
-
-const DEBIANS: [(&str, &str); 3] = [("bullseye", "11"), ("bookworm", "12"), ("trixie", "13")];
+use crate::dist::{self, Wanted};
+use crate::setup;
 
 pub fn run(report: &mut Report) {
-    let made = match dist::make(true) {
+    let made = match dist::make(&Wanted { wheel: true, deb: true, oci: false }) {
         Ok(made) => made,
         Err(error) => return report.note("cargo xtask dist", Err(error)),
     };
     report.note("cargo xtask dist", Ok(()));
-    report.note("another folder gives the same archives and the same wheel", same_elsewhere(&made));
+    report.note("another folder gives the same archives, wheel and packages", same_elsewhere(&made));
     let archives: Vec<PathBuf> =
-        made.into_iter().filter(|path| path.extension().is_none_or(|suffix| suffix != "whl")).collect();
-    for (suite, version) in DEBIANS {
+        made.iter().filter(|path| path.to_string_lossy().contains(".tar.")).cloned().collect();
+    packages::try_all(&made, report);
+    for (suite, version, _) in packages::DEBIANS {
         let name = format!("the archive's smoke test passes on a bare Debian {version}");
         report.note(&name, passes_on(suite, &archives));
     }
@@ -44,7 +45,9 @@ fn build_elsewhere(archives: &[PathBuf]) -> Result<()> {
     let _ = fs::remove_dir_all(&folder);
     setup::run(Command::new("git").args(["clone", "--quiet"]).arg(setup::root()).arg(&folder))?;
     let mut again = Command::new("cargo");
-    again.args(["run", "--quiet", "--package", "xtask", "--", "dist", "--wheel"]).current_dir(&folder);
+    again
+        .args(["run", "--quiet", "--package", "xtask", "--", "dist", "--wheel", "--deb"])
+        .current_dir(&folder);
     setup::run(again.env_remove("CARGO_TARGET_DIR").env("CARGO_TARGET_DIR", folder.join("target")))?;
     for archive in archives {
         let name = archive.file_name().context("an archive has a name")?;

@@ -1,4 +1,4 @@
-//! rustfmt and clippy. What either would change or warns of is a failure: the levels in Cargo.toml's `[workspace.lints]` say what
+//! rustfmt, clippy, and the pages' links. What either would change or warns of is a failure: the levels in Cargo.toml's `[workspace.lints]` say what
 //! a developer sees, this part is who refuses it.
 
 use std::fs;
@@ -17,6 +17,7 @@ const DENY: [&str; 3] = ["--", "--deny", "warnings"];
 pub fn run(report: &mut Report) {
     report.note("cargo fmt --check", formatted());
     report.note("cargo clippy, warnings denied", setup::run(&mut clippy()));
+    report.note("pages: prose, links, list of contents", crate::site::check());
 }
 
 /// Has clippy look at everything, and says nothing: the part then finds what it said.

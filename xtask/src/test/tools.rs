@@ -20,6 +20,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
     report.note("an object that is preloaded is each library of its major", several(installed));
     report.note("cudaway trace tells of a program that a signal ends", signals(installed));
     report.note("cudaway smi answers scripts as nvidia-smi does", smi(installed));
+    super::share::run(installed, report);
     super::disks::run(installed, report);
     super::doctor::run(installed, report);
     super::nvml::run(installed, report);

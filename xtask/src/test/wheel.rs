@@ -13,7 +13,7 @@ use testkit::{Ended, Installed, Run, TempDir};
 
 use super::report::{Outcome, Report};
 use crate::clients::{CLIENTS, at_hand, prepare};
-use crate::dist::wheel;
+use crate::dist::{self, Wanted};
 use crate::{reach, setup};
 
 /// pytest and what it needs, into `.venv`; the environment under test borrows them by `PYTHONPATH`.
@@ -67,16 +67,21 @@ pub fn run(installed: &Installed, install: bool, report: &mut Report) {
 
 /// The wheel; the second time it is the same.
 fn twice(installed: &Installed) -> Result<PathBuf> {
-    let wheel = wheel::local(installed.lib())?;
+    let wheel = local(installed)?;
     let first = fs::read(&wheel)?;
     fs::remove_file(&wheel)?;
-    let again = wheel::local(installed.lib())?;
+    let again = local(installed)?;
     ensure!(
         again == wheel && fs::read(&again)? == first,
         "{} differs; diffoscope tells where",
         wheel.display()
     );
     Ok(wheel)
+}
+
+fn local(installed: &Installed) -> Result<PathBuf> {
+    let made = dist::local(installed.lib(), &Wanted { wheel: true, ..Wanted::default() })?;
+    made.into_iter().next().context("no wheel was made")
 }
 
 /// An environment with the package in it, and the scripts of python/tests.

@@ -63,8 +63,13 @@ pub fn text(findings: &[Finding]) -> String {
         }
     }
     let n = |level| findings.iter().filter(|finding| finding.level == level).count();
-    _ = writeln!(text, "{} faults, {} warnings", n(Level::Fault), n(Level::Warning));
+    _ = writeln!(text, "{}, {}", counted(n(Level::Fault), "fault"), counted(n(Level::Warning), "warning"));
     text
+}
+
+/// `1 fault`, `2 faults`.
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 pub fn json(findings: &[Finding]) -> serde_json::Value {

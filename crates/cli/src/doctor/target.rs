@@ -25,13 +25,13 @@ fn read(said: &str, is_reached: bool) -> Vec<Finding> {
                 "target.partly",
                 why,
                 "some of its CUDA calls do not come to us",
-                "what stands there; `cudaway run --hooks dlsym` or `--audit` reach more; `doctor --loader` starts it and sees who answers",
+                "try `cudaway run --hooks dlsym` or `--audit`, which reach more; `cudaway doctor --loader` starts the program and sees who answers",
             ),
             None => Finding::fault(
                 "target.unreached",
                 line.strip_prefix("not reached: ").unwrap_or(line),
                 "the program would run without us",
-                "what stands there",
+                "remove the reason that is named above, or start it with `cudaway run --force` if only the programs that it starts matter",
             ),
         })
         .collect();

@@ -1,4 +1,4 @@
-//! The description by which container engines add us to a container (Container Device Interface 0.6):
+//! The description by which container engines add us to a container (Container Device Interface):
 //! `podman run --device cudaway.dev/gpu=all …`, or `=cpu`.
 
 use std::fs;
@@ -20,7 +20,8 @@ pub fn spec(root: &Root, prefix: &Path) -> Result<String> {
         { "name": "cpu", "containerEdits": { "env": ["CUDAWAY_DEVICE=cpu"] } },
     ]);
     let spec = json!({
-        "cdiVersion": "0.6.0",
+        // The oldest that has what is used here: engines refuse one that is newer than they are, such as Debian 12's podman.
+        "cdiVersion": "0.3.0",
         "kind": "cudaway.dev/gpu",
         "devices": devices,
         "containerEdits": {

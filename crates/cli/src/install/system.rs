@@ -1,6 +1,7 @@
 //! Having the loader find our libraries first, whoever starts a program and however.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
@@ -16,6 +17,9 @@ const CONF: &str = "/etc/ld.so.conf.d/00-cudaway.conf";
 /// Libraries for a processor's features win over all that are for any processor, whatever folder is read first (glibc 2.33
 /// and newer; x86-64-v2 is every x86 processor since 2009).
 const HWCAPS: &str = "lib/glibc-hwcaps/x86-64-v2";
+
+/// Where a system's own programs, manual pages and completions lie, which no package of the system touches.
+const LOCAL: &str = "/usr/local";
 
 pub fn add(root: &Root, prefix: &Path, written: &mut Manifest) -> Result<()> {
     let lib = prefix.join("lib");
@@ -34,7 +38,36 @@ pub fn add(root: &Root, prefix: &Path, written: &mut Manifest) -> Result<()> {
     );
     files::write(root, Path::new(CONF), conf.as_bytes(), 0o644, written)?;
     let spec = cdi::spec(root, prefix)?;
-    files::write(root, Path::new(cdi::PATH), spec.as_bytes(), 0o644, written)
+    files::write(root, Path::new(cdi::PATH), spec.as_bytes(), 0o644, written)?;
+    if prefix != Path::new(LOCAL) {
+        link_below(Path::new("bin/cudaway"), root, prefix, written)?;
+        link_below(Path::new("share"), root, prefix, written)?;
+    }
+    Ok(())
+}
+
+/// Links from /usr/local to what is installed below the prefix at that place. What is another's there is left, and named.
+fn link_below(below: &Path, root: &Root, prefix: &Path, written: &mut Manifest) -> Result<()> {
+    let at = root.at(&prefix.join(below));
+    if at.is_dir() {
+        for entry in fs::read_dir(&at)? {
+            link_below(&below.join(entry?.file_name()), root, prefix, written)?;
+        }
+        return Ok(());
+    }
+    if !at.exists() {
+        return Ok(());
+    }
+    let (link, target) = (Path::new(LOCAL).join(below), prefix.join(below));
+    match fs::read_link(root.at(&link)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Ok(found) if found == target => {}
+        _ => {
+            println!("left, it is another's: {}", root.at(&link).display());
+            return Ok(());
+        }
+    }
+    files::link(root, &link, &target, written)
 }
 
 /// `ldconfig`: the loader reads its cache and not the folders.
