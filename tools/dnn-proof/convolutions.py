@@ -98,7 +98,8 @@ class Problem:
         for x, dy in zip(np.split(x, self.groups, 1), np.split(dy, self.groups, 1)):
             w = np.zeros((dy.shape[1], x.shape[1], *self.window))
             for tap, padded, at in taps(x, self.window, self.padding, self.stride, self.dilation):
-                w[(slice(None), slice(None)) + tap] = np.einsum("nc...,nk...->kc", padded[at], dy)
+                over = [0, *range(2, self.n + 2)]
+                w[(slice(None), slice(None)) + tap] = np.tensordot(dy, padded[at], (over, over))
             parts.append(w)
         return self.turned(np.concatenate(parts, 0))
 

@@ -10,8 +10,10 @@ from convolutions import Problem
 from library import DOUBLE, FLOAT, FLOATS, HALF, P, STATUS, Scope, drawn, near
 
 HANDLE, DATA_TYPE, BOOLEAN, INT64, FLOAT_, DOUBLE_, POINTER, MODE, HEUR, NAN, POINTWISE, DESCRIPTOR, REDUCTION = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 14, 15, 18
+RESAMPLE, PADDING = 21, 22
 C = {HANDLE: P, DATA_TYPE: ctypes.c_int, BOOLEAN: ctypes.c_bool, INT64: ctypes.c_int64, FLOAT_: ctypes.c_float, DOUBLE_: ctypes.c_double,
-     POINTER: P, MODE: ctypes.c_int, HEUR: ctypes.c_int, NAN: ctypes.c_int, POINTWISE: ctypes.c_int, DESCRIPTOR: P, REDUCTION: ctypes.c_int}
+     POINTER: P, MODE: ctypes.c_int, HEUR: ctypes.c_int, NAN: ctypes.c_int, POINTWISE: ctypes.c_int, DESCRIPTOR: P, REDUCTION: ctypes.c_int, RESAMPLE: ctypes.c_int,
+     PADDING: ctypes.c_int}
 erf = np.vectorize(math.erf)
 
 
@@ -258,8 +260,8 @@ def pooling(library, rng):
         with Scope(face) as scope:
             graph = Graph(scope)
             tx, ty = scope.tensor(x, of, rng), scope.tensor(exact * 0, of, rng)
-            by = graph.final(24, (1700, 21, mode), (1701, DATA_TYPE, FLOAT), (1702, INT64, 2), (1703, INT64, *padding), (1704, INT64, *padding),
-                             (1705, INT64, *stride), (1706, INT64, *window), (1708, 22, 1))
+            by = graph.final(24, (1700, RESAMPLE, mode), (1701, DATA_TYPE, FLOAT), (1702, INT64, 2), (1703, INT64, *padding), (1704, INT64, *padding),
+                             (1705, INT64, *stride), (1706, INT64, *window), (1708, PADDING, 1))
             graph.operations.append(graph.final(25, (1710, DESCRIPTOR, graph.memory(tx)), (1711, DESCRIPTOR, graph.memory(ty)), (1716, DESCRIPTOR, by)))
             graph.run()
             near(ty.get(), exact, np.abs(exact) + 1, of, 6, f"graph pooling {mode}")
