@@ -11,7 +11,6 @@ use crate::Result;
 pub struct Descriptors<T>(Registry<Mutex<T>>);
 
 impl<T: Clone + Default> Descriptors<T> {
-    #[expect(clippy::new_without_default, reason = "a constant of statics")]
     pub const fn new() -> Descriptors<T> {
         Descriptors(Registry::new())
     }

@@ -119,7 +119,10 @@ impl Tensor {
         require(format <= cudnnTensorFormat_t::CUDNN_TENSOR_NCHW_VECT_C, "there is no such format")?;
         let is_vectorised = format == cudnnTensorFormat_t::CUDNN_TENSOR_NCHW_VECT_C;
         require(is_vectorised == (vector > 1), "vectors of channels go with types of vectors alone")?;
-        require(sizes.get(1).is_none_or(|c| *c as usize % vector == 0), "channels fill no whole vectors")?;
+        require(
+            sizes.get(1).is_none_or(|c| (*c as usize).is_multiple_of(vector)),
+            "channels fill no whole vectors",
+        )?;
         Ok(Tensor { kind: of, sizes: sizes.to_vec(), strides: strides(format, sizes, vector) })
     }
 
@@ -129,7 +132,10 @@ impl Tensor {
         looked_at(sizes)?;
         let fits = |(&size, &stride): (&c_int, &c_int)| stride > 0 || (stride == 0 && size == 1);
         require(sizes.iter().zip(strides).all(fits), "a stride is not positive")?;
-        require(sizes.get(1).is_none_or(|c| *c as usize % vector == 0), "channels fill no whole vectors")?;
+        require(
+            sizes.get(1).is_none_or(|c| (*c as usize).is_multiple_of(vector)),
+            "channels fill no whole vectors",
+        )?;
         Ok(Tensor { kind: of, sizes: sizes.to_vec(), strides: strides.to_vec() })
     }
 
@@ -183,7 +189,7 @@ impl Filter {
         let vector = kind(of)?.1;
         looked_at(sizes)?;
         require(format <= cudnnTensorFormat_t::CUDNN_TENSOR_NCHW_VECT_C, "there is no such format")?;
-        require(sizes[1] as usize % vector == 0, "channels fill no whole vectors")?;
+        require((sizes[1] as usize).is_multiple_of(vector), "channels fill no whole vectors")?;
         Ok(Filter { kind: of, format, sizes: sizes.to_vec() })
     }
 

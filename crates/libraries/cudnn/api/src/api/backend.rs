@@ -43,7 +43,9 @@ pub fn cudnnBackendInitialize(descriptor: cudnnBackendDescriptor_t) -> Result {
     Ok(())
 }
 
-pub fn cudnnBackendSetAttribute(
+/// # Safety
+/// So many elements of the type are there.
+pub unsafe fn cudnnBackendSetAttribute(
     descriptor: cudnnBackendDescriptor_t,
     attributeName: cudnnBackendAttributeName_t,
     attributeType: cudnnBackendAttributeType_t,

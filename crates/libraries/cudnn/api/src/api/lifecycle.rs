@@ -156,7 +156,10 @@ pub fn cudnnGetErrorString(status: cudnnStatus_t) -> *const c_char {
 }
 
 /// What the thread's last failed call said; each is told once.
-pub fn cudnnGetLastErrorString(message: *mut c_char, max_size: usize) {
+///
+/// # Safety
+/// There is room for so many bytes.
+pub unsafe fn cudnnGetLastErrorString(message: *mut c_char, max_size: usize) {
     let last = crate::error::take_last();
     if message.is_null() || max_size == 0 {
         return;

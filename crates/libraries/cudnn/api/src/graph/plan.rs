@@ -175,7 +175,7 @@ fn convolve(of: &Descriptor, x: &Tensor, w: &Tensor, y: &Tensor, factors: (f64, 
         require(output == y.sizes[at + 2] as i64, "the result's sizes are others")?;
     }
     let (channels, filters) = (w.sizes[1], w.sizes[0]);
-    require(x.sizes[1] % channels == 0, "the images' channels are not those of the filters")?;
+    require(x.sizes[1].is_multiple_of(channels), "the images' channels are not those of the filters")?;
     let groups = x.sizes[1] / channels;
     let fits = filters.is_multiple_of(groups) && y.sizes[1] == filters && x.sizes[0] == y.sizes[0];
     require(fits, "the images, filters and results do not fit each other")?;

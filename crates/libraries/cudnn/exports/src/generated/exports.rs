@@ -429,13 +429,13 @@ pub unsafe extern "C" fn cudnnBackendSetAttribute_v08(
         value descriptor, value attributeName, value attributeType, value elementCount, value arrayOfElements
     ), {
         ::cudnn::entry(8, "cudnnBackendSetAttribute", || {
-            ::cudnn::api::backend::cudnnBackendSetAttribute(
+            unsafe { ::cudnn::api::backend::cudnnBackendSetAttribute(
                 descriptor,
                 attributeName,
                 attributeType,
                 elementCount,
                 arrayOfElements,
-            )
+            ) }
         })
     })
 }
@@ -452,13 +452,13 @@ pub unsafe extern "C" fn cudnnBackendSetAttribute_v09(
         value descriptor, value attributeName, value attributeType, value elementCount, value arrayOfElements
     ), {
         ::cudnn::entry(9, "cudnnBackendSetAttribute", || {
-            ::cudnn::api::backend::cudnnBackendSetAttribute(
+            unsafe { ::cudnn::api::backend::cudnnBackendSetAttribute(
                 descriptor,
                 attributeName,
                 attributeType,
                 elementCount,
                 arrayOfElements,
-            )
+            ) }
         })
     })
 }
@@ -4997,7 +4997,7 @@ pub unsafe extern "C" fn cudnnGetLRNDescriptor_v09(
 pub unsafe extern "C" fn cudnnGetLastErrorString_v09(message: *mut c_char, max_size: usize) {
     ::trace::call_value!("cudnnGetLastErrorString", (value message, value max_size), {
         ::cudnn::entry_value(9, "cudnnGetLastErrorString", (), || {
-            ::cudnn::api::lifecycle::cudnnGetLastErrorString(message, max_size)
+            unsafe { ::cudnn::api::lifecycle::cudnnGetLastErrorString(message, max_size) }
         })
     })
 }
