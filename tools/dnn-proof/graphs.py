@@ -10,7 +10,7 @@ from convolutions import Problem
 from library import DOUBLE, FLOAT, FLOATS, HALF, P, STATUS, Scope, drawn, near
 
 HANDLE, DATA_TYPE, BOOLEAN, INT64, FLOAT_, DOUBLE_, POINTER, MODE, HEUR, NAN, POINTWISE, DESCRIPTOR, REDUCTION = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 14, 15, 18
-RESAMPLE, PADDING = 21, 22
+RESAMPLE, PADDING, INT32 = 21, 22, 23
 C = {HANDLE: P, DATA_TYPE: ctypes.c_int, BOOLEAN: ctypes.c_bool, INT64: ctypes.c_int64, FLOAT_: ctypes.c_float, DOUBLE_: ctypes.c_double,
      POINTER: P, MODE: ctypes.c_int, HEUR: ctypes.c_int, NAN: ctypes.c_int, POINTWISE: ctypes.c_int, DESCRIPTOR: P, REDUCTION: ctypes.c_int, RESAMPLE: ctypes.c_int,
      PADDING: ctypes.c_int}
@@ -80,6 +80,9 @@ class Graph:
         assert (found.value, index.value) == (1, 0)
         self.face("cudnnBackendGetAttribute", engine, 1303, 11, ctypes.c_int64(0), ctypes.byref(found), None)
         assert found.value == 0
+        narrow = ctypes.c_int32(9)
+        self.face("cudnnBackendGetAttribute", config, 304, INT32, ctypes.c_int64(1), ctypes.byref(found), ctypes.byref(narrow))
+        assert (found.value, narrow.value) == (1, 0)
         plan = self.final(5, (400, HANDLE, self.scope.handle), (401, DESCRIPTOR, config))
         size = ctypes.c_int64(9)
         self.face("cudnnBackendGetAttribute", plan, 402, INT64, ctypes.c_int64(1), ctypes.byref(found), ctypes.byref(size))

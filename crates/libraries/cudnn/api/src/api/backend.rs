@@ -150,6 +150,20 @@ fn tell(number: i64, room: i64, elements: *mut c_void) {
     }
 }
 
+/// Writes 0, of 32 bits or of 64.
+fn tell_narrow(ty: cudnnBackendAttributeType_t, room: i64, elements: *mut c_void) -> Result {
+    match ty {
+        cudnnBackendAttributeType_t::CUDNN_TYPE_INT32 if room > 0 && !elements.is_null() => {
+            // SAFETY: cuDNN's contract: room for it.
+            unsafe { elements.cast::<i32>().write_unaligned(0) };
+        }
+        cudnnBackendAttributeType_t::CUDNN_TYPE_INT32 => {}
+        cudnnBackendAttributeType_t::CUDNN_TYPE_INT64 => tell(0, room, elements),
+        _ => return Err(Error::BadParam("the attribute is of another type")),
+    }
+    Ok(())
+}
+
 /// There is one engine, without knobs and notes, and its plans take no work area.
 pub fn cudnnBackendGetAttribute(
     descriptor: cudnnBackendDescriptor_t,
@@ -190,6 +204,10 @@ pub fn cudnnBackendGetAttribute(
             | (Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, Name::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) =>
             {
                 tell(0, room, elements);
+                true
+            }
+            (Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, Name::CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED) => {
+                tell_narrow(attributeType, room, elements)?;
                 true
             }
             (_, Name::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) => {
