@@ -38,7 +38,7 @@ NVIDIA's opens by name (`libcudnn_ops_infer.so.8` … `libcudnn_heuristic.so.9`)
 answers `CUDNN_STATUS_NOT_SUPPORTED` (MIOpen is a later step), as does every name without a body, once in the log: recurrent networks, attention, CTC loss,
 spatial transformers, divisive normalization, fused operations, folds and reordered filters, `cudnnIm2Col`, what 9 has of causal convolutions and graph networks. Tensors are of any strides, of vectors of channels too.
 Convolutions (one to three sizes, groups, dilation, both modes, forward and both gradients, with bias and activation) are of `float`, `double`, half and bfloat16, and of bytes to bytes, `int` and `float`, whose sums are exact;
-half and bfloat16 are computed in `float`. An algorithm is a hint: all give the same numbers, the same again on any number of cores, take no work area and are deterministic; `Get…Algorithm` tells of those that are a
+half and bfloat16 are computed in `float`. An algorithm is a hint: all give the same numbers, the same again on as many cores, take no work area and are deterministic; `Get…Algorithm` tells of those that are a
 product of matrices, without a time, and `Find…` does the work once and tells how long it took. Batch normalization sums in double precision and takes no reserve space; its fused gradients know ReLU, clipped ReLU,
 sigmoid and tanh. The gradient of a largest element goes to the first of those that are equal. `CUDNN_OP_TENSOR_NOT` is not supported. Dropout's states are 24 bytes, and what is dropped is other than NVIDIA's;
 it repeats with the seed. The places that a reduction tells are counted among the elements that are reduced. `cudnnGetCudartVersion` follows the runtime that the process uses.

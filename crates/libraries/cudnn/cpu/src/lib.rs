@@ -4,7 +4,7 @@
 //! arrays in the order N, C, D, H, W of `f32`, or of `f64` where a tensor is `f64` or integers are multiplied: a tensor that lies so is
 //! used where it is, any other is gathered first, and results are scattered (`view.rs`). Products are `cublas_cpu`'s.
 //!
-//! The rule: each result is a sum in one order, whatever the number of cores, so that it is the same again.
+//! The rule: no two cores add to one sum, so that a result is the same again on as many cores.
 
 pub mod activation;
 pub mod convolution;

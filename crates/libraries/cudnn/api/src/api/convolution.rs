@@ -1,6 +1,6 @@
 //! Convolutions. Source: cuDNN manual, "cudnn_cnn library".
 //!
-//! An algorithm is a hint: all give the same numbers, the same again on any number of cores, and take no work area.
+//! An algorithm is a hint: all give the same numbers, the same again on as many cores, and take no work area.
 
 use core::ffi::{c_int, c_void};
 use std::time::Instant;
