@@ -26,6 +26,8 @@ for release, runtime in ((11, "libcudart.so.11.0"), (12, "libcudart.so.12"), (13
     assert version.value // 1000 == release, (runtime, version.value)
 for name, function in (
     ("libcublas.so.12", "cublasCreate_v2"),
+    ("libcudnn.so.9", "cudnnCreate"),
+    ("libcudnn_cnn_infer.so.8", "cudnnConvolutionForward"),
     ("libcufft.so.11", "cufftExecC2C"),
     ("libcurand.so.10", "curandCreateGenerator"),
     ("libcusolver.so.11", "cusolverDnCreate"),

@@ -26,6 +26,7 @@ const LINES: &[&[&str]] = &[
         "libcudaway-audit",
         "libnvml",
         "libcublas",
+        "libcudnn",
         "libcufft",
         "libcurand",
         "libcusolver",
@@ -39,6 +40,7 @@ const LINES: &[&[&str]] = &[
         "interpose",
         "nvml",
         "cublas",
+        "cudnn",
         "cufft",
         "curand",
         "cusolver",
@@ -48,8 +50,8 @@ const LINES: &[&[&str]] = &[
     &["compiler", "comgr", "kit"],
     &["ptx", "fatbin", "cache", "hip-null"],
     &["hip-sys", "trace", "trampoline"],
-    // Factorizations are made of cuBLAS's products.
-    &["cusolver-cpu"],
+    // Convolutions and factorizations are made of cuBLAS's products.
+    &["cudnn-cpu", "cusolver-cpu"],
     // The tests' second opinion knows none of us.
     &["oracle"],
     &["cublas-cpu", "cufft-cpu", "curand-cpu", "cusparse-cpu"],

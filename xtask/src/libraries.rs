@@ -38,6 +38,10 @@ pub struct Library {
     /// What it says its version is, by the major of the CUDA runtime that the process has.
     #[serde(default)]
     pub releases: BTreeMap<u32, String>,
+    /// The numbers of its SONAMEs, where their functions do not answer alike: the backend exports each name once for each, with `_v`
+    /// and two digits behind it.
+    #[serde(default)]
+    pub faces: Vec<u32>,
     pub objects: Vec<Object>,
 }
 
@@ -57,8 +61,12 @@ pub struct Object {
     pub names: String,
     /// The crate of its shell.
     pub shell: String,
-    /// A function that no other library has.
+    /// A function that no other library has; a part has none.
+    #[serde(default)]
     pub own: String,
+    /// It has some of the names of its library's main object again, or none, for who opens it by name: nothing is preloaded of it.
+    #[serde(default)]
+    pub part: bool,
     /// It also has the name without a version.
     #[serde(default)]
     pub plain: bool,
@@ -89,8 +97,8 @@ impl Object {
     }
 
     /// The major whose object in `preload` has its names: the newest, since `cudaway run` preloads those of all majors.
-    pub fn preloaded_in(&self) -> u32 {
-        self.cuda.iter().copied().max().unwrap_or_default()
+    pub fn preloaded_in(&self) -> Option<u32> {
+        self.cuda.iter().copied().max().filter(|_| !self.part)
     }
 }
 
@@ -147,10 +155,28 @@ mod tests {
     }
 
     #[test]
+    fn parts_have_names_of_their_library_and_have_them_once() {
+        for library in all() {
+            for soname in library.objects.iter().filter(|object| !object.part).map(|object| &object.soname) {
+                let of = |part: bool| library.objects.iter().filter(move |object| object.part == part);
+                let names = |part: bool| of(part).filter(|object| object.soname == *soname);
+                let mut parts: Vec<_> = names(true).flat_map(|object| object.names().unwrap()).collect();
+                if parts.is_empty() {
+                    continue;
+                }
+                let mut main: Vec<_> = names(false).flat_map(|object| object.names().unwrap()).collect();
+                parts.sort();
+                main.sort();
+                assert_eq!(parts, main, "{} {soname}", library.name);
+            }
+        }
+    }
+
+    #[test]
     fn each_object_has_its_own_function() {
-        for (_, object) in objects() {
+        for (_, object) in objects().filter(|(_, object)| !object.part) {
             assert!(object.names().unwrap().contains(&object.own), "{}", object.file());
-            let others = objects().filter(|(_, other)| other.stem != object.stem);
+            let others = objects().filter(|(_, other)| other.stem != object.stem && !other.part);
             for (_, other) in others {
                 assert!(!other.names().unwrap().contains(&object.own), "{} has {}", other.file(), object.own);
             }

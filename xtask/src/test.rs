@@ -60,7 +60,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, wheel, blas, fft, rand, solver, sparse, providers, reach, harmless, amd, amd-emu, aarch64, debian, packages, dist, clients.
+    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, wheel, blas, fft, rand, dnn, solver, sparse, providers, reach, harmless, amd, amd-emu, aarch64, debian, packages, dist, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -109,6 +109,7 @@ const PARTS: &[&str] = &[
     "blas",
     "fft",
     "rand",
+    "dnn",
     "solver",
     "sparse",
     "providers",
@@ -184,6 +185,7 @@ pub fn run(args: &Args) -> Result<()> {
             "blas" => blas::run(&installed, args.bless, &mut report),
             "fft" => fft::run(&installed, &mut report),
             "rand" => rand::run(&installed, &mut report),
+            "dnn" => proof::DNN.run(&installed, &mut report),
             "solver" => proof::SOLVER.run(&installed, &mut report),
             "sparse" => proof::SPARSE.run(&installed, &mut report),
             "providers" => providers::run(&installed, &mut report),

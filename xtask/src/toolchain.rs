@@ -32,6 +32,10 @@ pub const CURAND_13_5: &str = "nvidia-curand==10.4.5.25";
 /// cuFFT for CUDA 13.5; its headers are all that is used of it.
 const CUFFT_13_5: &str = "nvidia-cufft==12.5.0.14";
 
+/// cuDNN 8 and 9; their headers are all that is used of them.
+const CUDNN_8: &str = "nvidia-cudnn-cu12==8.9.7.29";
+const CUDNN_9: &str = "nvidia-cudnn-cu13==9.27.0.42";
+
 /// cuSOLVER for CUDA 13.5; its headers are all that is used of it.
 const CUSOLVER_13_5: &str = "nvidia-cusolver==12.4.1.2";
 
@@ -128,6 +132,15 @@ impl Toolchain {
 
     pub fn with_curand(&self) -> Result<()> {
         self.with_headers(CURAND_13_5, "curand")
+    }
+
+    /// Toolkits have none: 9's for CUDA 13.5, 8's for the older two.
+    pub fn with_cudnn(&self) -> Result<()> {
+        let wheel = match self.release {
+            Release::V13_5 => CUDNN_9,
+            Release::V11_8 | Release::V12_4 => CUDNN_8,
+        };
+        setup::files_of_wheel(wheel, "include/cudnn", &self.dir.join("include"))
     }
 
     /// cufft*.h and cudalibxt.h.

@@ -83,6 +83,7 @@ pub struct Config {
     pub fft: Vec<LibraryChoice>,
     pub rand: Vec<LibraryChoice>,
     pub solver: Vec<LibraryChoice>,
+    pub dnn: Vec<LibraryChoice>,
     pub sparse: Vec<LibraryChoice>,
     pub rocm_root: Option<PathBuf>,
     /// Reported compute capability (major, minor).
@@ -168,6 +169,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_RAND", "who computes for cuRAND: auto, hip, cpu or a library's path; a list combines them"),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
+    ("CUDAWAY_DNN", "who computes for cuDNN: auto, cpu or a library's path; a list combines them"),
     ("CUDAWAY_SOLVER", "who computes for cuSOLVER: auto, cpu or a library's path; a list combines them"),
     ("CUDAWAY_SPARSE", "who computes for cuSPARSE: auto, cpu or a library's path; a list combines them"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
@@ -279,6 +281,7 @@ impl Config {
             blas: library(var("CUDAWAY_BLAS").as_deref().unwrap_or("auto")),
             fft: library(var("CUDAWAY_FFT").as_deref().unwrap_or("auto")),
             rand: library(var("CUDAWAY_RAND").as_deref().unwrap_or("auto")),
+            dnn: library(var("CUDAWAY_DNN").as_deref().unwrap_or("auto")),
             solver: library(var("CUDAWAY_SOLVER").as_deref().unwrap_or("auto")),
             sparse: library(var("CUDAWAY_SPARSE").as_deref().unwrap_or("auto")),
             rocm_root: var("CUDAWAY_ROCM_ROOT").map(PathBuf::from),

@@ -24,6 +24,8 @@ pub struct Family {
     pub own: &'static CStr,
     /// There is a file without a version, too.
     pub is_plain: bool,
+    /// It has names of another library's, or none, for who opens it by name: it is never preloaded, and `own` is empty.
+    pub is_part: bool,
 }
 
 mod generated {
@@ -34,7 +36,7 @@ mod generated {
 pub use generated::libraries::{IMPLEMENTATIONS, PRELOADED};
 
 const RUNTIME: Family =
-    Family { stem: b"libcudart.so", files: &RUNTIMES, own: c"cudaMalloc", is_plain: false };
+    Family { stem: b"libcudart.so", files: &RUNTIMES, own: c"cudaMalloc", is_plain: false, is_part: false };
 
 /// The runtimes, and the libraries that tools/data describes.
 pub fn families() -> impl Iterator<Item = &'static Family> {
@@ -71,6 +73,12 @@ pub const ALL: [&CStr; N_FILES] = {
     }
     all
 };
+
+/// Whether programs are started with the object in front.
+#[must_use]
+pub fn is_preloaded(file: &CStr) -> bool {
+    !families().any(|family| family.is_part && family.files.contains(&file))
+}
 
 /// Whether the library's names carry its own name as their version.
 #[must_use]
@@ -151,7 +159,11 @@ mod tests {
             ("libcurand.so", Some(c"libcurand.so.10")),
             ("libcurand.so.10.3.10.19", Some(c"libcurand.so.10")),
             ("libcurand.so.11", None),
-            ("libcudnn.so.9", None),
+            ("libcudnn.so", Some(c"libcudnn.so.9")),
+            ("libcudnn.so.8.9.7", Some(c"libcudnn.so.8")),
+            ("libcudnn.so.7", None),
+            ("/site-packages/nvidia/cudnn/lib/libcudnn_ops_infer.so.8", Some(c"libcudnn_ops_infer.so.8")),
+            ("libcudnn_ops.so.9", Some(c"libcudnn_ops.so.9")),
             ("libcuda.so.1.bak", None),
             ("libcuda.so.", None),
             ("libcudadebugger.so.1", None),

@@ -122,7 +122,7 @@ fn is_cuda(name: &str) -> bool {
         return true;
     }
     let name = name.strip_prefix("__").unwrap_or(name);
-    let rest = ["cublas", "cufft", "curand", "cusparse", "cusolver", "cuda", "cu", "nvml"]
+    let rest = ["cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "cuda", "cu", "nvml"]
         .into_iter()
         .find_map(|prefix| name.strip_prefix(prefix));
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))

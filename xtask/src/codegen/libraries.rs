@@ -30,7 +30,24 @@ says which release has it, and in which form): that is not supported there.
 ";
 
 /// What is to be said of a library, by its name.
-const NOTES: [(&str, &str); 4] = [
+const NOTES: [(&str, &str); 5] = [
+    (
+        "cuDNN",
+        "Two majors by one implementation: `libcudnn.so.8` (8.9.7) and `.9` (9.27.0) have all declared names, each with its own numbers of statuses, and so have the libraries that
+NVIDIA's opens by name (`libcudnn_ops_infer.so.8` … `libcudnn_heuristic.so.9`). On the CPU device, by crates/libraries/cudnn/cpu, in stream order and in captured graphs; on AMD GPUs what computes
+answers `CUDNN_STATUS_NOT_SUPPORTED` (MIOpen is a later step), as does every name without a body, once in the log: recurrent networks, attention, CTC loss,
+spatial transformers, divisive normalization, fused operations, folds and reordered filters, `cudnnIm2Col`, what 9 has of causal convolutions and graph networks. Tensors are of any strides, of vectors of channels too.
+Convolutions (one to three sizes, groups, dilation, both modes, forward and both gradients, with bias and activation) are of `float`, `double`, half and bfloat16, and of bytes to bytes, `int` and `float`, whose sums are exact;
+half and bfloat16 are computed in `float`. An algorithm is a hint: all give the same numbers, the same again on as many cores, take no work area and are deterministic; `Get…Algorithm` tells of those that are a
+product of matrices, without a time, and `Find…` does the work once and tells how long it took. Batch normalization sums in double precision and takes no reserve space; its fused gradients know ReLU, clipped ReLU,
+sigmoid and tanh. The gradient of a largest element goes to the first of those that are equal. `CUDNN_OP_TENSOR_NOT` is not supported. Dropout's states are 24 bytes, and what is dropped is other than NVIDIA's;
+it repeats with the seed. The places that a reduction tells are counted among the elements that are reduced. `cudnnGetCudartVersion` follows the runtime that the process uses.
+Of the graph API (`cudnnBackend*`) there is one engine, 0, without knobs and notes: it runs convolutions in three directions, products of matrices, reductions, pooling (`RESAMPLE_FWD` without places) and pointwise operations
+of every mode, in any graph, one after the other, virtual tensors in `float` or `double`. A graph with any other operation (norms, attention, gradients of pooling, reshapes, random numbers and so on) is refused with the reason when it is
+finalized. Plans take no work area; they are not written down, their sizes do not change, and `cudnnBackendPopulateCudaGraph` is not there. What descriptors refuse is what NVIDIA's
+9.27 refuses. Shown by `cargo xtask test --only dnn` (tools/dnn-proof: drawn tensors beside their definition in `double`, through both majors' names; refusals, streams, graphs), crates/libraries/cudnn/cpu's
+tests, `examples/cudnn_network.cu`",
+    ),
     (
         "cuFFT",
         "Transforms are made by crates/libraries/cufft/cpu on the CPU device, in stream order and in captured graphs, and by ROCm's hipFFT on AMD GPUs (never

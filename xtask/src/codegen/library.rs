@@ -30,7 +30,28 @@ pub fn exported(implementation: &str) -> Result<Option<BTreeSet<String>>> {
     else {
         return Ok(None);
     };
-    if library.name == "cuBLAS" { blas::all_exports().map(Some) } else { names(library).map(Some) }
+    if library.name == "cuBLAS" {
+        return blas::all_exports().map(Some);
+    }
+    if library.faces.is_empty() {
+        return names(library).map(Some);
+    }
+    let faced = library.faces.iter().map(|face| {
+        Ok(names_of_face(library, *face)?.into_iter().map(|name| faced(&name, *face)).collect::<Vec<_>>())
+    });
+    Ok(Some(faced.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect()))
+}
+
+/// The names of the objects with this number in their SONAMEs.
+fn names_of_face(library: &Library, face: u32) -> Result<BTreeSet<String>> {
+    let objects = library.objects.iter().filter(|object| object.soname == face.to_string());
+    let lists = objects.map(Object::names).collect::<Result<Vec<_>>>()?;
+    Ok(lists.into_iter().flatten().collect())
+}
+
+/// What the backend calls a name that differs by SONAME, as `trampoline::with_major` spells it.
+fn faced(name: &str, face: u32) -> String {
+    format!("{name}_v{face:02}")
 }
 
 /// Every generated file: (path, text).
@@ -46,7 +67,11 @@ pub fn files(blas_signatures: &Signatures, blas_bodies: &Bodies) -> Result<Vec<(
             Some(signature) if signature.returns != library.status => "Zero",
             _ => "Status",
         };
-        let of_major = if is_blas { blas::of_major(blas_bodies, &names, &object.soname) } else { Vec::new() };
+        let of_major = match library.faces.is_empty() {
+            _ if is_blas => blas::of_major(blas_bodies, &names, &object.soname),
+            true => Vec::new(),
+            false => names.iter().enumerate().collect(),
+        };
         let node = object.file();
         let text = shells::names_file(&object.names, &object.key(), &node, &names, answer, of_major)?;
         files.push((format!("{}/src/generated/names.rs", object.shell), text));
@@ -64,7 +89,9 @@ pub fn files(blas_signatures: &Signatures, blas_bodies: &Bodies) -> Result<Vec<(
                 format!("{exports}/src/generated/exports.rs"),
                 exports_file(library, &signatures, &bodies)?,
             ));
-            files.push((format!("{}/src/generated/release.rs", library.api), release_file(library)?));
+            if !library.releases.is_empty() {
+                files.push((format!("{}/src/generated/release.rs", library.api), release_file(library)?));
+            }
         }
     }
     for (major, runtime) in NODES {
@@ -156,9 +183,25 @@ fn exports_file(library: &Library, signatures: &Signatures, bodies: &Bodies) -> 
         let signature = signatures.get(name).unwrap_or(&unknown);
         let body = self::body(bodies, name).map(|body| (body, false));
         let statement = shells::statement(&krate, &library.status, name, signature, body)?;
-        text += &shells::exported(name, signature, body.is_some(), &statement);
+        if library.faces.is_empty() {
+            text += &shells::exported(name, signature, body.is_some(), &statement);
+        }
+        for &face in &library.faces {
+            if names_of_face(library, face)?.contains(name) {
+                let statement = with_face(&krate, &statement, face);
+                text += &shells::exported(&faced(name, face), signature, body.is_some(), &statement);
+            }
+        }
     }
     Ok(text)
+}
+
+/// The statement, whose border learns which face is called.
+fn with_face(krate: &str, statement: &str, face: u32) -> String {
+    ["entry", "entry_value", "missing"].iter().fold(statement.to_owned(), |statement, border| {
+        let call = format!("{krate}::{border}(");
+        statement.replace(&call, &format!("{call}{face}, "))
+    })
 }
 
 /// What a library says its version is.
@@ -192,7 +235,8 @@ fn preloaded(major: &str, runtime: &str) -> Result<String> {
     let number: u32 = major.parse()?;
     let mut mods = vec![("cudart".to_owned(), format!("crates/libcudart/forward/v{major}"))];
     let mut forwarding = Vec::new();
-    for (library, object) in libraries::objects().filter(|(_, object)| object.preloaded_in() == number) {
+    for (library, object) in libraries::objects().filter(|(_, object)| object.preloaded_in() == Some(number))
+    {
         let name = object.stem.trim_start_matches("lib").to_lowercase();
         if library.forwards {
             forwarding.push(format!("{name}::LIBRARY"));
@@ -217,7 +261,8 @@ fn preloaded(major: &str, runtime: &str) -> Result<String> {
 /// The other names of a major's object in `preload`.
 pub fn other_names(major: &str) -> Vec<String> {
     let objects = libraries::objects().map(|(_, object)| object);
-    objects.filter(|object| object.preloaded_in().to_string() == major).map(Object::file).collect()
+    let is_of = |object: &&Object| object.preloaded_in().is_some_and(|number| number.to_string() == major);
+    objects.filter(is_of).map(Object::file).collect()
 }
 
 /// The stems, each with its objects, the newest first.
@@ -246,8 +291,9 @@ fn known() -> Result<String> {
             (&objects[0].stem, &objects[0].own, objects.iter().any(|object| object.plain));
         writeln!(
             text,
-            "    Family {{ stem: b\"{stem}.so\", files: &[{}], own: c\"{own}\", is_plain: {plain} }},",
-            files.join(", ")
+            "    Family {{ stem: b\"{stem}.so\", files: &[{}], own: c\"{own}\", is_plain: {plain}, is_part: {} }},",
+            files.join(", "),
+            objects[0].part
         )?;
     }
     let count = libraries::all().len();

@@ -119,6 +119,7 @@ fn nothing(returns: &str) -> Result<&'static str> {
         "CUresult" => "CUresult::CUDA_ERROR_UNKNOWN",
         "cudaError_t" => "cudaError_t::cudaErrorUnknown",
         "nvmlReturn_t" => "nvmlReturn_t::NVML_ERROR_UNKNOWN",
+        "cudnnStatus_t" => "cudnnStatus_t::CUDNN_STATUS_INTERNAL_ERROR",
         "cufftResult" => "cufftResult::CUFFT_INTERNAL_ERROR",
         "curandStatus_t" => "curandStatus_t::CURAND_STATUS_INTERNAL_ERROR",
         "cusolverStatus_t" => "cusolverStatus_t::CUSOLVER_STATUS_INTERNAL_ERROR",

@@ -44,6 +44,7 @@ pub const NAMES: &[&str] = &[
     "cublas_sgemm",
     "cublas_lt",
     "cublas_first_api",
+    "cudnn_network",
     "cufft_transforms",
     "curand_numbers",
     "cusolver_systems",
@@ -82,7 +83,7 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         // They use more of the runtime than dlopen_driver.h has.
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
-            | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs"
+            | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs" | "cudnn_network"
             | "cufft_transforms" | "device_relay" | "curand_numbers" | "cusolver_systems"
             | "cusparse_products",
             Form::Dlopen,
@@ -338,6 +339,16 @@ impl Build<'_> {
                     Release::V11_8 => "libcufft.so.10",
                     Release::V12_4 => "libcufft.so.11",
                     Release::V13_5 => "libcufft.so.12",
+                };
+                let library = self.installed.lib().join(soname);
+                libraries = vec!["-Xlinker".to_owned(), library.display().to_string()];
+            }
+            "cudnn_network" => {
+                self.toolchain.with_cudnn()?;
+                // The older two have cuDNN 8's headers, as programs of their time.
+                let soname = match self.toolchain.release {
+                    Release::V11_8 | Release::V12_4 => "libcudnn.so.8",
+                    Release::V13_5 => "libcudnn.so.9",
                 };
                 let library = self.installed.lib().join(soname);
                 libraries = vec!["-Xlinker".to_owned(), library.display().to_string()];

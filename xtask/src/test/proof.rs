@@ -1,5 +1,5 @@
-//! Libraries through their C names, by programs in tools/solver-proof and tools/sparse-proof beside NumPy and SciPy: matrices drawn anew
-//! in each run, and calls that are wrong. What they share is tools/proof.
+//! Libraries through their C names, by programs in tools/dnn-proof, tools/solver-proof and tools/sparse-proof beside NumPy and SciPy:
+//! tensors and matrices drawn anew in each run, and calls that are wrong. What they share is tools/proof.
 
 use std::time::Duration;
 
@@ -21,9 +21,20 @@ pub struct Proof {
     /// Its variable.
     chosen_by: &'static str,
     script: &'static str,
-    /// What its functions begin with, those that make and destroy a handle, and whether `GetVersion` takes one.
+    /// What its functions begin with, those that make and destroy a handle, and whether `GetVersion` takes one;
+    /// none where the version is not that of the process's CUDA.
     names: &'static [&'static str],
 }
+
+/// Both majors, by its definition; each says its version there.
+pub const DNN: Proof = Proof {
+    title: "cuDNN beside its definition",
+    library: "cuDNN",
+    seed: "DNN_SEED",
+    chosen_by: "CUDAWAY_DNN",
+    script: "tools/dnn-proof/proof.py",
+    names: &[],
+};
 
 /// LAPACK's own measures, beside NumPy's and SciPy's LAPACK.
 pub const SOLVER: Proof = Proof {
@@ -56,6 +67,9 @@ impl Proof {
             Ok(ended) => tell(self.title, &ended, report),
             Err(error) => report.note(self.title, Outcome::Failed(format!("{error:#}"))),
         }
+        if self.names.is_empty() {
+            return;
+        }
         let what = format!("each of {}'s objects says its CUDA's version", self.library);
         report.note(&what, self.versions(installed));
     }
@@ -68,7 +82,7 @@ impl Proof {
 
     fn prove(&self, installed: &Installed, seed: u64) -> Result<Ended> {
         let library = crate::libraries::named(self.library);
-        let newest = library.objects.last().context("an object")?;
+        let newest = library.objects.iter().rfind(|object| !object.part).context("an object")?;
         let lib = installed.lib();
         self.python(installed, self.script)?
             .arg(seed.to_string())

@@ -13,7 +13,9 @@ pub const PATH: &str = "/etc/cdi/cudaway.json";
 
 pub fn spec(root: &Root, prefix: &Path) -> Result<String> {
     let lib = prefix.join("lib");
-    let preload = namesake::ALL.map(|name| lib.join(name.to_string_lossy().as_ref()).display().to_string());
+    let preloaded = namesake::ALL.into_iter().filter(|name| namesake::is_preloaded(name));
+    let preload: Vec<String> =
+        preloaded.map(|name| lib.join(name.to_string_lossy().as_ref()).display().to_string()).collect();
     let preload = preload.join(":");
     let devices = json!([
         { "name": "all", "containerEdits": { "env": ["CUDAWAY_DEVICE=auto"], "deviceNodes": gpu_nodes(root)? } },

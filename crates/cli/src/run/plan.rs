@@ -90,7 +90,11 @@ fn file(arguments: &Arguments, lib: &Path, alone: &[&CStr], name: &CStr) -> Opti
 fn preload(arguments: &Arguments, lib: &Path, alone: &[&CStr]) -> Result<Vec<PathBuf>> {
     ours(lib, &namesake::DRIVER.to_string_lossy())?;
     let mut preload: Vec<PathBuf> = Vec::new();
-    for path in namesake::ALL.into_iter().filter_map(|name| file(arguments, lib, alone, name)) {
+    for path in namesake::ALL
+        .into_iter()
+        .filter(|name| namesake::is_preloaded(name))
+        .filter_map(|name| file(arguments, lib, alone, name))
+    {
         if !preload.contains(&path) {
             preload.push(path);
         }

@@ -2,20 +2,37 @@
 
 use crate::Family;
 
-pub const FAMILIES: [Family; 8] = [
-    Family { stem: b"libcublas.so", files: &[c"libcublas.so.13", c"libcublas.so.12", c"libcublas.so.11"], own: c"cublasCreate_v2", is_plain: true },
-    Family { stem: b"libcublasLt.so", files: &[c"libcublasLt.so.13", c"libcublasLt.so.12", c"libcublasLt.so.11"], own: c"cublasLtCreate", is_plain: true },
-    Family { stem: b"libcufft.so", files: &[c"libcufft.so.12", c"libcufft.so.11", c"libcufft.so.10"], own: c"cufftExecC2C", is_plain: true },
-    Family { stem: b"libcufftw.so", files: &[c"libcufftw.so.12", c"libcufftw.so.11", c"libcufftw.so.10"], own: c"fftw_plan_many_dft_r2c", is_plain: true },
-    Family { stem: b"libcurand.so", files: &[c"libcurand.so.10"], own: c"curandCreateGenerator", is_plain: true },
-    Family { stem: b"libcusolver.so", files: &[c"libcusolver.so.12", c"libcusolver.so.11"], own: c"cusolverDnCreate", is_plain: true },
-    Family { stem: b"libcusparse.so", files: &[c"libcusparse.so.12", c"libcusparse.so.11"], own: c"cusparseCreate", is_plain: true },
-    Family { stem: b"libnvJitLink.so", files: &[c"libnvJitLink.so.13", c"libnvJitLink.so.12"], own: c"nvJitLinkVersion", is_plain: false },
+pub const FAMILIES: [Family; 24] = [
+    Family { stem: b"libcublas.so", files: &[c"libcublas.so.13", c"libcublas.so.12", c"libcublas.so.11"], own: c"cublasCreate_v2", is_plain: true, is_part: false },
+    Family { stem: b"libcublasLt.so", files: &[c"libcublasLt.so.13", c"libcublasLt.so.12", c"libcublasLt.so.11"], own: c"cublasLtCreate", is_plain: true, is_part: false },
+    Family { stem: b"libcudnn.so", files: &[c"libcudnn.so.9", c"libcudnn.so.8"], own: c"cudnnCreate", is_plain: true, is_part: false },
+    Family { stem: b"libcudnn_ops_infer.so", files: &[c"libcudnn_ops_infer.so.8"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_ops_train.so", files: &[c"libcudnn_ops_train.so.8"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_cnn_infer.so", files: &[c"libcudnn_cnn_infer.so.8"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_cnn_train.so", files: &[c"libcudnn_cnn_train.so.8"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_adv_infer.so", files: &[c"libcudnn_adv_infer.so.8"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_adv_train.so", files: &[c"libcudnn_adv_train.so.8"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_graph.so", files: &[c"libcudnn_graph.so.9"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_ops.so", files: &[c"libcudnn_ops.so.9"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_cnn.so", files: &[c"libcudnn_cnn.so.9"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_adv.so", files: &[c"libcudnn_adv.so.9"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_ext.so", files: &[c"libcudnn_ext.so.9"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_engines_precompiled.so", files: &[c"libcudnn_engines_precompiled.so.9"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_engines_runtime_compiled.so", files: &[c"libcudnn_engines_runtime_compiled.so.9"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_engines_tensor_ir.so", files: &[c"libcudnn_engines_tensor_ir.so.9"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcudnn_heuristic.so", files: &[c"libcudnn_heuristic.so.9"], own: c"", is_plain: false, is_part: true },
+    Family { stem: b"libcufft.so", files: &[c"libcufft.so.12", c"libcufft.so.11", c"libcufft.so.10"], own: c"cufftExecC2C", is_plain: true, is_part: false },
+    Family { stem: b"libcufftw.so", files: &[c"libcufftw.so.12", c"libcufftw.so.11", c"libcufftw.so.10"], own: c"fftw_plan_many_dft_r2c", is_plain: true, is_part: false },
+    Family { stem: b"libcurand.so", files: &[c"libcurand.so.10"], own: c"curandCreateGenerator", is_plain: true, is_part: false },
+    Family { stem: b"libcusolver.so", files: &[c"libcusolver.so.12", c"libcusolver.so.11"], own: c"cusolverDnCreate", is_plain: true, is_part: false },
+    Family { stem: b"libcusparse.so", files: &[c"libcusparse.so.12", c"libcusparse.so.11"], own: c"cusparseCreate", is_plain: true, is_part: false },
+    Family { stem: b"libnvJitLink.so", files: &[c"libnvJitLink.so.13", c"libnvJitLink.so.12"], own: c"nvJitLinkVersion", is_plain: false, is_part: false },
 ];
 
 /// What is behind them.
-pub const IMPLEMENTATIONS: [&str; 6] = [
+pub const IMPLEMENTATIONS: [&str; 7] = [
     "libcudaway_blas.so",
+    "libcudaway_cudnn.so",
     "libcudaway_cufft.so",
     "libcudaway_curand.so",
     "libcudaway_cusolver.so",
@@ -26,6 +43,6 @@ pub const IMPLEMENTATIONS: [&str; 6] = [
 /// The objects in `preload`, and what else each is.
 pub const PRELOADED: [(&str, &[&str]); 3] = [
     ("libcudart.so.11.0", &["libcublas.so.11", "libcublasLt.so.11", "libcufft.so.10", "libcufftw.so.10", "libcusparse.so.11"]),
-    ("libcudart.so.12", &["libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11", "libcufftw.so.11", "libcusolver.so.11", "libnvJitLink.so.12"]),
-    ("libcudart.so.13", &["libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12", "libcufftw.so.12", "libcurand.so.10", "libcusolver.so.12", "libcusparse.so.12", "libnvJitLink.so.13"]),
+    ("libcudart.so.12", &["libcublas.so.12", "libcublasLt.so.12", "libcudnn.so.8", "libcufft.so.11", "libcufftw.so.11", "libcusolver.so.11", "libnvJitLink.so.12"]),
+    ("libcudart.so.13", &["libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9", "libcufft.so.12", "libcufftw.so.12", "libcurand.so.10", "libcusolver.so.12", "libcusparse.so.12", "libnvJitLink.so.13"]),
 ];

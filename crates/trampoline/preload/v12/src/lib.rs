@@ -12,6 +12,8 @@ mod cublas;
 mod cublaslt;
 #[path = "../../../../libcudart/forward/v12/src/shell.rs"]
 mod cudart;
+#[path = "../../../../libraries/cudnn/shells/8/src/shell.rs"]
+mod cudnn;
 #[path = "../../../../libraries/cufft/shells/11/src/shell.rs"]
 mod cufft;
 #[path = "../../../../libraries/cufft/shells/w11/src/shell.rs"]
@@ -25,6 +27,7 @@ trampoline::end_at_panic!();
 trampoline::forward_exports!(
     cublas::LIBRARY,
     cublaslt::LIBRARY,
+    cudnn::LIBRARY,
     cufft::LIBRARY,
     cufftw::LIBRARY,
     cusolver::LIBRARY

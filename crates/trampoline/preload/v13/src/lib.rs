@@ -12,6 +12,8 @@ mod cublas;
 mod cublaslt;
 #[path = "../../../../libcudart/forward/v13/src/shell.rs"]
 mod cudart;
+#[path = "../../../../libraries/cudnn/shells/9/src/shell.rs"]
+mod cudnn;
 #[path = "../../../../libraries/cufft/shells/12/src/shell.rs"]
 mod cufft;
 #[path = "../../../../libraries/cufft/shells/w12/src/shell.rs"]
@@ -29,6 +31,7 @@ trampoline::end_at_panic!();
 trampoline::forward_exports!(
     cublas::LIBRARY,
     cublaslt::LIBRARY,
+    cudnn::LIBRARY,
     cufft::LIBRARY,
     cufftw::LIBRARY,
     curand::LIBRARY,

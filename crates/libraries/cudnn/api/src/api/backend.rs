@@ -1,0 +1,289 @@
+//! The graph API. Source: cuDNN manual, "cudnn_graph library", backend.
+//!
+//! There is one engine: it runs a graph's operations one after the other, or refuses the graph when that is finalized, with the reason.
+
+use core::ffi::c_void;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cuda_abi::out::{OptOut, Out};
+use parking_lot::Mutex;
+
+use crate::error::{require, supports};
+use crate::graph::descriptor::{DESCRIPTORS, Descriptor, Node, find};
+use crate::graph::plan::{Graph, Tensor};
+use crate::handle::computing;
+use crate::types::*;
+use crate::{Error, Result};
+
+type Name = cudnnBackendAttributeName_t;
+type Of = cudnnBackendDescriptorType_t;
+
+pub fn cudnnBackendCreateDescriptor(
+    descriptorType: cudnnBackendDescriptorType_t,
+    descriptor: Out<'_, cudnnBackendDescriptor_t>,
+) -> Result {
+    let known = descriptorType <= Of::CUDNN_BACKEND_OPERATION_ROPE_BWD_DESCRIPTOR;
+    supports(known, "descriptors of this kind")?;
+    descriptor.write(DESCRIPTORS.add(Arc::new(Mutex::new(Descriptor::new(descriptorType)))));
+    Ok(())
+}
+
+pub fn cudnnBackendDestroyDescriptor(descriptor: cudnnBackendDescriptor_t) -> Result {
+    find(descriptor)?;
+    DESCRIPTORS.remove(descriptor)?;
+    Ok(())
+}
+
+/// It is as it was made.
+pub fn cudnnBackendInitialize(descriptor: cudnnBackendDescriptor_t) -> Result {
+    let node = find(descriptor)?;
+    let mut descriptor = node.lock();
+    *descriptor = Descriptor::new(descriptor.kind);
+    Ok(())
+}
+
+/// # Safety
+/// So many elements of the type are there.
+pub unsafe fn cudnnBackendSetAttribute(
+    descriptor: cudnnBackendDescriptor_t,
+    attributeName: cudnnBackendAttributeName_t,
+    attributeType: cudnnBackendAttributeType_t,
+    elementCount: i64,
+    arrayOfElements: *const c_void,
+) -> Result {
+    let node = find(descriptor)?;
+    let mut descriptor = node.lock();
+    if descriptor.is_final {
+        return Err(Error::NotInitialized);
+    }
+    // SAFETY: cuDNN's contract: so many elements of the type.
+    unsafe { descriptor.set(attributeName, attributeType, elementCount, arrayOfElements) }
+}
+
+/// The graph behind the one descriptor of an attribute.
+fn graph_of(of: &Descriptor, name: Name, kind: Of) -> Result<Arc<Graph>> {
+    let node = of.node(name, kind)?.ok_or(Error::BadParam("a descriptor lacks what it is for"))?;
+    let graph = node.lock().graph.clone();
+    graph.ok_or(Error::BadParam("a descriptor that is set has no graph"))
+}
+
+/// Looks at the whole of it. A tensor, an operation and a graph are refused here, where they cannot be had.
+pub fn cudnnBackendFinalize(descriptor: cudnnBackendDescriptor_t) -> Result {
+    let node = find(descriptor)?;
+    let mut descriptor = node.lock();
+    match descriptor.kind {
+        Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR => _ = Tensor::of(&descriptor)?,
+        Of::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR => {
+            let dynamic = descriptor.number(Name::CUDNN_ATTR_OPERATIONGRAPH_IS_DYNAMIC_SHAPE_ENABLED)?;
+            supports(dynamic == 0, "graphs whose sizes change")?;
+            let graph = Graph::new(&descriptor.nodes(Name::CUDNN_ATTR_OPERATIONGRAPH_OPS))?;
+            descriptor.graph = Some(Arc::new(graph));
+        }
+        Of::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR => {
+            let graph = graph_of(
+                &descriptor,
+                Name::CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+                Of::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
+            )?;
+            descriptor.graph = Some(graph);
+        }
+        Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR => {
+            let index = descriptor.integer(Name::CUDNN_ATTR_ENGINE_GLOBAL_INDEX)?;
+            require(index.is_some(), "an engine has a number")?;
+            supports(index == Some(0), "an engine of this number: there is one, 0")?;
+            let graph = graph_of(
+                &descriptor,
+                Name::CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
+                Of::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
+            )?;
+            descriptor.graph = Some(graph);
+        }
+        Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR => {
+            let graph = graph_of(
+                &descriptor,
+                Name::CUDNN_ATTR_ENGINECFG_ENGINE,
+                Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR,
+            )?;
+            descriptor.graph = Some(graph);
+        }
+        Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR => {
+            let json = Name::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
+            supports(!descriptor.knows(json), "plans that were written down")?;
+            let graph = graph_of(
+                &descriptor,
+                Name::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+            )?;
+            descriptor.graph = Some(graph);
+        }
+        Of::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR => {
+            let uids = descriptor.integers(Name::CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)?;
+            let places = descriptor.integers(Name::CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)?;
+            require(uids.len() == places.len(), "tensors' numbers are not as many as their addresses")?;
+        }
+        _ => {}
+    }
+    descriptor.is_final = true;
+    Ok(())
+}
+
+/// An attribute of what the library has made is written into a descriptor that the program has made.
+fn hand_out(kind: Of, graph: &Arc<Graph>, room: i64, elements: *mut c_void) -> Result {
+    if room <= 0 || elements.is_null() {
+        return Ok(());
+    }
+    // SAFETY: cuDNN's contract: handles of descriptors.
+    let handle = unsafe { elements.cast::<cudnnBackendDescriptor_t>().read_unaligned() };
+    let node = find(handle)?;
+    let mut descriptor = node.lock();
+    require(descriptor.kind == kind, "the descriptor to be filled is of another kind")?;
+    *descriptor = Descriptor::made(kind, graph.clone());
+    Ok(())
+}
+
+/// Writes one number.
+fn tell(number: i64, room: i64, elements: *mut c_void) {
+    if room > 0 && !elements.is_null() {
+        // SAFETY: cuDNN's contract: room for it.
+        unsafe { elements.cast::<i64>().write_unaligned(number) };
+    }
+}
+
+/// Writes 0, of 32 bits or of 64.
+fn tell_narrow(ty: cudnnBackendAttributeType_t, room: i64, elements: *mut c_void) -> Result {
+    match ty {
+        cudnnBackendAttributeType_t::CUDNN_TYPE_INT32 if room > 0 && !elements.is_null() => {
+            // SAFETY: cuDNN's contract: room for it.
+            unsafe { elements.cast::<i32>().write_unaligned(0) };
+        }
+        cudnnBackendAttributeType_t::CUDNN_TYPE_INT32 => {}
+        cudnnBackendAttributeType_t::CUDNN_TYPE_INT64 => tell(0, room, elements),
+        _ => return Err(Error::BadParam("the attribute is of another type")),
+    }
+    Ok(())
+}
+
+/// There is one engine, without knobs and notes, and its plans take no work area.
+pub fn cudnnBackendGetAttribute(
+    descriptor: cudnnBackendDescriptor_t,
+    attributeName: cudnnBackendAttributeName_t,
+    attributeType: cudnnBackendAttributeType_t,
+    requestedElementCount: i64,
+    elementCount: OptOut<'_, i64>,
+    arrayOfElements: *mut c_void,
+) -> Result {
+    let node = find(descriptor)?;
+    let (kind, graph) = {
+        let descriptor = node.lock();
+        if !descriptor.is_final {
+            return Err(Error::NotInitialized);
+        }
+        (descriptor.kind, descriptor.graph.clone())
+    };
+    let (room, elements) = (requestedElementCount, arrayOfElements);
+    if let Some(graph) = graph {
+        let is_told = match (kind, attributeName) {
+            (Of::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, Name::CUDNN_ATTR_ENGINEHEUR_RESULTS) => {
+                hand_out(Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &graph, room, elements)?;
+                true
+            }
+            (Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, Name::CUDNN_ATTR_ENGINECFG_ENGINE) => {
+                hand_out(Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR, &graph, room, elements)?;
+                true
+            }
+            (
+                Of::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
+                Name::CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT,
+            ) => {
+                tell(1, room, elements);
+                true
+            }
+            (Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR, Name::CUDNN_ATTR_ENGINE_GLOBAL_INDEX)
+            | (Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, Name::CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE)
+            | (Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, Name::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) =>
+            {
+                tell(0, room, elements);
+                true
+            }
+            (Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, Name::CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED) => {
+                tell_narrow(attributeType, room, elements)?;
+                true
+            }
+            (_, Name::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) => {
+                return Err(Error::NotSupported("plans that are written down"));
+            }
+            _ => false,
+        };
+        if is_told {
+            elementCount.write(1);
+            return Ok(());
+        }
+    }
+    // SAFETY: cuDNN's contract: room for so many elements of the type.
+    let count = unsafe { node.lock().get(attributeName, attributeType, room, elements) }?;
+    elementCount.write(count as i64);
+    Ok(())
+}
+
+/// What a pack gives for each tensor that a plan wants.
+pub fn cudnnBackendExecute(
+    handle: cudnnHandle_t,
+    executionPlan: cudnnBackendDescriptor_t,
+    variantPack: cudnnBackendDescriptor_t,
+) -> Result {
+    let context = computing(handle)?;
+    let graph = {
+        let plan = find(executionPlan)?;
+        let plan = final_of(&plan, Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)?;
+        plan.ok_or(Error::BadParam("the plan has no graph"))?
+    };
+    let pack = find(variantPack)?;
+    final_of(&pack, Of::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)?;
+    let (uids, places) = {
+        let pack = pack.lock();
+        let overridden = pack.knows(Name::CUDNN_ATTR_VARIANT_PACK_OVERRIDE_UNIQUE_IDS);
+        supports(!overridden, "sizes that are overridden")?;
+        (
+            pack.integers(Name::CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)?,
+            pack.integers(Name::CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)?,
+        )
+    };
+    let addresses: BTreeMap<i64, i64> = uids.into_iter().zip(places).collect();
+    let mut given = BTreeMap::new();
+    for (uid, _) in graph.wanted() {
+        let address = addresses.get(&uid).ok_or(Error::BadParam("the pack lacks a tensor"))?;
+        // The program's own address, as it gave it.
+        let at = core::ptr::with_exposed_provenance_mut::<u8>(*address as usize);
+        given.insert(uid, graph.given(uid, at)?);
+    }
+    context.enqueue(move || {
+        // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
+        unsafe { graph.run(&given) };
+    })
+}
+
+/// The graph of a descriptor that is final and of that kind.
+fn final_of(node: &Arc<Node>, kind: Of) -> Result<Option<Arc<Graph>>> {
+    let descriptor = node.lock();
+    require(descriptor.kind == kind, "a descriptor is of another kind")?;
+    if !descriptor.is_final {
+        return Err(Error::Bad(
+            cudnnStatus_t::CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
+            "a descriptor was not finalized",
+        ));
+    }
+    Ok(descriptor.graph.clone())
+}
+
+pub fn cudnnGetExecutionPlanWorkspaceSize(
+    handle: cudnnHandle_t,
+    executionPlan: cudnnBackendDescriptor_t,
+    _variantPack: cudnnBackendDescriptor_t,
+    workspaceSizeInBytes: Out<'_, usize>,
+) -> Result {
+    computing(handle)?;
+    final_of(&find(executionPlan)?, Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)?;
+    workspaceSizeInBytes.write(0);
+    Ok(())
+}

@@ -1,0 +1,924 @@
+//! Convolutions. Source: cuDNN manual, "cudnn_cnn library".
+//!
+//! An algorithm is a hint: all give the same numbers, the same again on as many cores, and take no work area.
+
+use core::ffi::{c_int, c_void};
+use std::time::Instant;
+
+use cuda_abi::out::{OptOut, Out};
+use cudnn_cpu::activation::Activation;
+use cudnn_cpu::convolution::{self, Geometry};
+use cudnn_cpu::reduction::{Reduction, reduce};
+use cudnn_cpu::{Kind, Value, View};
+
+use super::activation::function;
+use super::operation::repeated;
+use crate::Result;
+use crate::descriptor::Descriptors;
+use crate::error::{require, supports};
+use crate::handle::{compute, computing};
+use crate::tensor::{Filter, MOST, Tensor, at, factor, filter, give, is_double, list, tensor, three};
+use crate::types::*;
+
+#[derive(Clone)]
+struct Settings {
+    padding: Vec<c_int>,
+    stride: Vec<c_int>,
+    dilation: Vec<c_int>,
+    mode: cudnnConvolutionMode_t,
+    computed: cudnnDataType_t,
+    groups: c_int,
+    math: cudnnMathType_t,
+    reorder: cudnnReorderType_t,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            padding: Vec::new(),
+            stride: Vec::new(),
+            dilation: Vec::new(),
+            mode: cudnnConvolutionMode_t::default(),
+            computed: cudnnDataType_t::default(),
+            groups: 1,
+            math: cudnnMathType_t::default(),
+            reorder: cudnnReorderType_t::default(),
+        }
+    }
+}
+
+static CONVOLUTIONS: Descriptors<Settings> = Descriptors::new();
+
+pub fn cudnnCreateConvolutionDescriptor(descriptor: Out<'_, cudnnConvolutionDescriptor_t>) -> Result {
+    descriptor.write(CONVOLUTIONS.add());
+    Ok(())
+}
+
+pub fn cudnnDestroyConvolutionDescriptor(descriptor: cudnnConvolutionDescriptor_t) -> Result {
+    CONVOLUTIONS.remove(descriptor)
+}
+
+fn set(
+    convDesc: cudnnConvolutionDescriptor_t,
+    [padding, stride, dilation]: [&[c_int]; 3],
+    mode: cudnnConvolutionMode_t,
+    computed: cudnnDataType_t,
+) -> Result {
+    require(padding.iter().all(|&padding| padding >= 0), "a padding is negative")?;
+    require(stride.iter().all(|&stride| stride > 0), "a stride is not positive")?;
+    require(dilation.iter().all(|&dilation| dilation > 0), "a dilation is not positive")?;
+    require(mode <= cudnnConvolutionMode_t::CUDNN_CROSS_CORRELATION, "there is no such mode")?;
+    crate::tensor::kind(computed)?;
+    let (padding, stride, dilation) = (padding.to_vec(), stride.to_vec(), dilation.to_vec());
+    CONVOLUTIONS.change(convDesc, |settings| {
+        *settings = Settings { padding, stride, dilation, mode, computed, ..settings.clone() };
+    })
+}
+
+pub fn cudnnSetConvolution2dDescriptor(
+    convDesc: cudnnConvolutionDescriptor_t,
+    pad_h: c_int,
+    pad_w: c_int,
+    u: c_int,
+    v: c_int,
+    dilation_h: c_int,
+    dilation_w: c_int,
+    mode: cudnnConvolutionMode_t,
+    computeType: cudnnDataType_t,
+) -> Result {
+    set(convDesc, [&[pad_h, pad_w], &[u, v], &[dilation_h, dilation_w]], mode, computeType)
+}
+
+pub fn cudnnGetConvolution2dDescriptor(
+    convDesc: cudnnConvolutionDescriptor_t,
+    pad_h: OptOut<'_, c_int>,
+    pad_w: OptOut<'_, c_int>,
+    u: OptOut<'_, c_int>,
+    v: OptOut<'_, c_int>,
+    dilation_h: OptOut<'_, c_int>,
+    dilation_w: OptOut<'_, c_int>,
+    mode: OptOut<'_, cudnnConvolutionMode_t>,
+    computeType: OptOut<'_, cudnnDataType_t>,
+) -> Result {
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    require(settings.padding.len() == 2, "the convolution is not one of two sizes")?;
+    for (to, number) in [
+        (pad_h, settings.padding[0]),
+        (pad_w, settings.padding[1]),
+        (u, settings.stride[0]),
+        (v, settings.stride[1]),
+        (dilation_h, settings.dilation[0]),
+        (dilation_w, settings.dilation[1]),
+    ] {
+        to.write(number);
+    }
+    mode.write(settings.mode);
+    computeType.write(settings.computed);
+    Ok(())
+}
+
+pub fn cudnnSetConvolutionNdDescriptor(
+    convDesc: cudnnConvolutionDescriptor_t,
+    arrayLength: c_int,
+    padA: *const c_int,
+    filterStrideA: *const c_int,
+    dilationA: *const c_int,
+    mode: cudnnConvolutionMode_t,
+    computeType: cudnnDataType_t,
+) -> Result {
+    require(arrayLength > 0, "a convolution has a size")?;
+    supports(arrayLength <= MOST as c_int - 2, "a convolution of more than six sizes")?;
+    let arrays = [list(padA, arrayLength)?, list(filterStrideA, arrayLength)?, list(dilationA, arrayLength)?];
+    set(convDesc, arrays, mode, computeType)
+}
+
+pub fn cudnnGetConvolutionNdDescriptor(
+    convDesc: cudnnConvolutionDescriptor_t,
+    arrayLengthRequested: c_int,
+    arrayLength: OptOut<'_, c_int>,
+    padA: *mut c_int,
+    strideA: *mut c_int,
+    dilationA: *mut c_int,
+    mode: OptOut<'_, cudnnConvolutionMode_t>,
+    computeType: OptOut<'_, cudnnDataType_t>,
+) -> Result {
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    arrayLength.write(settings.padding.len() as c_int);
+    mode.write(settings.mode);
+    computeType.write(settings.computed);
+    give(padA, arrayLengthRequested, &settings.padding)?;
+    give(strideA, arrayLengthRequested, &settings.stride)?;
+    give(dilationA, arrayLengthRequested, &settings.dilation)
+}
+
+pub fn cudnnSetConvolutionGroupCount(convDesc: cudnnConvolutionDescriptor_t, groupCount: c_int) -> Result {
+    require(groupCount > 0, "there is at least one group")?;
+    CONVOLUTIONS.change(convDesc, |settings| settings.groups = groupCount)
+}
+
+pub fn cudnnGetConvolutionGroupCount(
+    convDesc: cudnnConvolutionDescriptor_t,
+    groupCount: Out<'_, c_int>,
+) -> Result {
+    groupCount.write(CONVOLUTIONS.get(convDesc)?.groups);
+    Ok(())
+}
+
+/// Kept: what is computed has the precision of its type, or more.
+pub fn cudnnSetConvolutionMathType(
+    convDesc: cudnnConvolutionDescriptor_t,
+    mathType: cudnnMathType_t,
+) -> Result {
+    require(mathType <= cudnnMathType_t::CUDNN_FMA_MATH, "there is no such type")?;
+    CONVOLUTIONS.change(convDesc, |settings| settings.math = mathType)
+}
+
+pub fn cudnnGetConvolutionMathType(
+    convDesc: cudnnConvolutionDescriptor_t,
+    mathType: Out<'_, cudnnMathType_t>,
+) -> Result {
+    mathType.write(CONVOLUTIONS.get(convDesc)?.math);
+    Ok(())
+}
+
+pub fn cudnnSetConvolutionReorderType(
+    convDesc: cudnnConvolutionDescriptor_t,
+    reorderType: cudnnReorderType_t,
+) -> Result {
+    require(reorderType <= cudnnReorderType_t::CUDNN_NO_REORDER, "there is no such type")?;
+    CONVOLUTIONS.change(convDesc, |settings| settings.reorder = reorderType)
+}
+
+pub fn cudnnGetConvolutionReorderType(
+    convDesc: cudnnConvolutionDescriptor_t,
+    reorderType: Out<'_, cudnnReorderType_t>,
+) -> Result {
+    reorderType.write(CONVOLUTIONS.get(convDesc)?.reorder);
+    Ok(())
+}
+
+/// A convolution's images, filters and results, looked at together.
+struct Problem {
+    geometry: Geometry,
+    /// Sizes of the filter that are turned round.
+    flipped: usize,
+    is_double: bool,
+}
+
+impl Settings {
+    fn output(&self, x: &Tensor, w: &Filter) -> Result<Vec<c_int>> {
+        let n = self.padding.len();
+        require(n > 0, "the convolution's descriptor was not set")?;
+        require(
+            x.sizes.len() == n + 2 && w.sizes.len() == n + 2,
+            "sizes are not as many as the convolution's",
+        )?;
+        require(x.sizes[1] == self.groups * w.sizes[1], "the images' channels are not those of the filters")?;
+        require(w.sizes[0] % self.groups == 0, "the filters do not fill their groups")?;
+        let mut output = vec![x.sizes[0], w.sizes[0]];
+        for at in 0..n {
+            let (size, filter) = (x.sizes[at + 2], (w.sizes[at + 2] - 1) * self.dilation[at] + 1);
+            let places = size + 2 * self.padding[at] - filter;
+            require(places >= 0, "a filter is larger than the image with its padding")?;
+            output.push(1 + places / self.stride[at]);
+        }
+        Ok(output)
+    }
+
+    fn problem(&self, x: &Tensor, w: &Filter, y: &Tensor) -> Result<Problem> {
+        require(self.output(x, w)? == y.sizes, "the result's sizes are others")?;
+        supports(self.padding.len() <= 3, "a convolution of more than three sizes")?;
+        let (images, channels, input) = x.images()?;
+        let (_, filters, output) = y.images()?;
+        let groups = self.groups as usize;
+        let (from, by, to) = (x.element()?, crate::tensor::kind(w.kind)?.0, y.element()?);
+        let is_integer = |kind| matches!(kind, Kind::I8 | Kind::U8);
+        let fits = if is_integer(from) {
+            by == Kind::I8 && matches!(to, Kind::I8 | Kind::U8 | Kind::F32 | Kind::I32)
+        } else {
+            from == by && from == to && matches!(from, Kind::F32 | Kind::F64 | Kind::F16 | Kind::Bf16)
+        };
+        supports(fits, "a convolution of these types")?;
+        let computed = match from {
+            Kind::F64 => self.computed == cudnnDataType_t::CUDNN_DATA_DOUBLE,
+            Kind::F32 | Kind::Bf16 => self.computed == cudnnDataType_t::CUDNN_DATA_FLOAT,
+            Kind::F16 => {
+                matches!(self.computed, cudnnDataType_t::CUDNN_DATA_FLOAT | cudnnDataType_t::CUDNN_DATA_HALF)
+            }
+            _ => self.computed == cudnnDataType_t::CUDNN_DATA_INT32,
+        };
+        supports(computed, "a convolution of this type computed in that one")?;
+        let padding = three(&self.padding, 0).map(|padding| padding as isize);
+        let geometry = Geometry {
+            images,
+            groups,
+            channels: channels / groups,
+            filters: filters / groups,
+            input,
+            filter: three(&w.sizes[2..], 1),
+            output,
+            padding,
+            stride: three(&self.stride, 1),
+            dilation: three(&self.dilation, 1),
+        };
+        let flips = self.mode == cudnnConvolutionMode_t::CUDNN_CONVOLUTION;
+        let flipped = if flips { self.padding.len() } else { 0 };
+        Ok(Problem { geometry, flipped, is_double: is_double(from) || is_double(to) })
+    }
+}
+
+impl Problem {
+    /// The filter, turned round where the mode is a convolution's proper.
+    fn filter(&self, of: &Filter, at: *const c_void) -> Result<View> {
+        let view = of.view(at)?;
+        let n = view.sizes().len();
+        Ok((n - self.flipped..n).fold(view, View::reversed))
+    }
+}
+
+pub fn cudnnGetConvolution2dForwardOutputDim(
+    convDesc: cudnnConvolutionDescriptor_t,
+    inputTensorDesc: cudnnTensorDescriptor_t,
+    filterDesc: cudnnFilterDescriptor_t,
+    n: Out<'_, c_int>,
+    c: Out<'_, c_int>,
+    h: Out<'_, c_int>,
+    w: Out<'_, c_int>,
+) -> Result {
+    let sizes = CONVOLUTIONS.get(convDesc)?.output(&tensor(inputTensorDesc)?, &filter(filterDesc)?)?;
+    require(sizes.len() == 4, "the convolution is not one of two sizes")?;
+    [n, c, h, w].into_iter().zip(sizes).for_each(|(to, size)| to.write(size));
+    Ok(())
+}
+
+pub fn cudnnGetConvolutionNdForwardOutputDim(
+    convDesc: cudnnConvolutionDescriptor_t,
+    inputTensorDesc: cudnnTensorDescriptor_t,
+    filterDesc: cudnnFilterDescriptor_t,
+    nbDims: c_int,
+    tensorOuputDimA: *mut c_int,
+) -> Result {
+    let sizes = CONVOLUTIONS.get(convDesc)?.output(&tensor(inputTensorDesc)?, &filter(filterDesc)?)?;
+    require(nbDims as usize >= sizes.len(), "the convolution has more sizes")?;
+    give(tensorOuputDimA, nbDims, &sizes)
+}
+
+pub fn cudnnConvolutionForward(
+    handle: cudnnHandle_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    convDesc: cudnnConvolutionDescriptor_t,
+    algo: cudnnConvolutionFwdAlgo_t,
+    _workSpace: *mut c_void,
+    _workSpaceSizeInBytes: usize,
+    beta: *const c_void,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    algo.known()?;
+    let filter = filter(wDesc)?;
+    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    let problem = CONVOLUTIONS.get(convDesc)?.problem(&x, &filter, &y)?;
+    let by = problem.filter(&filter, w)?;
+    let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    let geometry = problem.geometry;
+    compute!(context, problem.is_double, V => {
+        // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and y is apart from the others.
+        unsafe { forward::<V>(&geometry, alpha, from, by, beta, to) };
+    })
+}
+
+/// # Safety
+/// The tensors are there, and y is apart from the others.
+unsafe fn forward<V: Value>(of: &Geometry, alpha: f64, x: View, w: View, beta: f64, y: View) {
+    // SAFETY: the caller's word.
+    unsafe {
+        let (x, w) = (x.dense::<V>(), w.dense::<V>());
+        y.update(V::of(beta), |y, beta| convolution::forward(of, V::of(alpha), &x, &w, beta, y));
+    }
+}
+
+/// `y = the activation of (alpha1·(x * w) + alpha2·z + bias)`
+pub fn cudnnConvolutionBiasActivationForward(
+    handle: cudnnHandle_t,
+    alpha1: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    convDesc: cudnnConvolutionDescriptor_t,
+    algo: cudnnConvolutionFwdAlgo_t,
+    _workSpace: *mut c_void,
+    _workSpaceSizeInBytes: usize,
+    alpha2: *const c_void,
+    zDesc: cudnnTensorDescriptor_t,
+    z: *const c_void,
+    biasDesc: cudnnTensorDescriptor_t,
+    bias: *const c_void,
+    activationDesc: cudnnActivationDescriptor_t,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    algo.known()?;
+    let filter = filter(wDesc)?;
+    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    let problem = CONVOLUTIONS.get(convDesc)?.problem(&x, &filter, &y)?;
+    let by = problem.filter(&filter, w)?;
+    let (alpha1, alpha2) = (factor(alpha1, y.kind)?, factor(alpha2, y.kind)?);
+    // What is taken times 0 need not be there.
+    let added = if alpha2 == 0.0 {
+        None
+    } else {
+        let (z, view) = at(zDesc, z)?;
+        require(z.sizes == y.sizes, "z's sizes are not y's")?;
+        Some(view)
+    };
+    let (bias, bias_at) = at(biasDesc, bias)?;
+    let is_bias = bias.sizes.len() == y.sizes.len()
+        && bias.sizes.iter().enumerate().all(|(at, &size)| size == if at == 1 { y.sizes[1] } else { 1 });
+    require(is_bias, "a bias has a number for each channel of the result")?;
+    let function = function(activationDesc)?;
+    let geometry = problem.geometry;
+    compute!(context, problem.is_double, V => {
+        // SAFETY: cuDNN's contract: the tensors are there until the stream has come here; z may be y.
+        unsafe {
+            let (x, w) = (from.dense::<V>(), by.dense::<V>());
+            let mut values = match added {
+                Some(z) => z.load::<V>(),
+                None => vec![V::of(0.0); to.len()],
+            };
+            convolution::forward(&geometry, V::of(alpha1), &x, &w, V::of(alpha2), &mut values);
+            add_bias(&geometry, &bias_at.load::<V>(), function, &mut values);
+            to.store(&values, V::of(1.0), V::of(0.0));
+        }
+    })
+}
+
+/// Adds a number to each channel and makes the function of it.
+fn add_bias<V: Value>(of: &Geometry, bias: &[V], function: Activation, values: &mut [V]) {
+    let pixels: usize = of.output.iter().product();
+    cudnn_cpu::pieces(values, pixels, 4 * pixels, |number, piece| {
+        let bias = bias[number % bias.len()];
+        piece.iter_mut().for_each(|value| *value += bias);
+        if function != Activation::Identity {
+            piece.iter_mut().for_each(|value| *value = function.of(*value));
+        }
+    });
+}
+
+pub fn cudnnConvolutionBackwardData(
+    handle: cudnnHandle_t,
+    alpha: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    dyDesc: cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    convDesc: cudnnConvolutionDescriptor_t,
+    algo: cudnnConvolutionBwdDataAlgo_t,
+    _workSpace: *mut c_void,
+    _workSpaceSizeInBytes: usize,
+    beta: *const c_void,
+    dxDesc: cudnnTensorDescriptor_t,
+    dx: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    algo.known()?;
+    let filter = filter(wDesc)?;
+    let ((dy, from), (dx, to)) = (at(dyDesc, dy)?, at(dxDesc, dx)?);
+    let problem = CONVOLUTIONS.get(convDesc)?.problem(&dx, &filter, &dy)?;
+    let by = problem.filter(&filter, w)?;
+    let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    let geometry = problem.geometry;
+    compute!(context, problem.is_double, V => {
+        // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and dx is apart from the others.
+        unsafe { backward_data::<V>(&geometry, alpha, by, from, beta, to) };
+    })
+}
+
+/// # Safety
+/// The tensors are there, and dx is apart from the others.
+unsafe fn backward_data<V: Value>(of: &Geometry, alpha: f64, w: View, dy: View, beta: f64, dx: View) {
+    // SAFETY: the caller's word.
+    unsafe {
+        let (w, dy) = (w.dense::<V>(), dy.dense::<V>());
+        dx.update(V::of(beta), |dx, beta| convolution::backward_data(of, V::of(alpha), &w, &dy, beta, dx));
+    }
+}
+
+pub fn cudnnConvolutionBackwardFilter(
+    handle: cudnnHandle_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    dyDesc: cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    convDesc: cudnnConvolutionDescriptor_t,
+    algo: cudnnConvolutionBwdFilterAlgo_t,
+    _workSpace: *mut c_void,
+    _workSpaceSizeInBytes: usize,
+    beta: *const c_void,
+    dwDesc: cudnnFilterDescriptor_t,
+    dw: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    algo.known()?;
+    let filter = filter(dwDesc)?;
+    let ((x, x_at), (dy, dy_at)) = (at(xDesc, x)?, at(dyDesc, dy)?);
+    let problem = CONVOLUTIONS.get(convDesc)?.problem(&x, &filter, &dy)?;
+    let to = problem.filter(&filter, dw)?;
+    let (alpha, beta) = (factor(alpha, filter.kind)?, factor(beta, filter.kind)?);
+    let geometry = problem.geometry;
+    compute!(context, problem.is_double, V => {
+        // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and dw is apart from the others.
+        unsafe { backward_filter::<V>(&geometry, alpha, x_at, dy_at, beta, to) };
+    })
+}
+
+/// # Safety
+/// The tensors are there, and dw is apart from the others.
+unsafe fn backward_filter<V: Value>(of: &Geometry, alpha: f64, x: View, dy: View, beta: f64, dw: View) {
+    // SAFETY: the caller's word.
+    unsafe {
+        let (x, dy) = (x.dense::<V>(), dy.dense::<V>());
+        dw.update(V::of(beta), |dw, beta| convolution::backward_filter(of, V::of(alpha), &x, &dy, beta, dw));
+    }
+}
+
+pub fn cudnnConvolutionBackwardBias(
+    handle: cudnnHandle_t,
+    alpha: *const c_void,
+    dyDesc: cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    beta: *const c_void,
+    dbDesc: cudnnTensorDescriptor_t,
+    db: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    let ((dy, from), (db, to)) = (at(dyDesc, dy)?, at(dbDesc, db)?);
+    let is_bias = db.sizes.len() == dy.sizes.len()
+        && db.sizes.iter().enumerate().all(|(at, &size)| size == if at == 1 { dy.sizes[1] } else { 1 });
+    require(is_bias && db.kind == dy.kind, "a bias has a number for each channel, of the result's type")?;
+    repeated(to, &from)?;
+    let (alpha, beta) = (factor(alpha, db.kind)?, factor(beta, db.kind)?);
+    compute!(context, is_double(from.kind()), V => {
+        // SAFETY: as above.
+        unsafe {
+            let (values, _) = reduce(Reduction::Add, true, from.sizes(), to.sizes(), &from.dense::<V>());
+            to.store(&values, V::of(alpha), V::of(beta));
+        }
+    })
+}
+
+/// What the three directions' algorithms have in common.
+trait Algorithm: Copy + Sized {
+    type Perf: Copy;
+    /// How many the header numbers.
+    const COUNT: u32;
+    /// Those that are told of, the one to be taken first.
+    const TOLD: &'static [u32];
+
+    fn number(self) -> u32;
+    fn perf(number: u32, math: cudnnMathType_t, time: f32) -> Self::Perf;
+
+    fn known(self) -> Result {
+        require(self.number() < Self::COUNT, "there is no such algorithm")
+    }
+}
+
+macro_rules! algorithms {
+    ($($algo:ident $perf:ident $count:literal $told:expr;)*) => {$(
+        impl Algorithm for $algo {
+            type Perf = $perf;
+            const COUNT: u32 = $count;
+            const TOLD: &'static [u32] = $told;
+
+            fn number(self) -> u32 {
+                self.0
+            }
+
+            fn perf(number: u32, mathType: cudnnMathType_t, time: f32) -> $perf {
+                $perf {
+                    algo: $algo(number),
+                    status: cudnnStatus_t::CUDNN_STATUS_SUCCESS,
+                    time,
+                    memory: 0,
+                    determinism: cudnnDeterminism_t::CUDNN_DETERMINISTIC,
+                    mathType,
+                    reserved: [0; 3],
+                }
+            }
+        }
+    )*};
+}
+
+algorithms! {
+    // Those whose work is a product of matrices.
+    cudnnConvolutionFwdAlgo_t cudnnConvolutionFwdAlgoPerf_t 8 &[1, 0, 2];
+    cudnnConvolutionBwdDataAlgo_t cudnnConvolutionBwdDataAlgoPerf_t 6 &[1, 0];
+    cudnnConvolutionBwdFilterAlgo_t cudnnConvolutionBwdFilterAlgoPerf_t 7 &[1, 0, 3];
+}
+
+/// Writes what is known of algorithms, as many as were asked for.
+fn tell<A: Algorithm>(
+    requested: c_int,
+    returned: OptOut<'_, c_int>,
+    results: *mut A::Perf,
+    math: cudnnMathType_t,
+    time: f32,
+) -> Result {
+    require(requested > 0, "at least one algorithm is asked for")?;
+    let told: Vec<A::Perf> = A::TOLD.iter().map(|&number| A::perf(number, math, time)).collect();
+    give(results, requested, &told)?;
+    returned.write(requested.min(told.len() as c_int));
+    Ok(())
+}
+
+/// How long the work takes, in milliseconds, when the stream has done what it was asked for.
+fn timed(context: &crate::handle::Context, work: impl FnOnce()) -> Result<f32> {
+    context.synchronize()?;
+    let begin = Instant::now();
+    work();
+    Ok(begin.elapsed().as_secs_f32() * 1e3)
+}
+
+/// Runs a block of either type.
+macro_rules! either {
+    ($is_double:expr, $value:ident => $body:expr) => {
+        if $is_double {
+            type $value = f64;
+            $body
+        } else {
+            type $value = f32;
+            $body
+        }
+    };
+}
+
+/// Memory of a tensor's for a trial.
+fn room(bytes: usize) -> Vec<u64> {
+    vec![0; bytes.div_ceil(8)]
+}
+
+fn place(of: &mut Vec<u64>) -> *mut c_void {
+    of.as_mut_ptr().cast()
+}
+
+pub fn cudnnGetConvolutionForwardAlgorithmMaxCount(handle: cudnnHandle_t, count: Out<'_, c_int>) -> Result {
+    computing(handle)?;
+    count.write(cudnnConvolutionFwdAlgo_t::COUNT as c_int);
+    Ok(())
+}
+
+pub fn cudnnGetConvolutionBackwardDataAlgorithmMaxCount(
+    handle: cudnnHandle_t,
+    count: Out<'_, c_int>,
+) -> Result {
+    computing(handle)?;
+    count.write(cudnnConvolutionBwdDataAlgo_t::COUNT as c_int);
+    Ok(())
+}
+
+pub fn cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(
+    handle: cudnnHandle_t,
+    count: Out<'_, c_int>,
+) -> Result {
+    computing(handle)?;
+    count.write(cudnnConvolutionBwdFilterAlgo_t::COUNT as c_int);
+    Ok(())
+}
+
+/// No time is told: -1, as the manual has it for what was not measured.
+pub fn cudnnGetConvolutionForwardAlgorithm_v7(
+    handle: cudnnHandle_t,
+    srcDesc: cudnnTensorDescriptor_t,
+    filterDesc: cudnnFilterDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    destDesc: cudnnTensorDescriptor_t,
+    requestedAlgoCount: c_int,
+    returnedAlgoCount: OptOut<'_, c_int>,
+    perfResults: *mut cudnnConvolutionFwdAlgoPerf_t,
+) -> Result {
+    computing(handle)?;
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    settings.problem(&tensor(srcDesc)?, &filter(filterDesc)?, &tensor(destDesc)?)?;
+    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, -1.0)
+}
+
+pub fn cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    handle: cudnnHandle_t,
+    filterDesc: cudnnFilterDescriptor_t,
+    diffDesc: cudnnTensorDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    gradDesc: cudnnTensorDescriptor_t,
+    requestedAlgoCount: c_int,
+    returnedAlgoCount: OptOut<'_, c_int>,
+    perfResults: *mut cudnnConvolutionBwdDataAlgoPerf_t,
+) -> Result {
+    computing(handle)?;
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    settings.problem(&tensor(gradDesc)?, &filter(filterDesc)?, &tensor(diffDesc)?)?;
+    tell::<cudnnConvolutionBwdDataAlgo_t>(
+        requestedAlgoCount,
+        returnedAlgoCount,
+        perfResults,
+        settings.math,
+        -1.0,
+    )
+}
+
+pub fn cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    handle: cudnnHandle_t,
+    srcDesc: cudnnTensorDescriptor_t,
+    diffDesc: cudnnTensorDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    gradDesc: cudnnFilterDescriptor_t,
+    requestedAlgoCount: c_int,
+    returnedAlgoCount: OptOut<'_, c_int>,
+    perfResults: *mut cudnnConvolutionBwdFilterAlgoPerf_t,
+) -> Result {
+    computing(handle)?;
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    settings.problem(&tensor(srcDesc)?, &filter(gradDesc)?, &tensor(diffDesc)?)?;
+    tell::<cudnnConvolutionBwdFilterAlgo_t>(
+        requestedAlgoCount,
+        returnedAlgoCount,
+        perfResults,
+        settings.math,
+        -1.0,
+    )
+}
+
+/// The work is done once, on memory of the library's.
+pub fn cudnnFindConvolutionForwardAlgorithm(
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    wDesc: cudnnFilterDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    yDesc: cudnnTensorDescriptor_t,
+    requestedAlgoCount: c_int,
+    returnedAlgoCount: OptOut<'_, c_int>,
+    perfResults: *mut cudnnConvolutionFwdAlgoPerf_t,
+) -> Result {
+    let (mut x, mut w) = (room(tensor(xDesc)?.bytes()?), room(filter(wDesc)?.bytes()?));
+    let mut y = room(tensor(yDesc)?.bytes()?);
+    cudnnFindConvolutionForwardAlgorithmEx(
+        handle,
+        xDesc,
+        place(&mut x),
+        wDesc,
+        place(&mut w),
+        convDesc,
+        yDesc,
+        place(&mut y),
+        requestedAlgoCount,
+        returnedAlgoCount,
+        perfResults,
+        core::ptr::null_mut(),
+        0,
+    )
+}
+
+/// The work is done once and y written.
+pub fn cudnnFindConvolutionForwardAlgorithmEx(
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    convDesc: cudnnConvolutionDescriptor_t,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
+    requestedAlgoCount: c_int,
+    returnedAlgoCount: OptOut<'_, c_int>,
+    perfResults: *mut cudnnConvolutionFwdAlgoPerf_t,
+    _workSpace: *mut c_void,
+    _workSpaceSizeInBytes: usize,
+) -> Result {
+    let context = computing(handle)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
+    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    let problem = settings.problem(&x, &filter, &y)?;
+    let by = problem.filter(&filter, w)?;
+    // SAFETY: cuDNN's contract: the tensors are there, and y is apart from the others.
+    let time = timed(&context, || unsafe {
+        either!(problem.is_double, V => forward::<V>(&problem.geometry, 1.0, from, by, 0.0, to));
+    })?;
+    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, time)
+}
+
+pub fn cudnnFindConvolutionBackwardDataAlgorithm(
+    handle: cudnnHandle_t,
+    wDesc: cudnnFilterDescriptor_t,
+    dyDesc: cudnnTensorDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    dxDesc: cudnnTensorDescriptor_t,
+    requestedAlgoCount: c_int,
+    returnedAlgoCount: OptOut<'_, c_int>,
+    perfResults: *mut cudnnConvolutionBwdDataAlgoPerf_t,
+) -> Result {
+    let (mut w, mut dy) = (room(filter(wDesc)?.bytes()?), room(tensor(dyDesc)?.bytes()?));
+    let mut dx = room(tensor(dxDesc)?.bytes()?);
+    cudnnFindConvolutionBackwardDataAlgorithmEx(
+        handle,
+        wDesc,
+        place(&mut w),
+        dyDesc,
+        place(&mut dy),
+        convDesc,
+        dxDesc,
+        place(&mut dx),
+        requestedAlgoCount,
+        returnedAlgoCount,
+        perfResults,
+        core::ptr::null_mut(),
+        0,
+    )
+}
+
+pub fn cudnnFindConvolutionBackwardDataAlgorithmEx(
+    handle: cudnnHandle_t,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    dyDesc: cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    convDesc: cudnnConvolutionDescriptor_t,
+    dxDesc: cudnnTensorDescriptor_t,
+    dx: *mut c_void,
+    requestedAlgoCount: c_int,
+    returnedAlgoCount: OptOut<'_, c_int>,
+    perfResults: *mut cudnnConvolutionBwdDataAlgoPerf_t,
+    _workSpace: *mut c_void,
+    _workSpaceSizeInBytes: usize,
+) -> Result {
+    let context = computing(handle)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
+    let ((dy, from), (dx, to)) = (at(dyDesc, dy)?, at(dxDesc, dx)?);
+    let problem = settings.problem(&dx, &filter, &dy)?;
+    let by = problem.filter(&filter, w)?;
+    // SAFETY: as above.
+    let time = timed(&context, || unsafe {
+        either!(problem.is_double, V => backward_data::<V>(&problem.geometry, 1.0, by, from, 0.0, to));
+    })?;
+    tell::<cudnnConvolutionBwdDataAlgo_t>(
+        requestedAlgoCount,
+        returnedAlgoCount,
+        perfResults,
+        settings.math,
+        time,
+    )
+}
+
+pub fn cudnnFindConvolutionBackwardFilterAlgorithm(
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    dyDesc: cudnnTensorDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    dwDesc: cudnnFilterDescriptor_t,
+    requestedAlgoCount: c_int,
+    returnedAlgoCount: OptOut<'_, c_int>,
+    perfResults: *mut cudnnConvolutionBwdFilterAlgoPerf_t,
+) -> Result {
+    let (mut x, mut dy) = (room(tensor(xDesc)?.bytes()?), room(tensor(dyDesc)?.bytes()?));
+    let mut dw = room(filter(dwDesc)?.bytes()?);
+    cudnnFindConvolutionBackwardFilterAlgorithmEx(
+        handle,
+        xDesc,
+        place(&mut x),
+        dyDesc,
+        place(&mut dy),
+        convDesc,
+        dwDesc,
+        place(&mut dw),
+        requestedAlgoCount,
+        returnedAlgoCount,
+        perfResults,
+        core::ptr::null_mut(),
+        0,
+    )
+}
+
+pub fn cudnnFindConvolutionBackwardFilterAlgorithmEx(
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    dyDesc: cudnnTensorDescriptor_t,
+    y: *const c_void,
+    convDesc: cudnnConvolutionDescriptor_t,
+    dwDesc: cudnnFilterDescriptor_t,
+    dw: *mut c_void,
+    requestedAlgoCount: c_int,
+    returnedAlgoCount: OptOut<'_, c_int>,
+    perfResults: *mut cudnnConvolutionBwdFilterAlgoPerf_t,
+    _workSpace: *mut c_void,
+    _workSpaceSizeInBytes: usize,
+) -> Result {
+    let context = computing(handle)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(dwDesc)?);
+    let ((x, x_at), (dy, dy_at)) = (at(xDesc, x)?, at(dyDesc, y)?);
+    let problem = settings.problem(&x, &filter, &dy)?;
+    let to = problem.filter(&filter, dw)?;
+    // SAFETY: as above.
+    let time = timed(&context, || unsafe {
+        either!(problem.is_double, V => backward_filter::<V>(&problem.geometry, 1.0, x_at, dy_at, 0.0, to));
+    })?;
+    tell::<cudnnConvolutionBwdFilterAlgo_t>(
+        requestedAlgoCount,
+        returnedAlgoCount,
+        perfResults,
+        settings.math,
+        time,
+    )
+}
+
+pub fn cudnnGetConvolutionForwardWorkspaceSize(
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    wDesc: cudnnFilterDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    yDesc: cudnnTensorDescriptor_t,
+    algo: cudnnConvolutionFwdAlgo_t,
+    sizeInBytes: Out<'_, usize>,
+) -> Result {
+    computing(handle)?;
+    algo.known()?;
+    CONVOLUTIONS.get(convDesc)?.problem(&tensor(xDesc)?, &filter(wDesc)?, &tensor(yDesc)?)?;
+    sizeInBytes.write(0);
+    Ok(())
+}
+
+pub fn cudnnGetConvolutionBackwardDataWorkspaceSize(
+    handle: cudnnHandle_t,
+    wDesc: cudnnFilterDescriptor_t,
+    dyDesc: cudnnTensorDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    dxDesc: cudnnTensorDescriptor_t,
+    algo: cudnnConvolutionBwdDataAlgo_t,
+    sizeInBytes: Out<'_, usize>,
+) -> Result {
+    computing(handle)?;
+    algo.known()?;
+    CONVOLUTIONS.get(convDesc)?.problem(&tensor(dxDesc)?, &filter(wDesc)?, &tensor(dyDesc)?)?;
+    sizeInBytes.write(0);
+    Ok(())
+}
+
+pub fn cudnnGetConvolutionBackwardFilterWorkspaceSize(
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    dyDesc: cudnnTensorDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    gradDesc: cudnnFilterDescriptor_t,
+    algo: cudnnConvolutionBwdFilterAlgo_t,
+    sizeInBytes: Out<'_, usize>,
+) -> Result {
+    computing(handle)?;
+    algo.known()?;
+    CONVOLUTIONS.get(convDesc)?.problem(&tensor(xDesc)?, &filter(gradDesc)?, &tensor(dyDesc)?)?;
+    sizeInBytes.write(0);
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! What is done to tensors element by element. Source: cuDNN manual, "cudnn_ops library", `cudnnAddTensor` and so on.
+
+use core::ffi::c_void;
+
+use cuda_abi::out::{OptOut, Out};
+use cudnn_cpu::{Value, View, pointwise};
+
+use crate::descriptor::Descriptors;
+use crate::error::require;
+use crate::handle::{compute, computing};
+use crate::tensor::{Tensor, at, factor, is_double};
+use crate::types::*;
+use crate::{Error, Result};
+
+/// Each size is the other's or 1, of as many.
+fn repeats(of: &Tensor, into: &Tensor) -> Result {
+    let fits = |(a, c): (&i32, &i32)| a == c || *a == 1;
+    let same = of.sizes.len() == into.sizes.len() && of.sizes.iter().zip(&into.sizes).all(fits);
+    require(same, "a tensor's size is neither the result's nor 1")
+}
+
+fn same_sizes(a: &Tensor, b: &Tensor) -> Result {
+    require(a.sizes == b.sizes, "the tensors' sizes differ")
+}
+
+/// `y = alpha·x + beta·y` in y's type and layout.
+pub fn cudnnTransformTensor(
+    handle: cudnnHandle_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    beta: *const c_void,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    same_sizes(&x, &y)?;
+    let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    let is_double = is_double(from.kind()) || is_double(to.kind());
+    compute!(context, is_double, V => {
+        // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
+        unsafe { to.store(&from.load::<V>(), V::of(alpha), V::of(beta)) };
+    })
+}
+
+/// `c = alpha·a + beta·c`, where sizes of 1 of a are repeated.
+pub fn cudnnAddTensor(
+    handle: cudnnHandle_t,
+    alpha: *const c_void,
+    aDesc: cudnnTensorDescriptor_t,
+    A: *const c_void,
+    beta: *const c_void,
+    cDesc: cudnnTensorDescriptor_t,
+    C: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    let ((a, from), (c, to)) = (at(aDesc, A)?, at(cDesc, C)?);
+    repeats(&a, &c)?;
+    let (alpha, beta) = (factor(alpha, c.kind)?, factor(beta, c.kind)?);
+    let from = repeated(from, &to)?;
+    let is_double = is_double(from.kind()) || is_double(to.kind());
+    compute!(context, is_double, V => {
+        // SAFETY: as above.
+        unsafe { to.store(&from.load::<V>(), V::of(alpha), V::of(beta)) };
+    })
+}
+
+/// A view over as many elements as the other's.
+pub(super) fn repeated(of: View, to: &View) -> Result<View> {
+    require(of.sizes().len() == to.sizes().len(), "vectors of channels in one tensor alone")?;
+    Ok(of.repeated(to.sizes()))
+}
+
+pub fn cudnnSetTensor(
+    handle: cudnnHandle_t,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
+    valuePtr: *const c_void,
+) -> Result {
+    let context = computing(handle)?;
+    let (_, to) = at(yDesc, y)?;
+    require(!valuePtr.is_null(), "valuePtr")?;
+    let mut room = 0_u64;
+    // SAFETY: cuDNN's contract: an element of the tensor's type, of at most eight bytes.
+    unsafe {
+        core::ptr::copy_nonoverlapping(valuePtr.cast::<u8>(), (&raw mut room).cast::<u8>(), to.kind().bytes())
+    };
+    // SAFETY: one element in `room`.
+    let value = unsafe { View::new((&raw mut room).cast(), to.kind(), &[1], &[1]).load::<f64>() }[0];
+    compute!(context, is_double(to.kind()), V => {
+        // SAFETY: as above.
+        unsafe { to.update(V::of(0.0), |values, _| values.fill(V::of(value))) };
+    })
+}
+
+pub fn cudnnScaleTensor(
+    handle: cudnnHandle_t,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
+    alpha: *const c_void,
+) -> Result {
+    let context = computing(handle)?;
+    let (y, to) = at(yDesc, y)?;
+    let alpha = factor(alpha, y.kind)?;
+    compute!(context, is_double(to.kind()), V => {
+        // SAFETY: as above.
+        unsafe { to.store(&to.load::<V>(), V::of(alpha), V::of(0.0)) };
+    })
+}
+
+#[derive(Clone, Copy, Default)]
+struct OpTensor {
+    op: cudnnOpTensorOp_t,
+    computed: cudnnDataType_t,
+    nan: cudnnNanPropagation_t,
+}
+
+static OPERATIONS: Descriptors<OpTensor> = Descriptors::new();
+
+pub fn cudnnCreateOpTensorDescriptor(descriptor: Out<'_, cudnnOpTensorDescriptor_t>) -> Result {
+    descriptor.write(OPERATIONS.add());
+    Ok(())
+}
+
+pub fn cudnnDestroyOpTensorDescriptor(descriptor: cudnnOpTensorDescriptor_t) -> Result {
+    OPERATIONS.remove(descriptor)
+}
+
+pub fn cudnnSetOpTensorDescriptor(
+    opTensorDesc: cudnnOpTensorDescriptor_t,
+    opTensorOp: cudnnOpTensorOp_t,
+    opTensorCompType: cudnnDataType_t,
+    opTensorNanOpt: cudnnNanPropagation_t,
+) -> Result {
+    require(opTensorOp <= cudnnOpTensorOp_t::CUDNN_OP_TENSOR_NOT, "there is no such operation")?;
+    require(opTensorNanOpt <= cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN, "there is no such propagation")?;
+    let operation = OpTensor { op: opTensorOp, computed: opTensorCompType, nan: opTensorNanOpt };
+    OPERATIONS.set(opTensorDesc, operation)
+}
+
+pub fn cudnnGetOpTensorDescriptor(
+    opTensorDesc: cudnnOpTensorDescriptor_t,
+    opTensorOp: OptOut<'_, cudnnOpTensorOp_t>,
+    opTensorCompType: OptOut<'_, cudnnDataType_t>,
+    opTensorNanOpt: OptOut<'_, cudnnNanPropagation_t>,
+) -> Result {
+    let operation = OPERATIONS.get(opTensorDesc)?;
+    opTensorOp.write(operation.op);
+    opTensorCompType.write(operation.computed);
+    opTensorNanOpt.write(operation.nan);
+    Ok(())
+}
+
+/// `c = op(alpha1·a, alpha2·b) + beta·c`, where sizes of 1 of b are repeated. The manual does not say what NOT makes of a number:
+/// it is not supported.
+pub fn cudnnOpTensor(
+    handle: cudnnHandle_t,
+    opTensorDesc: cudnnOpTensorDescriptor_t,
+    alpha1: *const c_void,
+    aDesc: cudnnTensorDescriptor_t,
+    A: *const c_void,
+    alpha2: *const c_void,
+    bDesc: cudnnTensorDescriptor_t,
+    B: *const c_void,
+    beta: *const c_void,
+    cDesc: cudnnTensorDescriptor_t,
+    C: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    let OpTensor { op, computed, nan } = OPERATIONS.get(opTensorDesc)?;
+    let ((a, from), (c, to)) = (at(aDesc, A)?, at(cDesc, C)?);
+    repeats(&a, &c)?;
+    let from = repeated(from, &to)?;
+    let alpha1 = factor(alpha1, computed)?;
+    let beta = factor(beta, computed)?;
+    let is_unary = op == cudnnOpTensorOp_t::CUDNN_OP_TENSOR_SQRT;
+    let (second, alpha2) = if is_unary {
+        (from, 0.0)
+    } else {
+        let (b, second) = at(bDesc, B)?;
+        repeats(&b, &c)?;
+        (repeated(second, &to)?, factor(alpha2, computed)?)
+    };
+    if op == cudnnOpTensorOp_t::CUDNN_OP_TENSOR_NOT {
+        return Err(Error::NotSupported("CUDNN_OP_TENSOR_NOT"));
+    }
+    let keeps_nan = nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN;
+    let is_double = [from, second, to].iter().any(|view| is_double(view.kind()))
+        || computed == cudnnDataType_t::CUDNN_DATA_DOUBLE;
+    compute!(context, is_double, V => {
+        let (alpha1, alpha2) = (V::of(alpha1), V::of(alpha2));
+        // SAFETY: as above.
+        let (a, b) = unsafe { (from.load::<V>(), second.dense::<V>()) };
+        let values = pointwise::map2(&a, &b, |a, b| {
+            let (a, b) = (alpha1 * a, alpha2 * b);
+            match op {
+                cudnnOpTensorOp_t::CUDNN_OP_TENSOR_ADD => a + b,
+                cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MUL => a * b,
+                cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MIN => extreme(a, b, keeps_nan, a < b),
+                cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MAX => extreme(a, b, keeps_nan, a > b),
+                _ => a.sqrt(),
+            }
+        });
+        // SAFETY: as above.
+        unsafe { to.store(&values, V::of(1.0), V::of(beta)) };
+    })
+}
+
+/// The first where it is chosen; a NaN goes on or gives way.
+fn extreme<V: Value>(a: V, b: V, keeps_nan: bool, first: bool) -> V {
+    match (a.is_nan(), b.is_nan()) {
+        (false, false) => {
+            if first {
+                a
+            } else {
+                b
+            }
+        }
+        (true, _) => {
+            if keeps_nan {
+                a
+            } else {
+                b
+            }
+        }
+        (_, true) => {
+            if keeps_nan {
+                b
+            } else {
+                a
+            }
+        }
+    }
+}

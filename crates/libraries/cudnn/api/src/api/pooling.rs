@@ -1,0 +1,252 @@
+//! Pooling. Source: cuDNN manual, "cudnn_ops library", `cudnnPoolingForward` and so on.
+
+use core::ffi::{c_int, c_void};
+
+use cuda_abi::out::{OptOut, Out};
+use cudnn_cpu::Value;
+use cudnn_cpu::pooling::{self, Pooling, Window};
+
+use crate::descriptor::Descriptors;
+use crate::error::{require, supports};
+use crate::handle::{compute, computing};
+use crate::tensor::{MOST, Tensor, at, factor, give, is_double, list, tensor, three};
+use crate::types::*;
+use crate::{Error, Result};
+
+#[derive(Clone, Default)]
+struct Settings {
+    mode: cudnnPoolingMode_t,
+    nan: cudnnNanPropagation_t,
+    window: Vec<c_int>,
+    padding: Vec<c_int>,
+    stride: Vec<c_int>,
+}
+
+static POOLINGS: Descriptors<Settings> = Descriptors::new();
+
+pub fn cudnnCreatePoolingDescriptor(descriptor: Out<'_, cudnnPoolingDescriptor_t>) -> Result {
+    descriptor.write(POOLINGS.add());
+    Ok(())
+}
+
+pub fn cudnnDestroyPoolingDescriptor(descriptor: cudnnPoolingDescriptor_t) -> Result {
+    POOLINGS.remove(descriptor)
+}
+
+impl Settings {
+    fn looked_at(self) -> Result<Settings> {
+        require(self.mode <= cudnnPoolingMode_t::CUDNN_POOLING_MAX_DETERMINISTIC, "there is no such mode")?;
+        require(self.nan <= cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN, "there is no such propagation")?;
+        require(self.window.iter().all(|&size| size > 0), "a window's size is not positive")?;
+        require(self.stride.iter().all(|&stride| stride > 0), "a stride is not positive")?;
+        Ok(self)
+    }
+
+    fn mode(&self) -> Pooling {
+        match self.mode {
+            cudnnPoolingMode_t::CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING => Pooling::MeanOfAll,
+            cudnnPoolingMode_t::CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING => Pooling::MeanOfInside,
+            _ => Pooling::Max(self.nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN),
+        }
+    }
+
+    /// Sizes of what is made of such a tensor.
+    fn output(&self, input: &Tensor) -> Result<Vec<c_int>> {
+        require(input.sizes.len() == self.window.len() + 2, "the tensor has other sizes than the window")?;
+        let mut output = input.sizes.clone();
+        for (at, size) in output[2..].iter_mut().enumerate() {
+            *size = 1 + (*size + 2 * self.padding[at] - self.window[at]) / self.stride[at];
+        }
+        Ok(output)
+    }
+
+    fn geometry(&self, input: &Tensor, output: &Tensor) -> Result<Window> {
+        require(self.output(input)? == output.sizes, "the output's sizes are others")?;
+        require(input.kind == output.kind, "the tensors' types differ")?;
+        Ok(Window {
+            input: input.images()?.2,
+            output: output.images()?.2,
+            window: three(&self.window, 1),
+            padding: {
+                let mut padding = [0; 3];
+                let given = self.padding.iter().map(|&padding| padding as isize);
+                padding[3 - self.padding.len()..].iter_mut().zip(given).for_each(|(to, from)| *to = from);
+                padding
+            },
+            stride: three(&self.stride, 1),
+        })
+    }
+}
+
+pub fn cudnnSetPooling2dDescriptor(
+    poolingDesc: cudnnPoolingDescriptor_t,
+    mode: cudnnPoolingMode_t,
+    maxpoolingNanOpt: cudnnNanPropagation_t,
+    windowHeight: c_int,
+    windowWidth: c_int,
+    verticalPadding: c_int,
+    horizontalPadding: c_int,
+    verticalStride: c_int,
+    horizontalStride: c_int,
+) -> Result {
+    let settings = Settings {
+        mode,
+        nan: maxpoolingNanOpt,
+        window: vec![windowHeight, windowWidth],
+        padding: vec![verticalPadding, horizontalPadding],
+        stride: vec![verticalStride, horizontalStride],
+    };
+    POOLINGS.set(poolingDesc, settings.looked_at()?)
+}
+
+pub fn cudnnGetPooling2dDescriptor(
+    poolingDesc: cudnnPoolingDescriptor_t,
+    mode: OptOut<'_, cudnnPoolingMode_t>,
+    maxpoolingNanOpt: OptOut<'_, cudnnNanPropagation_t>,
+    windowHeight: OptOut<'_, c_int>,
+    windowWidth: OptOut<'_, c_int>,
+    verticalPadding: OptOut<'_, c_int>,
+    horizontalPadding: OptOut<'_, c_int>,
+    verticalStride: OptOut<'_, c_int>,
+    horizontalStride: OptOut<'_, c_int>,
+) -> Result {
+    let settings = POOLINGS.get(poolingDesc)?;
+    require(matches!(settings.window.len(), 0 | 2), "the window has not two sizes")?;
+    mode.write(settings.mode);
+    maxpoolingNanOpt.write(settings.nan);
+    let number = |of: &[c_int], at: usize| of.get(at).copied().unwrap_or(0);
+    for (at, (window, padding, stride)) in
+        [(windowHeight, verticalPadding, verticalStride), (windowWidth, horizontalPadding, horizontalStride)]
+            .into_iter()
+            .enumerate()
+    {
+        window.write(number(&settings.window, at));
+        padding.write(number(&settings.padding, at));
+        stride.write(number(&settings.stride, at));
+    }
+    Ok(())
+}
+
+pub fn cudnnSetPoolingNdDescriptor(
+    poolingDesc: cudnnPoolingDescriptor_t,
+    mode: cudnnPoolingMode_t,
+    maxpoolingNanOpt: cudnnNanPropagation_t,
+    nbDims: c_int,
+    windowDimA: *const c_int,
+    paddingA: *const c_int,
+    strideA: *const c_int,
+) -> Result {
+    POOLINGS.get(poolingDesc)?;
+    require(nbDims > 0, "a window has a size")?;
+    supports(nbDims <= MOST as c_int - 2, "a window of more than six sizes")?;
+    let settings = Settings {
+        mode,
+        nan: maxpoolingNanOpt,
+        window: list(windowDimA, nbDims)?.to_vec(),
+        padding: list(paddingA, nbDims)?.to_vec(),
+        stride: list(strideA, nbDims)?.to_vec(),
+    };
+    POOLINGS.set(poolingDesc, settings.looked_at()?)
+}
+
+pub fn cudnnGetPoolingNdDescriptor(
+    poolingDesc: cudnnPoolingDescriptor_t,
+    nbDimsRequested: c_int,
+    mode: OptOut<'_, cudnnPoolingMode_t>,
+    maxpoolingNanOpt: OptOut<'_, cudnnNanPropagation_t>,
+    nbDims: OptOut<'_, c_int>,
+    windowDimA: *mut c_int,
+    paddingA: *mut c_int,
+    strideA: *mut c_int,
+) -> Result {
+    let settings = POOLINGS.get(poolingDesc)?;
+    mode.write(settings.mode);
+    maxpoolingNanOpt.write(settings.nan);
+    nbDims.write(settings.window.len() as c_int);
+    give(windowDimA, nbDimsRequested, &settings.window)?;
+    give(paddingA, nbDimsRequested, &settings.padding)?;
+    give(strideA, nbDimsRequested, &settings.stride)
+}
+
+pub fn cudnnGetPooling2dForwardOutputDim(
+    poolingDesc: cudnnPoolingDescriptor_t,
+    inputTensorDesc: cudnnTensorDescriptor_t,
+    n: Out<'_, c_int>,
+    c: Out<'_, c_int>,
+    h: Out<'_, c_int>,
+    w: Out<'_, c_int>,
+) -> Result {
+    let sizes = POOLINGS.get(poolingDesc)?.output(&tensor(inputTensorDesc)?)?;
+    require(sizes.len() == 4, "the tensor has not four sizes")?;
+    [n, c, h, w].into_iter().zip(sizes).for_each(|(to, size)| to.write(size));
+    Ok(())
+}
+
+pub fn cudnnGetPoolingNdForwardOutputDim(
+    poolingDesc: cudnnPoolingDescriptor_t,
+    inputTensorDesc: cudnnTensorDescriptor_t,
+    nbDims: c_int,
+    outputTensorDimA: *mut c_int,
+) -> Result {
+    let sizes = POOLINGS.get(poolingDesc)?.output(&tensor(inputTensorDesc)?)?;
+    require(nbDims as usize == sizes.len(), "the tensor has other sizes")?;
+    give(outputTensorDimA, nbDims, &sizes)
+}
+
+pub fn cudnnPoolingForward(
+    handle: cudnnHandle_t,
+    poolingDesc: cudnnPoolingDescriptor_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    beta: *const c_void,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    let settings = POOLINGS.get(poolingDesc)?;
+    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    let window = settings.geometry(&x, &y)?;
+    let mode = settings.mode();
+    let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    compute!(context, is_double(to.kind()), V => {
+        let mut values = vec![<V as Value>::of(0.0); to.len()];
+        // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
+        unsafe { pooling::forward(mode, &window, &from.dense::<V>(), &mut values) };
+        // SAFETY: as above.
+        unsafe { to.store(&values, V::of(alpha), V::of(beta)) };
+    })
+}
+
+/// The gradient of a largest element goes to the first of those that are equal.
+pub fn cudnnPoolingBackward(
+    handle: cudnnHandle_t,
+    poolingDesc: cudnnPoolingDescriptor_t,
+    alpha: *const c_void,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *const c_void,
+    dyDesc: cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    beta: *const c_void,
+    dxDesc: cudnnTensorDescriptor_t,
+    dx: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    let settings = POOLINGS.get(poolingDesc)?;
+    let ((y, _), (dy, dy_at)) = (at(yDesc, y)?, at(dyDesc, dy)?);
+    let ((x, x_at), (dx, dx_at)) = (at(xDesc, x)?, at(dxDesc, dx)?);
+    let window = settings.geometry(&x, &y)?;
+    if (&y.sizes, y.kind) != (&dy.sizes, dy.kind) || (&x.sizes, x.kind) != (&dx.sizes, dx.kind) {
+        return Err(Error::BadParam("a gradient is unlike its tensor"));
+    }
+    let mode = settings.mode();
+    let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    compute!(context, is_double(dx_at.kind()), V => {
+        // SAFETY: as above.
+        let values = unsafe { pooling::backward(mode, &window, &x_at.dense::<V>(), &dy_at.dense::<V>()) };
+        // SAFETY: as above.
+        unsafe { dx_at.store(&values, V::of(alpha), V::of(beta)) };
+    })
+}

@@ -1,0 +1,4 @@
+//! The graph API: descriptors that are lists of attributes (`descriptor.rs`), and what a graph of them does (`plan.rs`).
+
+pub mod descriptor;
+pub mod plan;

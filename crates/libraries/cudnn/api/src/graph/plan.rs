@@ -1,0 +1,615 @@
+//! What an operation graph does: its operations one after the other, each behind those whose results it takes.
+//!
+//! The rule: a graph is looked at whole when it is finalized, and is run or refused there with the reason. A tensor that is virtual lies in no
+//! memory: its values are an array of the run's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cudnn_cpu::activation::Activation;
+use cudnn_cpu::convolution::{self, Geometry};
+use cudnn_cpu::pointwise::{self, Pointwise};
+use cudnn_cpu::pooling::{self, Pooling, Window};
+use cudnn_cpu::reduction::{Reduction, reduce};
+use cudnn_cpu::{Kind, Value, View, matmul};
+use kit::Address;
+
+use super::descriptor::{Descriptor, Node};
+use crate::error::{require, supports};
+use crate::tensor;
+use crate::types::*;
+use crate::{Error, Result};
+
+type Name = cudnnBackendAttributeName_t;
+type Of = cudnnBackendDescriptorType_t;
+
+/// A tensor of the graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    pub uid: i64,
+    kind: Kind,
+    sizes: Vec<usize>,
+    strides: Vec<isize>,
+    is_virtual: bool,
+    /// A number in the host's memory.
+    is_value: bool,
+}
+
+/// An operation: what it does, takes and gives.
+struct Operation {
+    work: Work,
+    takes: Vec<i64>,
+    gives: i64,
+}
+
+enum Work {
+    Forward(Convolution),
+    BackwardData(Convolution),
+    BackwardFilter(Convolution),
+    /// The factors of the first two.
+    Pointwise(Pointwise, f64, f64),
+    Matmul,
+    Reduce(Reduction),
+    Pool(Pooling, Window),
+}
+
+struct Convolution {
+    geometry: Geometry,
+    /// Sizes of the filter that are turned round.
+    flipped: usize,
+    alpha: f64,
+    beta: f64,
+}
+
+pub struct Graph {
+    tensors: BTreeMap<i64, Tensor>,
+    /// In an order in which each comes behind those that it takes from.
+    operations: Vec<Operation>,
+    is_double: bool,
+}
+
+/// What a run is given for each tensor that is not virtual.
+#[derive(Clone)]
+pub enum Given {
+    Memory(Address<*mut u8>),
+    Value(f64),
+}
+
+impl Tensor {
+    /// Looks at a tensor's descriptor.
+    pub fn of(of: &Descriptor) -> Result<Tensor> {
+        let kind = cudnnDataType_t(of.number(Name::CUDNN_ATTR_TENSOR_DATA_TYPE)?);
+        let (kind, vector) = tensor::kind(kind)?;
+        let count = of.integer(Name::CUDNN_ATTR_TENSOR_VECTOR_COUNT)?.unwrap_or(1);
+        supports(vector == 1 && count == 1, "a graph with vectors of channels")?;
+        let sizes = of.integers(Name::CUDNN_ATTR_TENSOR_DIMENSIONS)?;
+        let strides = of.integers(Name::CUDNN_ATTR_TENSOR_STRIDES)?;
+        require(
+            !sizes.is_empty() && sizes.len() == strides.len(),
+            "a tensor has not as many strides as sizes",
+        )?;
+        supports(sizes.len() <= tensor::MOST, "a tensor of more than eight sizes")?;
+        require(sizes.iter().all(|&size| size > 0), "a tensor's size is not positive")?;
+        require(strides.iter().all(|&stride| stride >= 0), "a tensor's stride is negative")?;
+        let uid = of.integer(Name::CUDNN_ATTR_TENSOR_UNIQUE_ID)?;
+        let uid = uid.ok_or(Error::BadParam("a tensor has no unique number"))?;
+        supports(!of.knows(Name::CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC), "tensors of ragged rows")?;
+        supports(of.number(Name::CUDNN_ATTR_TENSOR_REORDERING_MODE)? == 0, "a tensor in another order")?;
+        Ok(Tensor {
+            uid,
+            kind,
+            sizes: sizes.iter().map(|&size| size as usize).collect(),
+            strides: strides.iter().map(|&stride| stride as isize).collect(),
+            is_virtual: of.number(Name::CUDNN_ATTR_TENSOR_IS_VIRTUAL)? != 0,
+            is_value: of.number(Name::CUDNN_ATTR_TENSOR_IS_BY_VALUE)? != 0,
+        })
+    }
+
+    fn view(&self, at: *mut u8) -> View {
+        // SAFETY: cuDNN's contract: the memory has what its descriptor says until the stream has come there.
+        unsafe { View::new(at, self.kind, &self.sizes, &self.strides) }
+    }
+}
+
+/// The tensors that a graph's operations name, as they are looked at.
+#[derive(Default)]
+struct Tensors(BTreeMap<i64, Tensor>);
+
+impl Tensors {
+    fn of(&mut self, operation: &Descriptor, name: Name) -> Result<Option<Tensor>> {
+        let Some(node) = operation.node(name, Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR)? else { return Ok(None) };
+        let tensor = Tensor::of(&node.lock())?;
+        match self.0.get(&tensor.uid) {
+            Some(known) => require(*known == tensor, "two tensors have one unique number")?,
+            None => _ = self.0.insert(tensor.uid, tensor.clone()),
+        }
+        Ok(Some(tensor))
+    }
+
+    fn needed(&mut self, operation: &Descriptor, name: Name) -> Result<Tensor> {
+        self.of(operation, name)?.ok_or(Error::BadParam("an operation lacks a tensor"))
+    }
+}
+
+fn described(operation: &Descriptor, name: Name, kind: Of) -> Result<Arc<Node>> {
+    operation.node(name, kind)?.ok_or(Error::BadParam("an operation lacks its descriptor"))
+}
+
+fn three<T: Copy, U>(of: &[T], otherwise: U, into: impl Fn(T) -> U) -> Result<[U; 3]>
+where
+    U: Copy,
+{
+    supports((1..=3).contains(&of.len()), "one to three sizes of an image")?;
+    let mut three = [otherwise; 3];
+    three[3 - of.len()..].iter_mut().zip(of).for_each(|(to, &from)| *to = into(from));
+    Ok(three)
+}
+
+/// A convolution of these images and filters to these results.
+fn convolve(of: &Descriptor, x: &Tensor, w: &Tensor, y: &Tensor, factors: (f64, f64)) -> Result<Convolution> {
+    let n =
+        of.integer(Name::CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS)?.unwrap_or(x.sizes.len() as i64 - 2) as usize;
+    require(
+        [x, w, y].iter().all(|tensor| tensor.sizes.len() == n + 2),
+        "sizes are not as many as the convolution's",
+    )?;
+    let numbers = |name: Name, otherwise: i64| -> Result<Vec<i64>> {
+        let numbers = of.integers(name)?;
+        let numbers = if numbers.is_empty() { vec![otherwise; n] } else { numbers };
+        require(numbers.len() == n, "numbers are not as many as the convolution's sizes")?;
+        Ok(numbers)
+    };
+    let before = numbers(Name::CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, 0)?;
+    let behind = numbers(Name::CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, 0)?;
+    let stride = numbers(Name::CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, 1)?;
+    let dilation = numbers(Name::CUDNN_ATTR_CONVOLUTION_DILATIONS, 1)?;
+    require(
+        stride.iter().chain(&dilation).all(|&number| number > 0),
+        "a stride or dilation is not positive",
+    )?;
+    require(before.iter().chain(&behind).all(|&padding| padding >= 0), "a padding is negative")?;
+    for at in 0..n {
+        let filter = (w.sizes[at + 2] as i64 - 1) * dilation[at] + 1;
+        let places = x.sizes[at + 2] as i64 + before[at] + behind[at] - filter;
+        let output = if places < 0 { 0 } else { 1 + places / stride[at] };
+        require(output == y.sizes[at + 2] as i64, "the result's sizes are others")?;
+    }
+    let (channels, filters) = (w.sizes[1], w.sizes[0]);
+    require(x.sizes[1].is_multiple_of(channels), "the images' channels are not those of the filters")?;
+    let groups = x.sizes[1] / channels;
+    let fits = filters.is_multiple_of(groups) && y.sizes[1] == filters && x.sizes[0] == y.sizes[0];
+    require(fits, "the images, filters and results do not fit each other")?;
+    let mode = cudnnConvolutionMode_t(of.number(Name::CUDNN_ATTR_CONVOLUTION_CONV_MODE)?);
+    let geometry = Geometry {
+        images: x.sizes[0],
+        groups,
+        channels,
+        filters: filters / groups,
+        input: three(&x.sizes[2..], 1, |size| size)?,
+        filter: three(&w.sizes[2..], 1, |size| size)?,
+        output: three(&y.sizes[2..], 1, |size| size)?,
+        padding: three(&before, 0, |padding| padding as isize)?,
+        stride: three(&stride, 1, |stride| stride as usize)?,
+        dilation: three(&dilation, 1, |dilation| dilation as usize)?,
+    };
+    let flipped = if mode == cudnnConvolutionMode_t::CUDNN_CONVOLUTION { n } else { 0 };
+    Ok(Convolution { geometry, flipped, alpha: factors.0, beta: factors.1 })
+}
+
+/// The function of a pointwise descriptor.
+fn function(of: &Descriptor) -> Result<Pointwise> {
+    let mode = cudnnPointwiseMode_t(of.number(Name::CUDNN_ATTR_POINTWISE_MODE)?);
+    let real = |name: Name, otherwise: f64| Ok::<f64, Error>(of.real(name)?.unwrap_or(otherwise));
+    Ok(match mode {
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_RELU_FWD | cudnnPointwiseMode_t::CUDNN_POINTWISE_RELU_BWD => {
+            let lower = real(Name::CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, 0.0)?;
+            let upper = real(Name::CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, f64::INFINITY)?;
+            let slope = real(Name::CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, 0.0)?;
+            let keeps_nan = of.number(Name::CUDNN_ATTR_POINTWISE_NAN_PROPAGATION)? == 1;
+            let clip = pointwise::Clip { lower, upper, slope, keeps_nan };
+            if mode == cudnnPointwiseMode_t::CUDNN_POINTWISE_RELU_FWD {
+                Pointwise::Clip(clip)
+            } else {
+                Pointwise::ClipBackward(clip)
+            }
+        }
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_TANH_FWD => Pointwise::Activation(Activation::Tanh),
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_SIGMOID_FWD => Pointwise::Activation(Activation::Sigmoid),
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_TANH_BWD => Pointwise::Backward(Activation::Tanh),
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_SIGMOID_BWD => Pointwise::Backward(Activation::Sigmoid),
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_ELU_FWD | cudnnPointwiseMode_t::CUDNN_POINTWISE_ELU_BWD => {
+            let activation = Activation::Elu(real(Name::CUDNN_ATTR_POINTWISE_ELU_ALPHA, 1.0)?);
+            if mode == cudnnPointwiseMode_t::CUDNN_POINTWISE_ELU_FWD {
+                Pointwise::Activation(activation)
+            } else {
+                Pointwise::Backward(activation)
+            }
+        }
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_SWISH_FWD | cudnnPointwiseMode_t::CUDNN_POINTWISE_SWISH_BWD => {
+            let activation = Activation::Swish(real(Name::CUDNN_ATTR_POINTWISE_SWISH_BETA, 1.0)?);
+            if mode == cudnnPointwiseMode_t::CUDNN_POINTWISE_SWISH_FWD {
+                Pointwise::Activation(activation)
+            } else {
+                Pointwise::Backward(activation)
+            }
+        }
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_SOFTPLUS_FWD => {
+            Pointwise::Softplus(real(Name::CUDNN_ATTR_POINTWISE_SOFTPLUS_BETA, 1.0)?)
+        }
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_SOFTPLUS_BWD => {
+            Pointwise::SoftplusBackward(real(Name::CUDNN_ATTR_POINTWISE_SOFTPLUS_BETA, 1.0)?)
+        }
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_GELU_FWD => Pointwise::Gelu,
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_GELU_APPROX_TANH_FWD => Pointwise::GeluByTanh,
+        cudnnPointwiseMode_t::CUDNN_POINTWISE_GEN_INDEX => {
+            Pointwise::Index(of.integer(Name::CUDNN_ATTR_POINTWISE_AXIS)?.unwrap_or(0) as usize)
+        }
+        _ => pointwise::PLAIN
+            .iter()
+            .find(|(number, _)| *number == mode.0)
+            .map(|(_, function)| *function)
+            .ok_or(Error::NotSupported("a pointwise operation of this mode"))?,
+    })
+}
+
+impl Operation {
+    fn of(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
+        match of.kind {
+            Of::CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR => {
+                let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X)?;
+                let w = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W)?;
+                let y = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y)?;
+                let (alpha, beta) = (
+                    of.real(Name::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA)?,
+                    of.real(Name::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA)?,
+                );
+                let by = described(
+                    of,
+                    Name::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                    Of::CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+                )?;
+                let work = convolve(&by.lock(), &x, &w, &y, (alpha.unwrap_or(1.0), beta.unwrap_or(0.0)))?;
+                Ok(Operation { work: Work::Forward(work), takes: vec![x.uid, w.uid], gives: y.uid })
+            }
+            Of::CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR => {
+                let dx = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX)?;
+                let w = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W)?;
+                let dy = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY)?;
+                let (alpha, beta) = (
+                    of.real(Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA)?,
+                    of.real(Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA)?,
+                );
+                let by = described(
+                    of,
+                    Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                    Of::CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+                )?;
+                let work = convolve(&by.lock(), &dx, &w, &dy, (alpha.unwrap_or(1.0), beta.unwrap_or(0.0)))?;
+                Ok(Operation { work: Work::BackwardData(work), takes: vec![w.uid, dy.uid], gives: dx.uid })
+            }
+            Of::CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR => {
+                let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X)?;
+                let dw = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW)?;
+                let dy = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY)?;
+                let (alpha, beta) = (
+                    of.real(Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA)?,
+                    of.real(Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA)?,
+                );
+                let by = described(
+                    of,
+                    Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                    Of::CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
+                )?;
+                let work = convolve(&by.lock(), &x, &dw, &dy, (alpha.unwrap_or(1.0), beta.unwrap_or(0.0)))?;
+                Ok(Operation { work: Work::BackwardFilter(work), takes: vec![x.uid, dy.uid], gives: dw.uid })
+            }
+            Of::CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR => Operation::pointwise(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR => {
+                let a = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_MATMUL_ADESC)?;
+                let b = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_MATMUL_BDESC)?;
+                let c = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_MATMUL_CDESC)?;
+                let overridden = [
+                    Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
+                    Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC,
+                    Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
+                ];
+                supports(
+                    !overridden.iter().any(|&name| of.knows(name)),
+                    "products whose sizes are overridden",
+                )?;
+                require(
+                    matmul::fits(&a.sizes, &b.sizes, &c.sizes),
+                    "the matrices' sizes do not fit each other",
+                )?;
+                Ok(Operation { work: Work::Matmul, takes: vec![a.uid, b.uid], gives: c.uid })
+            }
+            Of::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR => {
+                let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_REDUCTION_XDESC)?;
+                let y = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_REDUCTION_YDESC)?;
+                let by = described(
+                    of,
+                    Name::CUDNN_ATTR_OPERATION_REDUCTION_DESC,
+                    Of::CUDNN_BACKEND_REDUCTION_DESCRIPTOR,
+                )?;
+                let op = cudnnReduceTensorOp_t(by.lock().number(Name::CUDNN_ATTR_REDUCTION_OPERATOR)?);
+                let known = op <= cudnnReduceTensorOp_t::CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS;
+                supports(known, "a reduction of this kind")?;
+                let same = x.sizes.len() == y.sizes.len()
+                    && x.sizes.iter().zip(&y.sizes).all(|(x, y)| x == y || *y == 1);
+                require(same, "a size of the result is neither the tensor's nor 1")?;
+                let work = Work::Reduce(crate::api::reduction::of_number(op));
+                Ok(Operation { work, takes: vec![x.uid], gives: y.uid })
+            }
+            Of::CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR => Operation::resample(of, tensors),
+            _ => Err(Error::Bad(
+                cudnnStatus_t::CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN,
+                "no engine has an operation of this graph",
+            )),
+        }
+    }
+
+    fn pointwise(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
+        let by = described(
+            of,
+            Name::CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+            Of::CUDNN_BACKEND_POINTWISE_DESCRIPTOR,
+        )?;
+        let function = function(&by.lock())?;
+        let x = tensors.of(of, Name::CUDNN_ATTR_OPERATION_POINTWISE_XDESC)?;
+        let b = tensors.of(of, Name::CUDNN_ATTR_OPERATION_POINTWISE_BDESC)?;
+        let t = tensors.of(of, Name::CUDNN_ATTR_OPERATION_POINTWISE_TDESC)?;
+        let dy = tensors.of(of, Name::CUDNN_ATTR_OPERATION_POINTWISE_DYDESC)?;
+        let y = tensors.of(of, Name::CUDNN_ATTR_OPERATION_POINTWISE_YDESC)?;
+        let dx = tensors.of(of, Name::CUDNN_ATTR_OPERATION_POINTWISE_DXDESC)?;
+        let alpha = of.real(Name::CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1)?.unwrap_or(1.0);
+        let beta = of.real(Name::CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2)?.unwrap_or(1.0);
+        let function = match function {
+            // A gradient is told by what the function was of, or by what it was.
+            Pointwise::Backward(activation) if x.is_none() && y.is_some() => {
+                let is_told = matches!(activation, Activation::Tanh | Activation::Sigmoid);
+                supports(is_told, "this gradient, told by the function's result")?;
+                Pointwise::BackwardOfResult(activation)
+            }
+            _ => function,
+        };
+        let (taken, given) = match function.takes() {
+            _ if function.is_backward() => (vec![x.or(y), dy], dx),
+            1 => (vec![x], y),
+            2 => (vec![x, b], y),
+            _ => (vec![x, b, t], y),
+        };
+        let taken = taken.into_iter().collect::<Option<Vec<_>>>();
+        let (Some(taken), Some(given)) = (taken, given) else {
+            return Err(Error::BadParam("a pointwise operation lacks a tensor"));
+        };
+        let repeats = |from: &Tensor| {
+            from.sizes.len() == given.sizes.len()
+                && from.sizes.iter().zip(&given.sizes).all(|(from, to)| from == to || *from == 1)
+        };
+        require(taken.iter().all(repeats), "a tensor's size is neither the result's nor 1")?;
+        if let Pointwise::Index(axis) = function {
+            require(axis < given.sizes.len(), "the tensor has no such axis")?;
+        }
+        let takes = taken.iter().map(|tensor| tensor.uid).collect();
+        Ok(Operation { work: Work::Pointwise(function, alpha, beta), takes, gives: given.uid })
+    }
+
+    /// Pooling: windows of whole sizes and strides.
+    fn resample(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
+        let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC)?;
+        let y = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC)?;
+        supports(!of.knows(Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_IDXDESC), "places of a pooling")?;
+        let by = described(
+            of,
+            Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
+            Of::CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+        )?;
+        let by = by.lock();
+        let before = by.integers(Name::CUDNN_ATTR_RESAMPLE_PRE_PADDINGS)?;
+        let keeps_nan = by.number(Name::CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION)? == 1;
+        let padding = cudnnPaddingMode_t(by.number(Name::CUDNN_ATTR_RESAMPLE_PADDING_MODE)?);
+        let mode = match cudnnResampleMode_t(by.number(Name::CUDNN_ATTR_RESAMPLE_MODE)?) {
+            cudnnResampleMode_t::CUDNN_RESAMPLE_MAXPOOL => {
+                let is_none = padding == cudnnPaddingMode_t::CUDNN_NEG_INF_PAD
+                    || before.iter().all(|&padding| padding == 0);
+                supports(is_none, "the largest of what is padded with zeros")?;
+                Pooling::Max(keeps_nan)
+            }
+            cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING => Pooling::MeanOfAll,
+            cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING => Pooling::MeanOfInside,
+            _ => return Err(Error::NotSupported("a resampling of this mode")),
+        };
+        let window = by.integers(Name::CUDNN_ATTR_RESAMPLE_WINDOW_DIMS)?;
+        let stride = by.integers(Name::CUDNN_ATTR_RESAMPLE_STRIDES)?;
+        let n = window.len();
+        let fits = x.sizes.len() == n + 2 && y.sizes.len() == n + 2 && stride.len() == n && before.len() == n;
+        require(fits && x.sizes[..2] == y.sizes[..2], "sizes are not as many as the window's")?;
+        require(
+            window.iter().chain(&stride).all(|&number| number > 0),
+            "a window's size or stride is not positive",
+        )?;
+        let window = Window {
+            input: three(&x.sizes[2..], 1, |size| size)?,
+            output: three(&y.sizes[2..], 1, |size| size)?,
+            window: three(&window, 1, |size| size as usize)?,
+            padding: three(&before, 0, |padding| padding as isize)?,
+            stride: three(&stride, 1, |stride| stride as usize)?,
+        };
+        Ok(Operation { work: Work::Pool(mode, window), takes: vec![x.uid], gives: y.uid })
+    }
+}
+
+impl Graph {
+    /// Looks at the operations of a graph.
+    pub fn new(operations: &[Arc<Node>]) -> Result<Graph> {
+        require(!operations.is_empty(), "a graph has an operation")?;
+        let mut tensors = Tensors::default();
+        let operations = operations
+            .iter()
+            .map(|node| Operation::of(&node.lock(), &mut tensors))
+            .collect::<Result<Vec<_>>>()?;
+        let tensors = tensors.0;
+        let mut gives = BTreeSet::new();
+        for operation in &operations {
+            require(gives.insert(operation.gives), "two operations give one tensor")?;
+            require(!tensors[&operation.gives].is_value, "an operation gives a number of the host's")?;
+        }
+        let virtuals = |uid: &&i64| tensors[*uid].is_virtual;
+        let lacking = operations.iter().flat_map(|operation| &operation.takes).filter(virtuals);
+        require(
+            lacking.clone().all(|uid| gives.contains(uid)),
+            "a virtual tensor is taken that nothing gives",
+        )?;
+        let is_double = tensors.values().any(|tensor| tensor::is_double(tensor.kind));
+        Ok(Graph { operations: in_order(operations, &gives)?, tensors, is_double })
+    }
+
+    /// The tensors that a run has to be given, and whether they are numbers of the host's.
+    pub fn wanted(&self) -> impl Iterator<Item = (i64, bool)> {
+        self.tensors.values().filter(|tensor| !tensor.is_virtual).map(|tensor| (tensor.uid, tensor.is_value))
+    }
+
+    /// Looks at what is given for a tensor: an address of the device's, or of a number that is read here.
+    pub fn given(&self, uid: i64, at: *mut u8) -> Result<Given> {
+        let tensor = &self.tensors[&uid];
+        require(!at.is_null(), "a tensor's memory is NULL")?;
+        require(
+            at.addr().is_multiple_of(tensor.kind.bytes()),
+            "a tensor's memory is not aligned to its type",
+        )?;
+        if !tensor.is_value {
+            return Ok(Given::Memory(Address(at)));
+        }
+        // SAFETY: cuDNN's contract: one number in the host's memory.
+        let value = unsafe { View::new(at, tensor.kind, &[1], &[1]).load::<f64>() };
+        Ok(Given::Value(value[0]))
+    }
+
+    /// # Safety
+    /// The memory of all tensors is there.
+    pub unsafe fn run(&self, given: &BTreeMap<i64, Given>) {
+        if self.is_double {
+            // SAFETY: the caller's word.
+            unsafe { self.run_in::<f64>(given) };
+        } else {
+            // SAFETY: as above.
+            unsafe { self.run_in::<f32>(given) };
+        }
+    }
+
+    /// # Safety
+    /// As of [`Graph::run`].
+    unsafe fn run_in<V: Value>(&self, given: &BTreeMap<i64, Given>) {
+        let mut values: BTreeMap<i64, Vec<V>> = BTreeMap::new();
+        for operation in &self.operations {
+            let to = &self.tensors[&operation.gives];
+            for uid in &operation.takes {
+                if !values.contains_key(uid) {
+                    let tensor = &self.tensors[uid];
+                    let loaded = match &given[uid] {
+                        // SAFETY: the caller's word.
+                        Given::Memory(at) => unsafe { tensor.view(at.get()).load::<V>() },
+                        Given::Value(value) => vec![V::of(*value); tensor.sizes.iter().product()],
+                    };
+                    values.insert(*uid, loaded);
+                }
+            }
+            let before = match (&operation.work, given.get(&operation.gives)) {
+                (
+                    Work::Forward(by) | Work::BackwardData(by) | Work::BackwardFilter(by),
+                    Some(Given::Memory(at)),
+                ) if by.beta != 0.0 => {
+                    // SAFETY: as above.
+                    Some(unsafe { to.view(at.get()).load::<V>() })
+                }
+                _ => None,
+            };
+            let taken: Vec<(&Tensor, &[V])> =
+                operation.takes.iter().map(|uid| (&self.tensors[uid], &values[uid][..])).collect();
+            let made = operation.work.run(to, before, &taken);
+            if let Some(Given::Memory(at)) = given.get(&operation.gives) {
+                // SAFETY: as above.
+                unsafe { to.view(at.get()).store(&made, V::of(1.0), V::of(0.0)) };
+            }
+            values.insert(operation.gives, made);
+        }
+    }
+}
+
+/// Each operation behind those that it takes from.
+fn in_order(operations: Vec<Operation>, given: &BTreeSet<i64>) -> Result<Vec<Operation>> {
+    let (mut ordered, mut done, mut left) = (Vec::new(), BTreeSet::new(), operations);
+    while !left.is_empty() {
+        let ready = |operation: &Operation| {
+            operation.takes.iter().all(|uid| !given.contains(uid) || done.contains(uid))
+        };
+        let next = left.iter().position(ready).ok_or(Error::BadParam("operations wait for each other"))?;
+        let operation = left.remove(next);
+        done.insert(operation.gives);
+        ordered.push(operation);
+    }
+    Ok(ordered)
+}
+
+impl Work {
+    fn run<V: Value>(&self, to: &Tensor, before: Option<Vec<V>>, taken: &[(&Tensor, &[V])]) -> Vec<V> {
+        let count = to.sizes.iter().product();
+        let mut made = before.unwrap_or_else(|| vec![V::of(0.0); count]);
+        match self {
+            Work::Forward(by) => {
+                let w = by.turned(taken[1].0, taken[1].1);
+                convolution::forward(
+                    &by.geometry,
+                    V::of(by.alpha),
+                    taken[0].1,
+                    &w,
+                    V::of(by.beta),
+                    &mut made,
+                );
+            }
+            Work::BackwardData(by) => {
+                let w = by.turned(taken[0].0, taken[0].1);
+                convolution::backward_data(
+                    &by.geometry,
+                    V::of(by.alpha),
+                    &w,
+                    taken[1].1,
+                    V::of(by.beta),
+                    &mut made,
+                );
+            }
+            Work::BackwardFilter(by) => {
+                let mut turned = by.turned(to, &made);
+                let (alpha, beta) = (V::of(by.alpha), V::of(by.beta));
+                convolution::backward_filter(&by.geometry, alpha, taken[0].1, taken[1].1, beta, &mut turned);
+                made = by.turned(to, &turned);
+            }
+            Work::Pointwise(function, alpha, beta) => {
+                let arrays: Vec<Vec<V>> = taken
+                    .iter()
+                    .map(|(tensor, values)| pointwise::repeated(values, &tensor.sizes, &to.sizes))
+                    .collect();
+                made = function.apply(&arrays, (*alpha, *beta), &to.sizes);
+            }
+            Work::Matmul => {
+                let [(a, a_values), (b, b_values)] = [taken[0], taken[1]];
+                matmul::product((a_values, &a.sizes), (b_values, &b.sizes), (&mut made, &to.sizes));
+            }
+            Work::Reduce(of) => made = reduce(*of, true, &taken[0].0.sizes, &to.sizes, taken[0].1).0,
+            Work::Pool(mode, window) => pooling::forward(*mode, window, taken[0].1, &mut made),
+        }
+        made
+    }
+}
+
+impl Convolution {
+    /// The filter, turned round where the mode is a convolution's proper.
+    fn turned<V: Value>(&self, of: &Tensor, values: &[V]) -> Vec<V> {
+        if self.flipped == 0 {
+            return values.to_vec();
+        }
+        // Turning all of a filter's own sizes round is turning its taps' order round.
+        let taps: usize = of.sizes[of.sizes.len() - self.flipped..].iter().product();
+        values.chunks(taps).flat_map(|taps| taps.iter().rev().copied()).collect()
+    }
+}

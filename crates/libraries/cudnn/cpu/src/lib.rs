@@ -1,0 +1,48 @@
+//! The numerics of cuDNN on the CPU: what its manual says of numbers, no handles, no CUDA types, no streams.
+//!
+//! Callers (crate `cudnn`) have checked every argument. A tensor in memory is a [`View`]: a type, sizes and strides. Routines compute on
+//! arrays in the order N, C, D, H, W of `f32`, or of `f64` where a tensor is `f64` or integers are multiplied: a tensor that lies so is
+//! used where it is, any other is gathered first, and results are scattered (`view.rs`). Products are `cublas_cpu`'s.
+//!
+//! The rule: no two cores add to one sum, so that a result is the same again on as many cores.
+
+pub mod activation;
+pub mod convolution;
+pub mod dropout;
+pub mod lrn;
+pub mod matmul;
+pub mod norm;
+pub mod pointwise;
+pub mod pooling;
+pub mod reduction;
+pub mod softmax;
+mod value;
+mod view;
+
+pub use cublas_cpu::{Op, gemm};
+pub use value::{Kind, Value};
+pub use view::{MOST, View};
+
+/// What has to be done, in elements, before a second core is worth waking.
+const WORTH: usize = 1 << 15;
+
+/// Calls `body` with `0..count`, on several cores where `count` times `work` (elements per call) is much.
+pub fn parallel(count: usize, work: usize, body: impl Fn(usize) + Sync + Send) {
+    use rayon::prelude::*;
+    if count > 1 && count.saturating_mul(work) >= WORTH {
+        (0..count).into_par_iter().for_each(body);
+    } else {
+        (0..count).for_each(body);
+    }
+}
+
+/// Calls `body` with each piece of so many elements and its number, on several cores where there is much.
+pub fn pieces<T: Send>(of: &mut [T], size: usize, work: usize, body: impl Fn(usize, &mut [T]) + Sync + Send) {
+    use rayon::prelude::*;
+    let size = size.max(1);
+    if of.len() > size && (of.len() / size).saturating_mul(work) >= WORTH {
+        of.par_chunks_mut(size).enumerate().for_each(|(number, piece)| body(number, piece));
+    } else {
+        of.chunks_mut(size).enumerate().for_each(|(number, piece)| body(number, piece));
+    }
+}

@@ -1,0 +1,181 @@
+//! Types of memory, and the two that are computed in.
+
+use cublas_cpu::{E4M3, E5M2, Real, Stored, bf16, f16};
+
+/// What an element is in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    F32,
+    F64,
+    F16,
+    Bf16,
+    E4M3,
+    E5M2,
+    I8,
+    U8,
+    I32,
+    I64,
+    /// A byte that is 0 or not.
+    Bool,
+}
+
+impl Kind {
+    pub fn bytes(self) -> usize {
+        match self {
+            Kind::F64 | Kind::I64 => 8,
+            Kind::F32 | Kind::I32 => 4,
+            Kind::F16 | Kind::Bf16 => 2,
+            Kind::E4M3 | Kind::E5M2 | Kind::I8 | Kind::U8 | Kind::Bool => 1,
+        }
+    }
+}
+
+/// What is computed in: `f32` or `f64`.
+pub trait Value: Real {
+    const KIND: Kind;
+    fn of(value: f64) -> Self;
+    fn get(self) -> f64;
+}
+
+impl Value for f32 {
+    const KIND: Kind = Kind::F32;
+    #[inline(always)]
+    fn of(value: f64) -> f32 {
+        value as f32
+    }
+    #[inline(always)]
+    fn get(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Value for f64 {
+    const KIND: Kind = Kind::F64;
+    #[inline(always)]
+    fn of(value: f64) -> f64 {
+        value
+    }
+    #[inline(always)]
+    fn get(self) -> f64 {
+        self
+    }
+}
+
+/// An element in memory. A way over `f64` and back costs nothing: the compiler takes it out.
+pub trait Element: Copy + Send + Sync + 'static {
+    fn load<V: Value>(self) -> V;
+    fn store<V: Value>(value: V) -> Self;
+}
+
+macro_rules! floats {
+    ($($name:ty),*) => {$(
+        impl Element for $name {
+            #[inline(always)]
+            fn load<V: Value>(self) -> V {
+                V::of(f64::from(Stored::<f32>::load(self)))
+            }
+            #[inline(always)]
+            fn store<V: Value>(value: V) -> Self {
+                <Self as Stored<f32>>::store(value.get() as f32)
+            }
+        }
+    )*};
+}
+floats!(f32, bf16, f16, E4M3, E5M2);
+
+impl Element for f64 {
+    #[inline(always)]
+    fn load<V: Value>(self) -> V {
+        V::of(self)
+    }
+    #[inline(always)]
+    fn store<V: Value>(value: V) -> Self {
+        value.get()
+    }
+}
+
+macro_rules! integers {
+    ($($name:ty),*) => {$(
+        impl Element for $name {
+            #[inline(always)]
+            fn load<V: Value>(self) -> V {
+                V::of(self as f64)
+            }
+            /// The nearest, ties to even; the cast ends at the type's ends.
+            #[inline(always)]
+            fn store<V: Value>(value: V) -> Self {
+                value.get().round_ties_even() as Self
+            }
+        }
+    )*};
+}
+integers!(i8, u8, i32, i64);
+
+/// A byte that says yes or no.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Yes(u8);
+
+impl Element for Yes {
+    #[inline(always)]
+    fn load<V: Value>(self) -> V {
+        V::of(if self.0 == 0 { 0.0 } else { 1.0 })
+    }
+    #[inline(always)]
+    fn store<V: Value>(value: V) -> Self {
+        Yes(u8::from(value.get() != 0.0))
+    }
+}
+
+/// Runs the expression with `$element` being the type behind a kind.
+macro_rules! with_element {
+    ($kind:expr, $element:ident => $body:expr) => {
+        match $kind {
+            $crate::Kind::F32 => {
+                type $element = f32;
+                $body
+            }
+            $crate::Kind::F64 => {
+                type $element = f64;
+                $body
+            }
+            $crate::Kind::F16 => {
+                type $element = cublas_cpu::f16;
+                $body
+            }
+            $crate::Kind::Bf16 => {
+                type $element = cublas_cpu::bf16;
+                $body
+            }
+            $crate::Kind::E4M3 => {
+                type $element = cublas_cpu::E4M3;
+                $body
+            }
+            $crate::Kind::E5M2 => {
+                type $element = cublas_cpu::E5M2;
+                $body
+            }
+            $crate::Kind::I8 => {
+                type $element = i8;
+                $body
+            }
+            $crate::Kind::U8 => {
+                type $element = u8;
+                $body
+            }
+            $crate::Kind::I32 => {
+                type $element = i32;
+                $body
+            }
+            $crate::Kind::I64 => {
+                type $element = i64;
+                $body
+            }
+            $crate::Kind::Bool => {
+                type $element = $crate::value::Yes;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_element;

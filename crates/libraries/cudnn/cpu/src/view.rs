@@ -1,0 +1,340 @@
+//! A tensor where it lies in memory, and the ways between it and an array without gaps.
+
+use std::borrow::Cow;
+
+use crate::value::{Element, Kind, Value, with_element};
+
+/// Sizes that a view may have: cuDNN's eight, and one more for channels that lie together in vectors.
+pub const MOST: usize = 9;
+
+/// Sizes and strides are counted in elements. A stride of 0 is a size that is repeated.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    at: *mut u8,
+    kind: Kind,
+    n: usize,
+    sizes: [usize; MOST],
+    strides: [isize; MOST],
+}
+
+// SAFETY: an address and numbers; what lies there is for the code that follows them.
+unsafe impl Send for View {}
+// SAFETY: as above.
+unsafe impl Sync for View {}
+
+/// A loop over one size: how often, and by how much each side goes on.
+#[derive(Clone, Copy)]
+struct Step {
+    count: usize,
+    dense: usize,
+    stride: isize,
+}
+
+impl View {
+    /// # Safety
+    /// Memory has an element wherever sizes and strides lead from `at`, when it is read or written.
+    pub unsafe fn new(at: *mut u8, kind: Kind, sizes: &[usize], strides: &[isize]) -> View {
+        assert!(sizes.len() == strides.len() && sizes.len() <= MOST);
+        let mut view = View { at, kind, n: sizes.len(), sizes: [1; MOST], strides: [0; MOST] };
+        view.sizes[..sizes.len()].copy_from_slice(sizes);
+        view.strides[..sizes.len()].copy_from_slice(strides);
+        view
+    }
+
+    /// An array without gaps.
+    ///
+    /// # Safety
+    /// As of [`View::new`].
+    pub unsafe fn packed(at: *mut u8, kind: Kind, sizes: &[usize]) -> View {
+        let mut ordered = [0; MOST];
+        let mut stride = 1;
+        for at in (0..sizes.len()).rev() {
+            ordered[at] = stride;
+            stride *= sizes[at] as isize;
+        }
+        // SAFETY: the caller's word.
+        unsafe { View::new(at, kind, sizes, &ordered[..sizes.len()]) }
+    }
+
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes[..self.n]
+    }
+
+    pub fn strides(&self) -> &[isize] {
+        &self.strides[..self.n]
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub fn len(&self) -> usize {
+        self.sizes().iter().product()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The same elements with the size in the opposite direction.
+    #[must_use]
+    pub fn reversed(mut self, size: usize) -> View {
+        let last = self.sizes[size].saturating_sub(1) as isize * self.strides[size];
+        self.at = self.at.wrapping_offset(last * self.kind.bytes() as isize);
+        self.strides[size] = -self.strides[size];
+        self
+    }
+
+    /// A size of 1 is repeated where the other's is larger. The views have as many sizes.
+    #[must_use]
+    pub fn repeated(mut self, sizes: &[usize]) -> View {
+        for (at, wanted) in sizes.iter().enumerate() {
+            if self.sizes[at] == 1 && *wanted != 1 {
+                (self.sizes[at], self.strides[at]) = (*wanted, 0);
+            }
+        }
+        self
+    }
+
+    /// Sizes that follow each other without a gap are one.
+    fn steps(&self) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        let mut dense = 1;
+        for at in (0..self.n).rev() {
+            let (count, stride) = (self.sizes[at], self.strides[at]);
+            if count == 1 {
+                continue;
+            }
+            match steps.last_mut() {
+                Some(last) if last.stride * last.count as isize == stride => last.count *= count,
+                _ => steps.push(Step { count, dense, stride }),
+            }
+            dense *= count;
+        }
+        if steps.is_empty() {
+            steps.push(Step { count: 1, dense: 1, stride: 1 });
+        }
+        steps
+    }
+
+    /// Whether it is an array without gaps of the type that is computed in.
+    pub fn is_dense<V: Value>(&self) -> bool {
+        let steps = self.steps();
+        self.kind == V::KIND && steps.len() == 1 && (steps[0].stride == 1 || steps[0].count == 1)
+    }
+
+    /// Calls `body` for runs of elements that together are all: place in the dense array, offset in memory, how many, strides of both. No
+    /// two calls have an element in common, and they are shared among cores.
+    fn runs(&self, body: impl Fn(usize, isize, usize, usize, isize) + Sync) {
+        let steps = self.steps();
+        let inner = steps[0];
+        // What is next to each other in memory is read together, a block of the innermost size at a time.
+        let fastest = (1..steps.len()).min_by_key(|&at| steps[at].stride.unsigned_abs());
+        let fast = fastest.filter(|&at| steps[at].stride.unsigned_abs() < inner.stride.unsigned_abs());
+        let rest: Vec<Step> = (1..steps.len()).filter(|at| Some(*at) != fast).map(|at| steps[at]).collect();
+        let fast = fast.map_or(Step { count: 1, dense: 0, stride: 0 }, |at| steps[at]);
+        let block = if fast.count > 1 { 64 } else { 1 << 14 };
+        let blocks = inner.count.div_ceil(block);
+        let outer: usize = rest.iter().map(|step| step.count).product();
+        crate::parallel(outer * blocks, block.min(inner.count) * fast.count, |number| {
+            let (mut left, first) = (number / blocks, number % blocks * block);
+            let (mut dense, mut offset) = (first * inner.dense, first as isize * inner.stride);
+            for step in &rest {
+                let place = left % step.count;
+                left /= step.count;
+                dense += place * step.dense;
+                offset += place as isize * step.stride;
+            }
+            let count = block.min(inner.count - first);
+            for place in 0..fast.count {
+                let dense = dense + place * fast.dense;
+                body(dense, offset + place as isize * fast.stride, count, inner.dense, inner.stride);
+            }
+        });
+    }
+
+    /// The elements in their order.
+    ///
+    /// # Safety
+    /// Memory has them, and nobody writes them meanwhile.
+    pub unsafe fn load<V: Value>(&self) -> Vec<V> {
+        let count = self.len();
+        let mut values: Vec<V> = Vec::with_capacity(count);
+        if count > 0 {
+            let to = Shared(values.as_mut_ptr());
+            with_element!(self.kind, E => {
+                let from = Shared(self.at.cast::<E>());
+                self.runs(|dense, offset, count, step, stride| {
+                    // SAFETY: the caller's word, and the places of runs are within the array's capacity.
+                    unsafe { load_run(from.get().offset(offset), stride, to.get().add(dense), step, count) };
+                });
+            });
+        }
+        // SAFETY: the runs have written all.
+        unsafe { values.set_len(count) };
+        values
+    }
+
+    /// The elements in their order: those in memory, if they lie so.
+    ///
+    /// # Safety
+    /// As of [`View::load`], as long as the answer is used.
+    pub unsafe fn dense<'m, V: Value>(&self) -> Cow<'m, [V]> {
+        if self.is_dense::<V>() && !self.is_empty() {
+            // SAFETY: the caller's word.
+            Cow::Borrowed(unsafe { core::slice::from_raw_parts(self.at.cast::<V>(), self.len()) })
+        } else {
+            // SAFETY: as above.
+            Cow::Owned(unsafe { self.load() })
+        }
+    }
+
+    /// Memory becomes `alpha·values + beta·memory`; it is not read where `beta` is 0.
+    ///
+    /// # Safety
+    /// Memory has the elements, and nobody else uses them meanwhile.
+    pub unsafe fn store<V: Value>(&self, values: &[V], alpha: V, beta: V) {
+        assert_eq!(values.len(), self.len());
+        if values.is_empty() {
+            return;
+        }
+        let from = Shared(values.as_ptr().cast_mut());
+        with_element!(self.kind, E => {
+            let to = Shared(self.at.cast::<E>());
+            self.runs(|dense, offset, count, step, stride| {
+                // SAFETY: the caller's word.
+                unsafe { store_run(to.get().offset(offset), stride, from.get().add(dense), step, count, alpha, beta) };
+            });
+        });
+    }
+
+    /// Has `write` give the elements their new values, which are the old ones times `beta` when it gets them, if it is not 0: in memory, if
+    /// they lie there without gaps.
+    ///
+    /// # Safety
+    /// As of [`View::store`].
+    pub unsafe fn update<V: Value>(&self, beta: V, write: impl FnOnce(&mut [V], V)) {
+        if self.is_empty() {
+            return;
+        }
+        if self.is_dense::<V>() {
+            // SAFETY: the caller's word.
+            write(unsafe { core::slice::from_raw_parts_mut(self.at.cast::<V>(), self.len()) }, beta);
+        } else {
+            let mut values = vec![V::zero(); self.len()];
+            write(&mut values, V::zero());
+            // SAFETY: as above.
+            unsafe { self.store(&values, V::one(), beta) };
+        }
+    }
+}
+
+/// An address that goes to other cores with a closure.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<T>(pub *mut T);
+
+// SAFETY: an address is a number until it is followed.
+unsafe impl<T> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    pub fn get(&self) -> *mut T {
+        self.0
+    }
+}
+
+/// # Safety
+/// Both sides have the places.
+#[inline(always)]
+unsafe fn load_run<E: Element, V: Value>(
+    from: *const E,
+    stride: isize,
+    to: *mut V,
+    step: usize,
+    count: usize,
+) {
+    // SAFETY: the caller's word.
+    unsafe {
+        if stride == 1 && step == 1 {
+            (0..count).for_each(|i| to.add(i).write(from.add(i).read().load()));
+        } else {
+            (0..count).for_each(|i| to.add(i * step).write(from.offset(i as isize * stride).read().load()));
+        }
+    }
+}
+
+/// # Safety
+/// Both sides have the places.
+#[inline(always)]
+unsafe fn store_run<E: Element, V: Value>(
+    to: *mut E,
+    stride: isize,
+    from: *const V,
+    step: usize,
+    count: usize,
+    alpha: V,
+    beta: V,
+) {
+    // SAFETY: the caller's word.
+    unsafe {
+        if beta.is_zero() {
+            (0..count).for_each(|i| {
+                to.offset(i as isize * stride).write(E::store(alpha * from.add(i * step).read()));
+            });
+        } else {
+            (0..count).for_each(|i| {
+                let place = to.offset(i as isize * stride);
+                let old: V = place.read().load();
+                place.write(E::store(alpha * from.add(i * step).read() + beta * old));
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(of: &mut [f32], sizes: &[usize], strides: &[isize]) -> View {
+        // SAFETY: the tests' strides stay in the array.
+        unsafe { View::new(of.as_mut_ptr().cast(), Kind::F32, sizes, strides) }
+    }
+
+    #[test]
+    fn what_lies_in_another_order_is_gathered_and_scattered() {
+        // N, H, W, C in memory.
+        let (n, c, h, w) = (2, 3, 70, 2);
+        let mut memory: Vec<f32> = (0..n * c * h * w).map(|i| i as f32).collect();
+        let strides = [(c * h * w) as isize, 1, (c * w) as isize, c as isize];
+        let tensor = view(&mut memory, &[n, c, h, w], &strides);
+        assert!(!tensor.is_dense::<f32>());
+        // SAFETY: the array is there.
+        let values: Vec<f64> = unsafe { tensor.load() };
+        let mut expected = Vec::new();
+        for i in 0..n {
+            for j in 0..c {
+                for k in 0..h {
+                    for l in 0..w {
+                        expected.push((((i * h + k) * w + l) * c + j) as f64);
+                    }
+                }
+            }
+        }
+        assert_eq!(values, expected);
+        // SAFETY: as above.
+        unsafe { tensor.store(&values, 2.0, 1.0) };
+        assert!(memory.iter().enumerate().all(|(i, &value)| value == 3.0 * i as f32));
+    }
+
+    #[test]
+    fn sizes_are_repeated_and_reversed() {
+        let mut memory = [1.0f32, 2.0, 3.0];
+        let row = view(&mut memory, &[1, 3], &[3, 1]);
+        // SAFETY: the array is there.
+        let values: Vec<f32> = unsafe { row.repeated(&[2, 3]).reversed(1).load() };
+        assert_eq!(values, [3.0, 2.0, 1.0, 3.0, 2.0, 1.0]);
+        // SAFETY: as above.
+        assert!(matches!(unsafe { row.dense::<f32>() }, Cow::Borrowed(_)));
+    }
+}

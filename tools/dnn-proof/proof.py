@@ -1,0 +1,42 @@
+"""cuDNN on the CPU device beside its definition in f64 (NumPy): what is tried is drawn anew from the seed that is given, through the names
+of both majors.
+
+proof.py SEED libcudnn.so.9 libcudart [WORD]: libcudnn.so.8 and the parts of both lie beside it.
+"""
+
+import sys
+
+import convolutions
+import graphs
+import handles
+import layers
+from device import prove
+from library import Library
+
+FAMILIES = {
+    "handles, versions and what the library says of itself": handles.handles,
+    "descriptors keep what they are told and refuse what NVIDIA's refuse": handles.descriptors,
+    "calls that are wrong are refused, and write nothing": handles.refusals,
+    "calls run in stream order and with their graph": handles.in_order,
+    "the library's parts are there by name": handles.parts,
+    "convolutions forward": convolutions.forward,
+    "convolutions backward": convolutions.backward,
+    "convolutions of bytes": convolutions.integers,
+    "convolutions with bias and activation": convolutions.bias_and_activation,
+    "algorithms are told of and measured": convolutions.algorithms,
+    "tensors are transformed, added, set and scaled": layers.elementwise,
+    "activations": layers.activations,
+    "softmax": layers.softmax,
+    "pooling": layers.pooling,
+    "local response normalization": layers.lrn,
+    "batch normalization": layers.normalization,
+    "reductions": layers.reductions,
+    "dropout": layers.dropout,
+    "graphs of convolutions": graphs.convolutions,
+    "graphs of pointwise operations": graphs.pointwise,
+    "graphs of products and reductions": graphs.products_and_reductions,
+    "graphs of pooling": graphs.pooling,
+    "graphs are refused when they are finalized": graphs.refusals,
+}
+
+prove(Library(sys.argv[2], sys.argv[3]), FAMILIES, int(sys.argv[1]), sys.argv[4] if len(sys.argv) > 4 else "")
