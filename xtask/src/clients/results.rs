@@ -254,12 +254,19 @@ pub fn answer(said: &str) -> String {
         match c {
             '0'..='9' if text.ends_with('#') => {}
             '0'..='9' => text.push('#'),
+            ',' if text.ends_with('#') && is_group(&rest[1..]) => {}
             other if other.is_control() => {}
             other => text.push(other),
         }
         rest = &rest[c.len_utf8()..];
     }
     if text.is_empty() { "nothing was said".to_owned() } else { text }
+}
+
+/// The three digits behind a comma within a large number.
+fn is_group(rest: &str) -> bool {
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    digits == 3
 }
 
 /// The start of it, for the page: equal troubles are one group.
@@ -464,6 +471,7 @@ mod tests {
         let said = "ptxas /tmp/tmpsa28h33d.ptx, line 239; error: `a|b` is not known; 1.5 ms";
         assert_eq!(answer(said), "ptxas /tmp/…, line #; error: `a|b` is not known; #.# ms");
         assert_eq!(plain(said), "ptxas /tmp/…, line #; error:  a b  is not known; #.# ms");
+        assert_eq!(answer("34,359,738,880 bytes, 12 of [1,2,3456]"), "# bytes, # of [#,#,#]");
         assert_eq!(answer("no\0"), "no");
         assert_eq!(answer(""), "nothing was said");
     }
