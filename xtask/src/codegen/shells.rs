@@ -439,13 +439,17 @@ pub fn names_file(
     of_major: Vec<(usize, &String)>,
 ) -> Result<String> {
     let count = names.len();
+    let slots = match count {
+        0 => "[]".to_owned(),
+        _ => format!("[const {{ Slot::new(core::ptr::null_mut()) }}; {count}]"),
+    };
     let mut text = format!(
         "//! The {count} names of {node}: a slot and a jump for each. {HEAD}\n\
          //! from {list}; do not edit.\n\
          //!\n\
          //! A slot is null until `super::fill` (`extern \"C\" fn()`) has stored an address in every slot.\n\n\
          use trampoline::{{Names, Slot}};\n\n\
-         pub static SLOTS: [Slot; {count}] = [const {{ Slot::new(core::ptr::null_mut()) }}; {count}];\n\n\
+         pub static SLOTS: [Slot; {count}] = {slots};\n\n\
          pub static NAMES: Names = Names {{\n    text: b\""
     );
     for name in names {

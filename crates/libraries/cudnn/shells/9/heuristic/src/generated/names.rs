@@ -5,7 +5,7 @@
 
 use trampoline::{Names, Slot};
 
-pub static SLOTS: [Slot; 0] = [const { Slot::new(core::ptr::null_mut()) }; 0];
+pub static SLOTS: [Slot; 0] = [];
 
 pub static NAMES: Names = Names {
     text: b"",
