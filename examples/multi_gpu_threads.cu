@@ -81,7 +81,10 @@ static void copy_between()
         CHECK(cudaSetDevice(0));
         LAUNCH(walk, (N + 255) / 256, 256, 0, 0)(there, N, round);
         CHECK(cudaSetDevice(1));
-        CHECK(cudaMemcpyAsync(here, there, N * sizeof(unsigned), round % 2 ? cudaMemcpyDefault : cudaMemcpyDeviceToDevice, 0));
+        if (round % 2)
+            CHECK(cudaMemcpy(here, there, N * sizeof(unsigned), cudaMemcpyDeviceToDevice));
+        else
+            CHECK(cudaMemcpyAsync(here, there, N * sizeof(unsigned), cudaMemcpyDeviceToDevice, 0));
         LAUNCH(scramble, (N + 255) / 256, 256, 0, 0)(here, N, 1);
         CHECK(cudaSetDevice(0));
         CHECK(cudaMemsetAsync(there, 0, N * sizeof(unsigned), 0));

@@ -31,26 +31,41 @@ fn copy_now(target: *mut c_void, source: *const c_void, len_bytes: usize, kind: 
     let hip = context.hip();
     let stream = Stream::default_of(context, null_is_per_thread());
     if null_is_per_thread() {
-        between_devices(&stream, [target.cast_const(), source], || {
+        between_devices(&stream, (target, source), len_bytes, || {
             // SAFETY: CUDA's contract for both ranges; device ranges were checked.
             Ok(unsafe { hip.hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?)
         })?;
         return stream.synchronize();
     }
     forbid_legacy(context)?;
-    between_devices(&stream, [target.cast_const(), source], || {
+    between_devices(&stream, (target, source), len_bytes, || {
         // SAFETY: as above.
         Ok(unsafe { hip.hipMemcpy(target, source, len_bytes, kind) }?)
     })
 }
 
-/// Does a copy in a default stream. Between the memories of two devices it begins when all that either was asked for before has ended, and
-/// ends before what either is asked for later begins (CUDA C++ Programming Guide, "Peer-to-Peer Memory Copy").
-fn between_devices(stream: &Stream, ends: [*const c_void; 2], copy: impl FnOnce() -> Result) -> Result {
-    let others = other_devices(stream, ends);
-    if others.is_empty() {
+/// Does a copy in a stream. Between the memories of two devices it begins, in a default stream, when all that either was asked for before has
+/// ended, and ends before what either is asked for later begins (CUDA C++ Programming Guide, "Peer-to-Peer Memory Copy").
+fn between_devices(
+    stream: &Stream,
+    (target, source): (*mut c_void, *const c_void),
+    len_bytes: usize,
+    copy: impl FnOnce() -> Result,
+) -> Result {
+    let Some(contexts) = two_devices([target.cast_const(), source]) else { return copy() };
+    if !contexts[0].device.provider.is_of_one_library(contexts[1].device.provider) {
+        // No stream orders what two libraries do: the call is over when the copy is.
+        stream.synchronize()?;
+        let [target, source] = [target, source.cast_mut()].map(memory::device_pointer);
+        let done = staged(target, source, len_bytes, contexts);
+        stream.context.bind()?;
+        return done;
+    }
+    if !stream.is_default() {
         return copy();
     }
+    let others = contexts.into_iter().filter(|it| !core::ptr::eq(it.device, stream.context.device));
+    let others: Vec<Stream> = others.map(|context| Stream::default_of(context, false)).collect();
     let order = |first: &Stream, then: &Stream| {
         first.context.bind()?;
         let mark = Mark::new(first.context)?;
@@ -66,21 +81,18 @@ fn between_devices(stream: &Stream, ends: [*const c_void; 2], copy: impl FnOnce(
     done
 }
 
-/// The default streams of devices that are not the stream's own, where the ends of a copy are memory of two devices.
-fn other_devices(stream: &Stream, ends: [*const c_void; 2]) -> Vec<Stream> {
+/// The contexts of a copy's ends, where these are memory of two devices.
+fn two_devices(ends: [*const c_void; 2]) -> Option<[&'static Context; 2]> {
     if !driver().is_ok_and(|driver| driver.devices.len() > 1) {
-        return vec![];
+        return None;
     }
     let owner = |end: *const c_void| {
         let memory = memory::find(memory::device_pointer(end.cast_mut()))?;
         Some(memory.context).filter(|_| !memory.is_host() && !memory.is_managed())
     };
-    let [Some(first), Some(second)] = ends.map(owner) else { return vec![] };
-    if core::ptr::eq(first.device, second.device) {
-        return vec![];
-    }
-    let others = [first, second].into_iter().filter(|it| !core::ptr::eq(it.device, stream.context.device));
-    others.map(|context| Stream::default_of(context, false)).collect()
+    let [first, second] = ends.map(owner);
+    let (first, second) = (first?, second?);
+    (!core::ptr::eq(first.device, second.device)).then_some([first, second])
 }
 
 fn copy_on(
@@ -99,7 +111,7 @@ fn copy_on(
         // SAFETY: CUDA's contract: both ranges stay valid until the stream has done the copy; device ranges were checked.
         Ok(unsafe { stream.hip().hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?)
     };
-    if stream.is_default() { between_devices(&stream, [target.cast_const(), source], copy) } else { copy() }
+    between_devices(&stream, (target, source), len_bytes, copy)
 }
 
 /// A copy of bytes as a graph's node has it.

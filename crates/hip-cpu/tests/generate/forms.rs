@@ -116,5 +116,9 @@ fn is_known(name: &str) -> bool {
     let opcode = words.next().unwrap_or_default();
     let modifiers: Vec<&str> = words.collect();
     let is_approximate = modifiers.iter().any(|it| matches!(*it, "approx" | "full"));
-    !is_approximate && opcode != "mov" && crate::reference::knows(opcode, &modifiers)
+    // Without a rounding modifier it may become part of a sum, which the executor does not know.
+    let is_float = modifiers.last().is_some_and(|it| it.starts_with('f') || it.starts_with("bf"));
+    let rounds = modifiers.iter().any(|it| matches!(*it, "rn" | "rz" | "rm" | "rp"));
+    let may_fuse = opcode == "mul" && is_float && !rounds;
+    !is_approximate && !may_fuse && opcode != "mov" && crate::reference::knows(opcode, &modifiers)
 }
