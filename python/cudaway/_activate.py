@@ -71,7 +71,9 @@ def activate() -> tuple[str, ...]:
                 "stays: start the program by its `cudaway run`"
             )
         plan = _plan()
-        _load(plan["preload"])
+        # A library that is opened later may need names without saying of which library.
+        _load(plan["preload"], os.RTLD_GLOBAL)
+        _load(plan["parts"], os.RTLD_LOCAL)
         os.environ.update(plan["variables"])
     unclaimed = plan["unclaimed"]
     notes = [finding["why"] for finding in plan["findings"]]
@@ -100,12 +102,12 @@ def _plan() -> dict[str, Any]:
     return plan
 
 
-def _load(preload: list[str]) -> None:
-    """Opens each for all to find: a library that is opened later may need names without saying of which library."""
+def _load(libraries: list[str], scope: int) -> None:
+    """Opens each, so that the loader finds it by its name."""
     global _failure
-    for path in preload:
+    for path in libraries:
         try:
-            _loaded.append(ctypes.CDLL(path, mode=os.RTLD_GLOBAL | os.RTLD_NOW))
+            _loaded.append(ctypes.CDLL(path, mode=scope | os.RTLD_NOW))
         except OSError as error:
             # What is loaded by now stays, and with it the mixture.
             _failure = f"the loader does not take {path}: {error}"

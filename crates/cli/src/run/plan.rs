@@ -17,6 +17,8 @@ use crate::tools;
 pub struct Plan {
     /// What must be in the process at its start.
     pub preload: Vec<PathBuf>,
+    /// Ours that are found by their folder alone, which a process that runs cannot be given: cuDNN's parts.
+    pub parts: Vec<PathBuf>,
     /// Why no name is claimed, where some would be.
     pub unclaimed: Option<String>,
     pub variables: Vec<(&'static str, OsString)>,
@@ -64,7 +66,9 @@ pub fn make(arguments: &Arguments, lib: &Path, alone: &[&CStr]) -> Result<Plan> 
         let auditors = std::env::join_paths(auditors.chain(theirs.iter().flat_map(std::env::split_paths)));
         variables.push(("LD_AUDIT", auditors.context("our folder's name cannot stand in LD_AUDIT")?));
     }
-    Ok(Plan { preload, unclaimed, variables })
+    let parts = namesake::ALL.into_iter().filter(|name| !namesake::is_preloaded(name));
+    let parts = parts.filter_map(|name| file(arguments, lib, alone, name)).collect();
+    Ok(Plan { preload, parts, unclaimed, variables })
 }
 
 /// What the user has set, if there is something in it.
@@ -170,11 +174,13 @@ impl Plan {
     pub fn json(&self, findings: &[Finding]) -> Value {
         let finding = |finding: &Finding| json!({ "reached": finding.leaves_us(), "why": finding.why() });
         let text = |text: &OsStr| text.to_string_lossy().into_owned();
+        let texts = |paths: &[PathBuf]| paths.iter().map(|path| text(path.as_os_str())).collect::<Vec<_>>();
         json!({
             "reached": findings.iter().all(Finding::leaves_us),
             "findings": findings.iter().map(finding).collect::<Vec<_>>(),
             "unclaimed": self.unclaimed,
-            "preload": self.preload.iter().map(|path| text(path.as_os_str())).collect::<Vec<_>>(),
+            "preload": texts(&self.preload),
+            "parts": texts(&self.parts),
             "variables": self.variables.iter().map(|(name, value)| (*name, text(value))).collect::<BTreeMap<_, _>>(),
         })
     }

@@ -164,7 +164,8 @@ mod tests {
     use super::*;
 
     fn plan(preload: &[&str]) -> Plan {
-        Plan { preload: preload.iter().map(PathBuf::from).collect(), unclaimed: None, variables: Vec::new() }
+        let preload = preload.iter().map(PathBuf::from).collect();
+        Plan { preload, parts: Vec::new(), unclaimed: None, variables: Vec::new() }
     }
 
     const LISTED: &str = "\tlinux-vdso.so.1 (0x00007ffd)\n\t/opt/c/lib/libcuda.so.1 (0x00007f01)\n\
