@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 
-from draw import BOUND, KINDS, general, hermitian, near, norm, orthonormal, positive, sizes, stored, wide
+from draw import BOUND, KINDS, PLAIN, general, hermitian, near, norm, orthonormal, positive, sizes, stored, wide
 from library import (ALL, BY_NUMBER, BY_VALUE, NOVECTOR, VECTOR, Scope, i64)
 from systems import each
 
