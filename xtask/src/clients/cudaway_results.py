@@ -2,7 +2,7 @@
 
 CUDAWAY_RESULTS=FILE  gets `collected <tab> number`, `begun <tab> test` and `outcome <tab> test <tab> reason`, each at once:
                       a test may take the process down. Tests that stand in the file already are not run again
-CUDAWAY_MINUTES=N     the test that is running after so many is the last
+CUDAWAY_UNTIL=TIME    the test that is running at this time (seconds since 1970) is the last, in a process that takes a dead one's place too
 CUDAWAY_SAMPLE=N      only the first N tests, in an order drawn by a fixed seed
 CUDAWAY_AGAIN=FILE    only the tests that it names, a line each
 CUDAWAY_BEFORE=FILE   all but those: they were run before
@@ -20,7 +20,7 @@ import pytest
 SEED = 5
 RANK = {"passed": 0, "skipped": 1, "failed": 2}
 PATH = os.environ["CUDAWAY_RESULTS"]
-END = time.monotonic() + 60 * float(os.environ.get("CUDAWAY_MINUTES", "inf"))
+END = float(os.environ.get("CUDAWAY_UNTIL", "inf"))
 endings = {}
 # Of pytest-xdist, in a process that is handed tests: "gw0", "gw1", …
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_runtest_call(item):
-    if time.monotonic() > END:
+    if time.time() > END:
         item.session.shouldstop = "its time is over"
 
 

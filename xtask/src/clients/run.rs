@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use testkit::known::{self, Ran};
@@ -165,7 +165,7 @@ fn pytest(
             .env("PYTEST_TIMEOUT", "300")
             .env("CUDAWAY_RESULTS", &file)
             .env("CUDAWAY_SAMPLE", sample.to_string())
-            .env("CUDAWAY_MINUTES", (left.as_secs_f64() / 60.0).to_string());
+            .env("CUDAWAY_UNTIL", until.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().to_string());
         let run = if client.wheels.contains(&XDIST) {
             let cores = std::thread::available_parallelism().map_or(1, |it| it.get());
             run.arg("-n").arg(cores.to_string())
