@@ -19,6 +19,13 @@ struct Product {
     is_kept: bool,
 }
 
+impl Product {
+    /// Whether an operation of the block and of this type and mode may have it as a part.
+    fn fits(&self, block: usize, float: Float, mode: FloatMode) -> bool {
+        (self.block, self.float, self.ftz) == (block, float, mode.ftz)
+    }
+}
+
 /// A value that is a product, or its negative.
 #[derive(Clone, Copy)]
 struct Part {
@@ -64,10 +71,8 @@ impl Products {
                         products.all.push(made);
                     }
                     (Op::FloatUn(FloatUn::Neg, float, mode), &[of], [result]) => {
-                        let part = products.parts[of.index()].filter(|part| {
-                            let product = &products.all[part.product];
-                            (product.block, product.float, product.ftz) == (block, *float, mode.ftz)
-                        });
+                        let fits = |part: &Part| products.all[part.product].fits(block, *float, *mode);
+                        let part = products.parts[of.index()].filter(fits);
                         let negative = part.map(|it| Part { is_negative: !it.is_negative, ..it });
                         products.parts[result.index()] = negative;
                     }
@@ -85,10 +90,8 @@ impl Products {
             return [None; 2];
         };
         let fits = |value: Value| {
-            let part = self.parts[value.index()]?;
-            let product = &self.all[part.product];
-            let is_so = (product.block, product.float, product.ftz) == (block, *float, mode.ftz);
-            Some(part.product).filter(|_| is_so && mode.fuses)
+            let product = self.parts[value.index()]?.product;
+            Some(product).filter(|it| mode.fuses && self.all[*it].fits(block, *float, *mode))
         };
         match [fits(x), fits(y)] {
             // Twice the same.

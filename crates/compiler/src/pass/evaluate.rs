@@ -45,6 +45,29 @@ pub fn evaluate(op: &Op, nth: usize, args: &[u128], from: u32, bits: u32) -> Opt
     Some(result & mask(bits))
 }
 
+/// The most arguments of an operation that is evaluated: a word of 128 bits is packed of bytes.
+const MAX_ARGS: usize = 16;
+
+/// The same where an argument may not be known: `of` says what is known of each, by its number.
+pub fn evaluate_known(
+    op: &Op,
+    nth: usize,
+    n_args: usize,
+    of: impl Fn(usize) -> Option<u128>,
+    from: u32,
+    bits: u32,
+) -> Option<u128> {
+    if !is_evaluated(op) {
+        return None;
+    }
+    let mut args = [0; MAX_ARGS];
+    let args = args.get_mut(..n_args)?;
+    for (at, arg) in args.iter_mut().enumerate() {
+        *arg = of(at)?;
+    }
+    evaluate(op, nth, args, from, bits)
+}
+
 /// Whether [`evaluate`] knows the operation.
 pub fn is_evaluated(op: &Op) -> bool {
     match op {

@@ -1,6 +1,6 @@
 //! What is known of integers at compile time: their range over all threads, and powers of two that divide them.
 
-use super::evaluate::{evaluate, is_evaluated};
+use super::evaluate::evaluate_known;
 use crate::ir::{BlockId, CLUSTER_SHIFT, Cmp, Edge, Function, Inst, Int, IntBin, Op, Special, Term, Value};
 
 /// The threads a kernel is specialised for.
@@ -206,12 +206,9 @@ impl Finder<'_> {
         if let Op::Special(Special::Ntid(d)) = inst.op {
             return self.threads.ntid(d).map(u128::from);
         }
-        if !is_evaluated(&inst.op) {
-            return None;
-        }
-        let args = inst.args.iter().map(|&arg| self.found.constant(arg)).collect::<Option<Vec<u128>>>()?;
         let from = inst.args.first().map_or(0, |&arg| self.function.ty(arg).bits());
-        evaluate(&inst.op, 0, &args, from, bits)
+        let of = |index: usize| self.found.constant(inst.args[index]);
+        evaluate_known(&inst.op, 0, inst.args.len(), of, from, bits)
     }
 
     fn divisor(&self, inst: &Inst) -> u32 {

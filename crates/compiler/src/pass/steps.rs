@@ -7,14 +7,11 @@
 use std::collections::HashMap;
 
 use super::dominators::{Dominators, post_dominators, reverse_post_order, successors};
-use super::evaluate::{evaluate, is_evaluated};
+use super::evaluate::{evaluate_known, is_evaluated};
 use super::loops::Loops;
 use super::number::{mask, signed};
 use super::visit::{Definition, definitions};
 use crate::ir::*;
-
-/// No operation that is evaluated has more: a word of 64 bits packed of bytes.
-const MAX_ARGS: usize = 8;
 
 /// A kernel's way, as far as it can be known.
 #[derive(Clone, Debug)]
@@ -372,11 +369,8 @@ impl Known {
             Op::Bool(Bool::Or) if of(0) == Some(1) || of(1) == Some(1) => Some(1),
             Op::Select => of(if of(0)? == 1 { 1 } else { 2 }),
             op => {
-                let mut args = [0; MAX_ARGS];
-                for (nth, arg) in args.get_mut(..self.args.len())?.iter_mut().enumerate() {
-                    *arg = of(nth)?.into();
-                }
-                let result = evaluate(op, nth, &args[..self.args.len()], self.from, self.bits)?;
+                let known = |index: usize| of(index).map(u128::from);
+                let result = evaluate_known(op, nth, self.args.len(), known, self.from, self.bits)?;
                 Some(result as u64)
             }
         }
