@@ -3,7 +3,7 @@
 //! Of complex matrices likewise with one shift and a triangle, as its `comqr2`.
 
 use cublas_cpu::{Complex, Op, Real, Scalar};
-use num_traits::{One as _, Zero as _};
+use num_traits::{Float as _, One as _, Zero as _};
 
 use crate::dense::Dense;
 use crate::reflection::{larfg, reflect_left, reflect_right};
@@ -65,6 +65,22 @@ where
     Some((values, v.times(Op::N, &h, Op::N)))
 }
 
+/// Where the block that ends at `n` begins: behind the last element below the diagonal that is nothing beside its neighbours, which is made
+/// zero.
+fn block_start<S: Scalar>(h: &mut Dense<S>, n: i64, norm: S::Real) -> i64 {
+    let mut l = n;
+    while l > 0 {
+        let beside = h.get(l - 1, l - 1).abs1() + h.get(l, l).abs1();
+        let beside = if beside.is_zero() { norm } else { beside };
+        if h.get(l, l - 1).abs1() <= S::Real::epsilon() * beside {
+            h.set(l, l - 1, S::zero());
+            break;
+        }
+        l -= 1;
+    }
+    l
+}
+
 /// Makes Hessenberg's form a triangle.
 fn triangle<R: Real>(h: &mut Dense<Complex<R>>, v: &mut Dense<Complex<R>>, norm: R) -> Option<()>
 where
@@ -72,16 +88,7 @@ where
 {
     let (mut n, mut steps) = (h.rows - 1, 0);
     while n > 0 {
-        let mut l = n;
-        while l > 0 {
-            let beside = h.get(l - 1, l - 1).abs1() + h.get(l, l).abs1();
-            let beside = if beside.is_zero() { norm } else { beside };
-            if h.get(l, l - 1).abs1() <= R::epsilon() * beside {
-                h.set(l, l - 1, Complex::zero());
-                break;
-            }
-            l -= 1;
-        }
+        let l = block_start(h, n, norm);
         if l == n {
             n -= 1;
             steps = 0;
@@ -210,22 +217,13 @@ fn quasi_triangle<R: Real>(
     norm: R,
 ) -> Option<(Vec<R>, Vec<R>)> {
     let size = h.rows;
-    let (zero, half, eps) = (R::zero(), R::rounded(0.5), R::epsilon());
+    let (zero, half) = (R::zero(), R::rounded(0.5));
     let (mut re, mut im) = (vec![zero; size as usize], vec![zero; size as usize]);
     // What exceptional shifts have taken off the diagonal.
     let mut shifted = zero;
     let (mut n, mut steps) = (size - 1, 0);
     while n >= 0 {
-        let mut l = n;
-        while l > 0 {
-            let beside = h.get(l - 1, l - 1).abs() + h.get(l, l).abs();
-            let beside = if beside.is_zero() { norm } else { beside };
-            if h.get(l, l - 1).abs() <= eps * beside {
-                h.set(l, l - 1, zero);
-                break;
-            }
-            l -= 1;
-        }
+        let l = block_start(h, n, norm);
         if l == n {
             h.set(n, n, h.get(n, n) + shifted);
             re[n as usize] = h.get(n, n);
