@@ -379,9 +379,7 @@ pub fn cudnnConvolutionBiasActivationForward(
         Some(view)
     };
     let (bias, bias_at) = at(biasDesc, bias)?;
-    let is_bias = bias.sizes.len() == y.sizes.len()
-        && bias.sizes.iter().enumerate().all(|(at, &size)| size == if at == 1 { y.sizes[1] } else { 1 });
-    require(is_bias, "a bias has a number for each channel of the result")?;
+    require(is_bias(&bias, &y), "a bias has a number for each channel of the result")?;
     let function = function(activationDesc)?;
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
@@ -397,6 +395,12 @@ pub fn cudnnConvolutionBiasActivationForward(
             to.store(&values, V::of(1.0), V::of(0.0));
         }
     })
+}
+
+/// Whether it has a number for each channel of the result.
+fn is_bias(bias: &Tensor, result: &Tensor) -> bool {
+    bias.sizes.len() == result.sizes.len()
+        && bias.sizes.iter().enumerate().all(|(at, &size)| size == if at == 1 { result.sizes[1] } else { 1 })
 }
 
 /// Adds a number to each channel and makes the function of it.
@@ -500,9 +504,10 @@ pub fn cudnnConvolutionBackwardBias(
 ) -> Result {
     let context = computing(handle)?;
     let ((dy, from), (db, to)) = (at(dyDesc, dy)?, at(dbDesc, db)?);
-    let is_bias = db.sizes.len() == dy.sizes.len()
-        && db.sizes.iter().enumerate().all(|(at, &size)| size == if at == 1 { dy.sizes[1] } else { 1 });
-    require(is_bias && db.kind == dy.kind, "a bias has a number for each channel, of the result's type")?;
+    require(
+        is_bias(&db, &dy) && db.kind == dy.kind,
+        "a bias has a number for each channel, of the result's type",
+    )?;
     repeated(to, &from)?;
     let (alpha, beta) = (factor(alpha, db.kind)?, factor(beta, db.kind)?);
     compute!(context, is_double(from.kind()), V => {
