@@ -172,8 +172,8 @@ int main()
 #else
     CHECK(cudaGraphInstantiate(&run, graph, nullptr, nullptr, 0));
 #endif
-    CHECK(cudaMemset(y, 0, y_count * sizeof(float)));
-    CHECK(cudaMemset(s, 0, p_count * sizeof(float)));
+    CHECK(cudaMemsetAsync(y, 0, y_count * sizeof(float), stream));
+    CHECK(cudaMemsetAsync(s, 0, p_count * sizeof(float), stream));
     CHECK(cudaGraphLaunch(run, stream));
     CHECK(cudaStreamSynchronize(stream));
     verify("the network's graph");

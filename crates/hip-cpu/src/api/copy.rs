@@ -66,6 +66,8 @@ fn submit(stream: &Arc<Stream>, op: Op, when: When) -> Result {
         let is_short = match &op {
             Op::Staged { .. } => true,
             Op::Copy { bytes, .. } => *bytes <= STAGED_BYTES,
+            // `set` has checked that the product is no more than the memory.
+            Op::Set { shape, .. } => shape.width * shape.height * shape.depth <= STAGED_BYTES,
             _ => false,
         };
         if is_short {
