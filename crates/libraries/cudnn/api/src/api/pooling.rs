@@ -60,8 +60,12 @@ impl Settings {
         Ok(output)
     }
 
+    /// The manual refuses other numbers of images and channels only: an output may have more places than the formula gives, as Caffe's
+    /// rounding up makes them, whose windows reach beyond the input.
     fn geometry(&self, input: &Tensor, output: &Tensor) -> Result<Window> {
-        require(self.output(input)? == output.sizes, "the output's sizes are others")?;
+        require(input.sizes.len() == self.window.len() + 2, "the tensor has other sizes than the window")?;
+        require(input.sizes.len() == output.sizes.len(), "the output has other sizes than the tensor")?;
+        require(input.sizes[..2] == output.sizes[..2], "the output's images or channels are others")?;
         require(input.kind == output.kind, "the tensors' types differ")?;
         Ok(Window {
             input: input.images()?.2,
