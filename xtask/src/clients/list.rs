@@ -13,7 +13,7 @@ pub struct Client {
     /// Started by `cudaway run`, which sets what the client needs to find us and to be content with PTX.
     pub by_run: bool,
     /// `{lib}`: our objects, `{wheels}`: where its wheels lie, `{cuda}`: NVIDIA's among them, `{toolkit}`: NVIDIA's compiler,
-    /// `{dir}`: a folder of this run's own.
+    /// `{files}`: what a wheel of [`Source::Files`] holds, `{dir}`: a folder of this run's own.
     pub environment: &'static [(&'static str, &'static str)],
     /// Modules of its wheels with a static runtime, which must be taken over.
     pub taken_over: &'static [&'static str],
@@ -39,6 +39,8 @@ pub enum Source {
     Sdist(&'static str),
     /// Likewise, and the client itself is built from it.
     PyCuda(&'static str),
+    /// Nowhere; files that they read are in the wheel of this pin, which is not installed: what it needs would take the client's place.
+    Files(&'static str),
     Crate {
         name: &'static str,
         version: &'static str,
@@ -74,7 +76,7 @@ impl Suite {
 
 #[derive(Clone, Copy)]
 pub enum Tests {
-    /// What pytest is given.
+    /// What pytest is given; `{examples}`: the checkout's examples/clients.
     Pytest(&'static [&'static str]),
     /// A crate's own, with these features.
     Cargo(&'static str),
@@ -96,8 +98,21 @@ pub struct Reason {
     pub tests: &'static [(&'static str, &'static str)],
 }
 
-pub const CLIENTS: &[Client] =
-    &[TINYGRAD, CUDARC, TAICHI, NUMBA, CUDA_CORE, PYCUDA, CUPY, TRITON, JAX, NVML, EXTENSIONS, CTRANSFORMERS];
+pub const CLIENTS: &[Client] = &[
+    TINYGRAD,
+    CUDARC,
+    TAICHI,
+    NUMBA,
+    CUDA_CORE,
+    PYCUDA,
+    CUPY,
+    TRITON,
+    JAX,
+    ONNXRUNTIME,
+    NVML,
+    EXTENSIONS,
+    CTRANSFORMERS,
+];
 
 /// A client that has it among its wheels is tested by as many processes as there are cores.
 pub const XDIST: &str = "pytest-xdist==3.8.0";
@@ -510,6 +525,119 @@ const JAX: Client = Client {
     suites: &[script("jax_check.py")],
     note: "Its results are held against those of its own CPU backend. XLA compiles PTX inside itself, for machines that are not there, and the driver \
            gets the PTX all the same. cuDNN's handle is a stand-in's of the check.",
+};
+
+const ONNXRUNTIME: Client = Client {
+    name: "onnxruntime",
+    title: "ONNX Runtime 1.22.0 (onnxruntime-gpu)",
+    wheels: &[
+        "onnxruntime-gpu==1.22.0",
+        "onnx==1.17.0",
+        "numpy==2.2.6",
+        // Its CUDA provider is linked to this one.
+        "nvidia-cuda-nvrtc-cu12==12.4.127",
+    ],
+    source: Source::Files("rapidocr-onnxruntime==1.4.4"),
+    by_run: true,
+    environment: &[("LD_LIBRARY_PATH", "{wheels}/nvidia/cuda_nvrtc/lib"), ("RAPIDOCR", "{files}")],
+    taken_over: &[],
+    suites: &[
+        Suite {
+            name: "onnx.backend.test",
+            tests: Tests::Pytest(&["{examples}/onnxruntime_nodes.py"]),
+            sample: 0,
+            // Nodes that are not on the device skip their test.
+            null_passes: None,
+            known: &[
+                Reason {
+                    why: "ONNX Runtime's CUDA provider refuses to train by BatchNormalization",
+                    wavers: false,
+                    tests: &[
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_batchnorm_epsilon_training_mode_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Exception during initialization: /onnxruntime_src/onnxruntime/core/providers/cuda/nn/batch_norm.h:# onnxruntime::cuda::BatchNorm<T, NCHW>::BatchNorm(const onnxruntime::OpKernelInfo&) [with T = float; bool NCHW = false] !(is_training_mode_ && opset >= #) was false. Training mode does not sup",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_batchnorm_example_training_mode_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Exception during initialization: /onnxruntime_src/onnxruntime/core/providers/cuda/nn/batch_norm.h:# onnxruntime::cuda::BatchNorm<T, NCHW>::BatchNorm(const onnxruntime::OpKernelInfo&) [with T = float; bool NCHW = false] !(is_training_mode_ && opset >= #) was false. Training mode does not sup",
+                        ),
+                    ],
+                },
+                Reason {
+                    why: "ONNX Runtime's CUDA provider has no quantization by blocks",
+                    wavers: false,
+                    tests: &[
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_dequantizelinear_blocked_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running DequantizeLinear node. Name:'' Status Message: Unsupported quantization type.",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_quantizelinear_blocked_asymmetric_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running QuantizeLinear node. Name:'' Status Message: Unsupported quantization type.",
+                        ),
+                    ],
+                },
+                Reason {
+                    why: "ONNX Runtime's CUDA provider refuses to reduce along a size of 0",
+                    wavers: false,
+                    tests: &[
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_l1_empty_set_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceL# node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>, Prepa",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_l1_empty_set_expanded_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceSum node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>, Prep",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_l2_empty_set_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceL# node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>, Prepa",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_l2_empty_set_expanded_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceSum node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>, Prep",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_log_sum_empty_set_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceLogSum node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>, P",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_log_sum_empty_set_expanded_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceSum node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>, Prep",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_log_sum_exp_empty_set_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceLogSumExp node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_log_sum_exp_empty_set_expanded_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceSum node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>, Prep",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_prod_empty_set_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceProd node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>, Pre",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_sum_empty_set_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceSum node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>, Prep",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_sum_square_empty_set_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceSumSquare node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>",
+                        ),
+                        (
+                            "onnxruntime_nodes.py::OnnxBackendNodeModelTest::test_reduce_sum_square_empty_set_expanded_cpu",
+                            "onnxruntime.capi.onnxruntime_pybind#_state.RuntimeException: [ONNXRuntimeError] : # : RUNTIME_EXCEPTION : Non-zero status code returned while running ReduceSum node. Name:'' Status Message: /onnxruntime_src/onnxruntime/core/providers/cuda/reduction/reduction_ops.cc:# onnxruntime::common::Status onnxruntime::cuda::PrepareForReduce(const onnxruntime::Tensor*, bool, gsl::span<const long int>, Prep",
+                        ),
+                    ],
+                },
+            ],
+        },
+        script("onnxruntime_check.py"),
+    ],
+    note: "ONNX's tests of nodes and of models, all of whose nodes the CUDA provider has; a test that ONNX Runtime's own CPU provider \
+           does not take is skipped. The models of onnxruntime_check.py are RapidOCR's, whose wheel has them; results are held against \
+           those of the CPU provider.",
 };
 
 const NVML: Client = Client {

@@ -29,6 +29,11 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// Where a wheel of [`Source::Files`] is unpacked.
+    pub fn files(&self) -> PathBuf {
+        self.home.join("files")
+    }
+
     /// NVIDIA's wheels: headers and libraries.
     pub fn cuda(&self) -> PathBuf {
         self.wheels.join("nvidia/cu13")
@@ -49,7 +54,7 @@ pub fn prepare(client: &Client, dir: &Path) -> Result<Ready> {
     let python = home.join("venv/bin/python");
     let wheels = setup::packages_of(&python)?;
     let tests = match client.source {
-        Source::Wheels | Source::Numba => home.clone(),
+        Source::Wheels | Source::Numba | Source::Files(_) => home.clone(),
         Source::Sdist(pin) | Source::PyCuda(pin) => home.join(pin.replace("==", "-")),
         Source::Crate { name, version } => home.join(format!("{name}-{version}")),
     };
@@ -109,6 +114,7 @@ fn sources(client: &Client, ready: &Ready) -> Result<()> {
             Ok(())
         }
         Source::PyCuda(pin) => pycuda(ready, pin),
+        Source::Files(pin) => files(ready, pin),
         Source::Crate { name, version } => source_of_crate(ready, name, version),
     }
 }
@@ -125,6 +131,19 @@ fn sdist(ready: &Ready, pin: &str) -> Result<()> {
     )?;
     let archive = archives.join(format!("{}.tar.gz", pin.replace("==", "-")));
     setup::run(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&ready.home))
+}
+
+/// Unpacks a wheel aside.
+fn files(ready: &Ready, pin: &str) -> Result<()> {
+    let archives = ready.home.join("archives");
+    setup::run(
+        pip(&ready.python, &["download", "--no-deps", "--only-binary", ":all:", pin])
+            .arg("--dest")
+            .arg(&archives),
+    )?;
+    let wheel = fs::read_dir(&archives)?.next().context("pip downloaded nothing")??.path();
+    // A wheel is a zip file, which Python unpacks.
+    setup::run(Command::new(&ready.python).args(["-m", "zipfile", "--extract"]).arg(wheel).arg(ready.files()))
 }
 
 /// Builds PyCUDA as its manual says, on our libcuda.so.1 and libcudart, with NVIDIA's headers.

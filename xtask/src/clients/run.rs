@@ -173,7 +173,8 @@ fn pytest(
             run
         };
         let run = lists.iter().fold(run, |run, (name, list)| run.env(name, list));
-        let run = tests.iter().fold(run, |run, argument| run.arg(argument));
+        let examples = setup::root().join("examples/clients").display().to_string();
+        let run = tests.iter().fold(run, |run, argument| run.arg(argument.replace("{examples}", &examples)));
         // It ends by itself after the test that is running then, and says what it launched.
         let ended = place(client, ready, extent, run)?.limit(left + LONGEST).run()?;
         fs::write(ready.dir.join("pytest.log"), format!("{}\n{}", ended.stdout, ended.stderr))?;
@@ -231,6 +232,7 @@ fn place(client: &Client, ready: &Ready, extent: &Extent, run: Run) -> Result<Ru
         ("{lib}", extent.lib.display().to_string()),
         ("{wheels}", ready.wheels.display().to_string()),
         ("{cuda}", ready.cuda().display().to_string()),
+        ("{files}", ready.files().display().to_string()),
         ("{dir}", ready.dir.display().to_string()),
         ("{toolkit}", toolkit.display().to_string()),
         ("{path}", path),
