@@ -524,7 +524,7 @@ const JAX: Client = Client {
     taken_over: &[],
     suites: &[script("jax_check.py")],
     note: "Its results are held against those of its own CPU backend. XLA compiles PTX inside itself, for machines that are not there, and the driver \
-           gets the PTX all the same. cuDNN's handle is a stand-in's of the check.",
+           gets the PTX all the same. Convolutions, transforms and factorizations are our cuDNN's, cuFFT's and cuSOLVER's.",
 };
 
 const ONNXRUNTIME: Client = Client {

@@ -220,6 +220,20 @@ pub fn cudnnBackendGetAttribute(
             return Ok(());
         }
     }
+    if attributeType == cudnnBackendAttributeType_t::CUDNN_TYPE_BACKEND_DESCRIPTOR {
+        let sources = node.lock().described(attributeName)?;
+        let room = if elements.is_null() { 0 } else { usize::try_from(room).unwrap_or(0) };
+        for (at, source) in sources.iter().enumerate().take(room) {
+            // SAFETY: cuDNN's contract: so many handles of descriptors, which the program has made.
+            let handle = unsafe { elements.cast::<cudnnBackendDescriptor_t>().add(at).read_unaligned() };
+            let (filled, source) = (find(handle)?, source.lock().clone());
+            let mut filled = filled.lock();
+            require(filled.kind == source.kind, "the descriptor to be filled is of another kind")?;
+            *filled = source;
+        }
+        elementCount.write(sources.len() as i64);
+        return Ok(());
+    }
     // SAFETY: cuDNN's contract: room for so many elements of the type.
     let count = unsafe { node.lock().get(attributeName, attributeType, room, elements) }?;
     elementCount.write(count as i64);

@@ -19,6 +19,7 @@ pub static DESCRIPTORS: Registry<Node> = Registry::new();
 type Name = cudnnBackendAttributeName_t;
 type Kind = cudnnBackendDescriptorType_t;
 
+#[derive(Clone)]
 pub struct Descriptor {
     pub kind: Kind,
     attributes: BTreeMap<u32, Attribute>,
@@ -156,6 +157,15 @@ impl Descriptor {
             };
         }
         Ok(attribute.count)
+    }
+
+    /// The descriptors that such an attribute has.
+    pub fn described(&self, name: Name) -> Result<Vec<Arc<Node>>> {
+        require(has(self.kind, name.0), "the descriptor has no such attribute")?;
+        let Some(attribute) = self.attributes.get(&name.0) else { return Ok(Vec::new()) };
+        let is_of_them = attribute.ty == cudnnBackendAttributeType_t::CUDNN_TYPE_BACKEND_DESCRIPTOR;
+        require(is_of_them, "the attribute is of another type")?;
+        Ok(attribute.held.clone())
     }
 
     pub fn knows(&self, name: Name) -> bool {
