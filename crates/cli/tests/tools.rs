@@ -33,6 +33,7 @@ impl Tree {
             ("tools/ptxas", "../bin/cudaway"),
             ("tools/nvidia-smi", "../bin/cudaway"),
             ("tools/nvcc/nvcc", "../../bin/cudaway"),
+            ("tools/toolkit/bin/ptxas", "../../../bin/cudaway"),
         ] {
             symlink(target, tree.path(name)).unwrap();
         }
@@ -72,7 +73,16 @@ impl Tree {
     /// A command with an environment in which no toolkit is named.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.path(program));
-        for name in ["CUDA_HOME", "CUDA_PATH", "NVCC", "LD_PRELOAD", "LD_LIBRARY_PATH", "TRITON_PTXAS_PATH"] {
+        for name in [
+            "CUDA_HOME",
+            "CUDA_PATH",
+            "NVCC",
+            "LD_PRELOAD",
+            "LD_LIBRARY_PATH",
+            "TRITON_PTXAS_PATH",
+            "CUDA_ROOT",
+            "XLA_FLAGS",
+        ] {
             command.env_remove(name);
         }
         command.env("CUDAWAY_CACHE_DIR", self.path("cache")).env("PATH", "/usr/bin:/bin");
@@ -238,4 +248,26 @@ fn a_run_puts_the_tools_in_front_and_keeps_what_the_user_set() {
     for name in ["TRITON_PTXAS_PATH", "NVCC"] {
         assert!(all.lines().any(|it| it == format!("{name}=/mine")), "{all}");
     }
+}
+
+#[test]
+fn xla_takes_our_ptxas_beside_the_flags_that_the_user_set() {
+    let tree = Tree::new();
+    let run = |flags: Option<&str>, words: &[&str]| {
+        let mut command = tree.command("bin/cudaway");
+        flags.map(|flags| command.env("XLA_FLAGS", flags));
+        let output = command.args(["run", "--"]).args(words).output().unwrap();
+        assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let toolkit = tree.path("tools/toolkit");
+    let ours = format!("--xla_gpu_cuda_data_dir={}", str(&toolkit));
+    let has = |all: &str, line: &str| assert!(all.lines().any(|it| it == line), "{line} is not in\n{all}");
+    let all = run(None, &["env"]);
+    has(&all, &format!("CUDA_ROOT={}", str(&toolkit)));
+    has(&all, &format!("XLA_FLAGS={ours}"));
+    has(&run(Some("--xla_dump_to=/tmp/x"), &["env"]), &format!("XLA_FLAGS=--xla_dump_to=/tmp/x {ours}"));
+    has(&run(Some("--xla_gpu_cuda_data_dir=/mine"), &["env"]), "XLA_FLAGS=--xla_gpu_cuda_data_dir=/mine");
+    // A run in a run says it once.
+    has(&run(None, &[str(&tree.path("bin/cudaway")), "run", "env"]), &format!("XLA_FLAGS={ours}"));
 }

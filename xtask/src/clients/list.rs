@@ -108,6 +108,7 @@ pub const CLIENTS: &[Client] = &[
     CUPY,
     TRITON,
     JAX,
+    TENSORFLOW,
     ONNXRUNTIME,
     NVML,
     EXTENSIONS,
@@ -525,6 +526,24 @@ const JAX: Client = Client {
     suites: &[script("jax_check.py")],
     note: "Its results are held against those of its own CPU backend. XLA compiles PTX inside itself, for machines that are not there, and the driver \
            gets the PTX all the same. Convolutions, transforms and factorizations are our cuDNN's, cuFFT's and cuSOLVER's.",
+};
+
+const TENSORFLOW: Client = Client {
+    name: "tensorflow",
+    title: "TensorFlow 2.21.0",
+    wheels: &[
+        "tensorflow==2.21.0",
+        // NVIDIA's functions of mathematics for the kernels that it makes while it runs.
+        "nvidia-cuda-nvcc-cu12==12.5.82",
+        "numpy==2.4.6",
+    ],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[("TF_CPP_MIN_LOG_LEVEL", "3")],
+    taken_over: &[],
+    suites: &[script("tensorflow_check.py")],
+    note: "The wheel has all kernels as PTX; those that it makes while it runs go through the `ptxas` of `cudaway run`. Its results are \
+           held against those of its own CPU device.",
 };
 
 const ONNXRUNTIME: Client = Client {

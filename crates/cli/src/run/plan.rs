@@ -38,6 +38,7 @@ pub fn make(arguments: &Arguments, lib: &Path, alone: &[&CStr]) -> Result<Plan> 
     let mut variables = loader_variables(&preload, lib, searched)?;
     variables.extend(tools::search_path().map(|path| ("PATH", path)));
     variables.extend(tools::cuda_root());
+    variables.extend(tools::xla_flags());
     let for_libraries = [
         // Triton asks `ldconfig -p` otherwise, Numba takes the first of a list of folders.
         ("TRITON_LIBCUDA_PATH", lib.into()),
