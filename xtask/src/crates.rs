@@ -2,6 +2,7 @@
 //! docs/dependencies.md has a reason for each foreign crate.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -163,4 +164,52 @@ fn every_foreign_crate_has_its_reason_in_the_dependencies_page() {
     };
     let unused: Vec<&str> = declared.into_iter().filter(|name| !used(name)).collect();
     assert!(unused.is_empty(), "no crate uses {unused:?}");
+}
+
+/// The text of each file of Rust in a folder and in those below it.
+fn sources(folder: &Path) -> Vec<String> {
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            texts.push(std::fs::read_to_string(path).unwrap());
+        }
+    }
+    texts
+}
+
+/// Cargo compiles a library once more for the tests in its source, and reads its comments for examples: `[lib]` says where there are none.
+/// Where it said so wrongly, tests would be left out without a word.
+#[test]
+fn a_library_says_whether_its_source_has_tests() {
+    // An example of Rust; of other text the fence says which.
+    let opens_example = |line: &str| {
+        let comment = line.trim_start().strip_prefix("///").or_else(|| line.trim_start().strip_prefix("//!"));
+        comment.is_some_and(|text| matches!(text.trim(), "```" | "```rust" | "```no_run" | "```should_panic"))
+    };
+    for package in packages() {
+        let name = package["name"].as_str().unwrap();
+        let targets = package["targets"].as_array().unwrap();
+        let kinds = |target: &Value| target["kind"].as_array().unwrap().clone();
+        let is_library = |target: &&Value| {
+            kinds(target).iter().any(|kind| kind == "lib" || kind == "cdylib" || kind == "rlib")
+        };
+        let Some(library) = targets.iter().find(is_library) else { continue };
+        let texts = sources(Path::new(library["src_path"].as_str().unwrap()).parent().unwrap());
+        let has_tests = texts.iter().any(|text| text.contains("#[test]"));
+        assert_eq!(library["test"], has_tests, "[lib] test in {name}'s Cargo.toml");
+        // The fence that closes an example looks like one that opens it, so texts in other languages open with theirs.
+        let has_examples = texts.iter().any(|text| {
+            let mut is_open = false;
+            text.lines().any(|line| {
+                let is_fence = line.trim_start().trim_start_matches(['/', '!']).trim().starts_with("```");
+                let opens = !is_open && opens_example(line);
+                is_open ^= is_fence;
+                opens
+            })
+        });
+        assert_eq!(library["doctest"], has_examples, "[lib] doctest in {name}'s Cargo.toml");
+    }
 }

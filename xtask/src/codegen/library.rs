@@ -116,7 +116,7 @@ fn shell_crate(library: &Library, object: &Object) -> [(String, String); 3] {
             format!("{}/Cargo.toml", object.shell),
             format!(
                 "# {HEAD}; do not edit.\n[package]\nname = \"{}\"\nversion.workspace = true\nedition.workspace = true\n\
-                 rust-version.workspace = true\nlicense.workspace = true\npublish.workspace = true\n\n[lints]\nworkspace = true\n\n\
+                 rust-version.workspace = true\nlicense.workspace = true\npublish.workspace = true\n\n[lib]\ntest = false\ndoctest = false\n\n[lints]\nworkspace = true\n\n\
                  [dependencies]\ntrampoline.workspace = true\n",
                 object.package()
             ),

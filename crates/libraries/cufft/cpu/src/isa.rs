@@ -6,7 +6,7 @@ use crate::simd::Plain;
 
 /// The vectors that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Isa {
+pub enum Isa {
     #[cfg(target_arch = "x86_64")]
     Avx512,
     #[cfg(target_arch = "x86_64")]
@@ -30,8 +30,7 @@ impl Isa {
     }
 
     /// All that this processor runs, the best one first.
-    #[cfg(test)]
-    pub(crate) fn all() -> Vec<Self> {
+    pub fn all() -> Vec<Self> {
         match Self::detect() {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => vec![Self::Avx512, Self::Avx2, Self::Plain],

@@ -29,6 +29,8 @@ pub use cores::{Alone, Cores, Rayon};
 pub use element::{Direction, Element, Kind, Precision, Real};
 pub use error::{Error, Result};
 pub use half::{bf16, f16};
+#[doc(hidden)]
+pub use isa::Isa;
 pub use layout::{Description, Embedding, LONGEST, MOST_RANK, Strided};
 pub use num_complex::Complex;
 pub use plan::{Load, Plan, Store, Value};
