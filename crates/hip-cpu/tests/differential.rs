@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use compiler::back::cpu::Setting;
 use hip_cpu::harness::{Arg, Error, How, load, run};
 use hip_cpu::jit::Effort;
+use rayon::prelude::*;
 
 const KERNELS: &str = include_str!("kernels/kernels.ptx");
 const RANDOM: &str = include_str!("kernels/random.ptx");
@@ -688,9 +689,11 @@ fn compare(ptx: &str, cases: &[Case]) {
         Some(seed) => println!("SEED={seed}"),
         None => println!("SEED=all"),
     }
-    let mut failures: Vec<String> = vec![];
-    let mut n_compared = 0;
-    for (nth, case) in cases.iter().filter(|case| case.kernel.contains(&wanted)).enumerate() {
+    let cases: Vec<(usize, &Case)> =
+        cases.iter().filter(|case| case.kernel.contains(&wanted)).enumerate().collect();
+    let compare = |&(nth, case): &(usize, &Case)| {
+        let mut failures: Vec<String> = vec![];
+        let mut n_compared = 0;
         let mut how = How::new(1, 1);
         (how.grid, how.block) = (case.grid, case.block);
         let label = format!("{} {:?}×{:?}", case.kernel, case.grid, case.block);
@@ -698,7 +701,7 @@ fn compare(ptx: &str, cases: &[Case]) {
             Ok(expected) => expected,
             Err(error) => {
                 failures.push(format!("{label} in L: {error}"));
-                continue;
+                return (n_compared, failures);
             }
         };
         let (mut ways, mut open_ways) = (vec![], vec![]);
@@ -758,7 +761,11 @@ fn compare(ptx: &str, cases: &[Case]) {
                 Err(error) => failures.push(format!("{label}: {error}")),
             }
         }
-    }
-    println!("{n_compared} runs compared");
+        (n_compared, failures)
+    };
+    let (compared, failures): (Vec<usize>, Vec<Vec<String>>) =
+        cases.par_iter().with_max_len(1).map(compare).unzip();
+    println!("{} runs compared", compared.iter().sum::<usize>());
+    let failures = failures.concat();
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }

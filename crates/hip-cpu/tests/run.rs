@@ -3,19 +3,24 @@
 
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 #[test]
 fn every_row_gives_its_results_in_every_setting() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run");
     let wanted = std::env::var("ROWS").unwrap_or_default();
     let mut files = ptx_files(&folder);
     files.retain(|path| path.strip_prefix(&folder).unwrap().to_string_lossy().contains(&wanted));
-    files.sort();
     assert!(!files.is_empty(), "no file in tests/run matches ROWS={wanted}");
+    files.sort();
+    let run = |path: &PathBuf| {
+        let name = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
+        hip_cpu::harness::rows::run(&name, &std::fs::read_to_string(path).unwrap())
+    };
+    let reports: Vec<_> = files.par_iter().with_max_len(1).map(run).collect();
     let mut failures = vec![];
     let (mut n_rows, mut n_warp, mut n_simd) = (0, 0, 0);
-    for path in files {
-        let name = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
-        let report = hip_cpu::harness::rows::run(&name, &std::fs::read_to_string(&path).unwrap());
+    for report in reports {
         n_rows += report.n_rows;
         n_warp += report.n_warp;
         n_simd += report.n_simd;
