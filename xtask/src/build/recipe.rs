@@ -42,8 +42,9 @@ impl Recipe {
         Recipe { profile, shipped: None }
     }
 
-    pub fn shipped(shipped: Shipped) -> Recipe {
-        Recipe { profile: Profile::Release, shipped: Some(Rc::new(shipped)) }
+    /// Objects that run on older systems too.
+    pub fn shipped(shipped: Shipped, profile: Profile) -> Recipe {
+        Recipe { profile, shipped: Some(Rc::new(shipped)) }
     }
 
     /// The same, but optimised across crates.
