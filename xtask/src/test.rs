@@ -53,6 +53,7 @@ use anyhow::{Result, bail};
 use testkit::Installed;
 
 use crate::build;
+use crate::session;
 use crate::setup;
 use crate::toolchain::Release;
 use report::{Outcome, Report};
@@ -180,7 +181,10 @@ pub fn run(args: &Args) -> Result<()> {
             }
             "trust" => trust::run(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),
-            "sanitizer" => sanitizer::run(&installed, &mut report),
+            "sanitizer" => {
+                sanitizer::run(&installed, &mut report);
+                report.note("README.md's picture shows what is said today", session::is_as_shown(&installed));
+            }
             "threads" => threads::run(&installed, args.seconds, &mut report),
             "tools" => tools::run(&installed, &mut report),
             "wheel" => wheel::run(&installed, args.all || !args.only.is_empty(), &mut report),
