@@ -105,11 +105,14 @@ fn installed_and_purged(suite: Suite, debs: &[&PathBuf]) -> Result<()> {
     let install = format!("apt-get -q install --yes --no-install-recommends --reinstall {files}");
     debian.said(&install)?;
     // Nothing is said to any of them: the loader finds it.
-    let said = debian.said("cudaway selftest && /root/vector_add")?;
+    let said = debian.said("cudaway selftest")?;
     ensure!(
         said.contains("libcuda.so.1: /usr/lib/cudaway/lib/") && said.lines().last() == Some("PASSED"),
         "{said}"
     );
+    // A program that brings its runtime along has begun by then, and is told what it needs.
+    let said = debian.said("CUDAWAY_LOG=warn /root/vector_add 2>&1 && exit 9 || exit 0")?;
+    ensure!(said.contains("`cudaway run -- program`"), "{said}");
     debian.works_by("cudaway")?;
     debian
         .said("test -s /usr/share/man/man1/cudaway-run.1.gz && test -s /usr/share/doc/cudaway/copyright")?;

@@ -70,7 +70,7 @@ impl Tree {
             let mut get = Command::new("apt-get");
             get.env("APT_CONFIG", apt).args(["-q", "source", "--download-only", package]);
             setup::run(get.current_dir(folder.path()))?;
-            let script = "mkdir source && tar xf python3*.orig.tar.* --strip-components=1 --directory source && cd source && \
+            let script = "mkdir source && tar xf python3*.orig.tar.xz --strip-components=1 --directory source && cd source && \
                 ./configure --quiet --prefix=/usr/local --disable-test-modules >log 2>&1 && make -j\"$1\" >>log 2>&1 && \
                 make install DESTDIR=\"$2\" >>log 2>&1 || { tail -n 20 log >&2; exit 1; }";
             let cores = thread::available_parallelism().map_or(1, usize::from).to_string();
