@@ -55,8 +55,10 @@ pub struct Object {
 ///
 /// glibc compares what a program asks for with the SONAME of what is loaded, of which an object has one, and with the names by
 /// which it was found. So an object there "needs" its other names, and has its own folder as its `DT_RPATH`, where they are links
-/// to the object itself: the loader finds that it has the file already and adds the name, at a tenth of what an object costs.
+/// to the object itself: the loader finds that it has the file already and adds the name, at a tenth of what an object costs. Behind
+/// it the path has the folder of our libraries, for a wheel, in which links do not survive: the names are found there too.
 const PRELOAD: &str = "preload";
+pub const PRELOAD_RPATH: &str = "$ORIGIN:$ORIGIN/..";
 
 impl Object {
     /// Without a version script, other names or a folder of its own.
@@ -274,7 +276,7 @@ fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
         arguments.push(format!("link-arg=-Wl,--version-script=cmake/exports/{script}"));
     }
     if object.is_for_preload() {
-        arguments.push("link-arg=-Wl,--disable-new-dtags,-rpath,$ORIGIN,--no-as-needed".to_owned());
+        arguments.push(format!("link-arg=-Wl,--disable-new-dtags,-rpath,{PRELOAD_RPATH},--no-as-needed"));
         for name in &object.links {
             arguments.push(format!("link-arg={}", recipe::in_tree(&empty_library(name)?)));
         }
