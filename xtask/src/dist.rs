@@ -50,6 +50,9 @@ pub struct Args {
     /// it: to be tried, not to be shipped. It takes a fifth of the time.
     #[arg(long, conflicts_with = "local")]
     quick: bool,
+    /// Only these objects anew, by file name (`libcuda.so.1`); the others are those of the last time.
+    #[arg(long, value_delimiter = ',', requires = "quick")]
+    only: Vec<String>,
     /// Sign the sums by gpg, with the key of this name.
     #[arg(long, value_name = "KEY")]
     sign: Option<String>,
@@ -67,7 +70,7 @@ pub fn run(args: &Args) -> Result<()> {
         local(&setup::lib_dir(), &wanted)?
     } else {
         crate::codegen::refresh()?;
-        make(&wanted, if args.quick { Profile::Local } else { Profile::Release })?
+        make(&wanted, if args.quick { Profile::Local } else { Profile::Release }, &args.only)?
     };
     for file in &made {
         println!("dist: {}", file.display());
@@ -110,6 +113,15 @@ pub fn local(lib: &Path, wanted: &Wanted) -> Result<Vec<PathBuf>> {
     Ok(made)
 }
 
+/// What the last `cargo xtask dist` made.
+pub fn made_last() -> Result<Vec<PathBuf>> {
+    let list = out().join("SHA256SUMS");
+    let text = fs::read_to_string(&list).with_context(|| {
+        format!("{}: `cargo xtask dist --quick --wheel --deb --oci` makes what is tried", list.display())
+    })?;
+    Ok(text.lines().filter_map(|line| line.split_once("  ")).map(|(_, name)| out().join(name)).collect())
+}
+
 /// `SHA256SUMS` of these files, and its signature, which says who made them.
 fn sums(out: &Path, made: &[PathBuf], key: Option<&str>) -> Result<()> {
     let names = made.iter().filter_map(|path| path.file_name());
@@ -136,22 +148,25 @@ fn sign(file: &Path, key: &str, keyring: Option<&Path>) -> Result<()> {
 }
 
 /// Builds everything and packs it; the paths of the archives, and of what else is wanted. What is shipped is optimised across crates
-/// and packed as small as it gets.
-pub fn make(wanted: &Wanted, profile: Profile) -> Result<Vec<PathBuf>> {
+/// and packed as small as it gets. Where objects are named, only these are built.
+pub fn make(wanted: &Wanted, profile: Profile, only: &[String]) -> Result<Vec<PathBuf>> {
     let is_shipped = profile == Profile::Release;
     let out = out();
     let tree = out.join(NAME);
-    let _ = fs::remove_dir_all(&tree);
+    if only.is_empty() {
+        let _ = fs::remove_dir_all(&tree);
+    }
     fs::create_dir_all(&tree)?;
     let epoch_s = epoch_s()?;
     let shipped = Shipped {
         target_dir: out.join("build"),
         remapped: remapped()?,
         epoch_s,
+        names_commit: is_shipped,
         sysroot_of: Box::new(oldest_glibc),
     };
     let lib = tree.join("lib");
-    build::lay_out(&[], &Recipe::shipped(shipped, profile), &lib)?;
+    build::lay_out(only, &Recipe::shipped(shipped, profile), &lib)?;
     check_glibc(&tree)?;
     contents::add(&tree)?;
     notices::add(&tree)?;

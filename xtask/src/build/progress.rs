@@ -15,11 +15,11 @@ pub struct Progress {
 /// two cores, in the order of [`super::objects`].
 fn weight(name: &str) -> u64 {
     match name {
-        "libcudaway_cpu.so" => 150,
         "libcudaway_cusolver.so" => 120,
-        "libcuda.so.1" | "libcudaway_blas.so" => 80,
-        "libcudaway_cufft.so" | "libcudaway_cudnn.so" | "libcudaway_cusparse.so" | "cudaway" => 40,
-        "libcudaway_cudart.so" | "libcudaway_curand.so" | "libnvidia-ml.so.1" => 10,
+        "libcuda.so.1" | "libcudaway_blas.so" => 100,
+        "libcudaway_cusparse.so" | "libcudaway_cpu.so" => 45,
+        "libcudaway_cudart.so" | "libcudaway_cudnn.so" | "libcudaway_cufft.so" | "cudaway" => 25,
+        "libnvidia-ml.so.1" | "libcudaway_curand.so" => 10,
         _ => 1,
     }
 }

@@ -14,7 +14,7 @@ use crate::dist::{self, Wanted};
 use crate::setup;
 
 pub fn run(report: &mut Report) {
-    let made = match dist::make(&Wanted { wheel: true, deb: true, oci: false }, Profile::Release) {
+    let made = match dist::make(&Wanted { wheel: true, deb: true, oci: false }, Profile::Release, &[]) {
         Ok(made) => made,
         Err(error) => return report.note("cargo xtask dist", Err(error)),
     };

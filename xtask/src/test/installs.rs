@@ -110,9 +110,9 @@ fn fit(wheel: &Path, glibc: [u32; 2], check: impl FnOnce() -> Result<()>) -> Out
         name.split_once("manylinux_").map(|(_, tag)| tag.trim_end_matches("_x86_64.whl").replace('_', "."));
     match tag.and_then(|tag| Some((gate::release(&tag)?, tag))) {
         None => Outcome::Failed(format!("no tag of a glibc in {name}")),
-        Some((needed, tag)) if needed > glibc.to_vec() => Outcome::Skipped(format!(
-            "what was built here needs glibc {tag}; without --no-build it is built for 2.31"
-        )),
+        Some((needed, tag)) if needed > glibc.to_vec() => {
+            Outcome::Skipped(format!("it was made by --local and needs glibc {tag}"))
+        }
         Some(_) => check().into(),
     }
 }

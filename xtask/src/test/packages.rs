@@ -18,20 +18,19 @@ use crate::build::Profile;
 use crate::dist::{self, Wanted};
 use crate::setup;
 
-/// `may_build`: they are of objects for the systems that are shipped for. Else they are of the objects that are there.
+/// `may_build`: they are made first. Else those are tried that the last `cargo xtask dist` has left.
 pub fn run(installed: &Installed, may_build: bool, report: &mut Report) {
-    let wanted = Wanted { wheel: true, deb: true, oci: true };
-    let (how, made) = if may_build {
-        ("--quick", dist::make(&wanted, Profile::Local))
+    let (name, made) = if may_build {
+        let wanted = Wanted { wheel: true, deb: true, oci: true };
+        ("cargo xtask dist --quick --wheel --deb --oci", dist::make(&wanted, Profile::Local, &[]))
     } else {
-        ("--local", dist::local(installed.lib(), &wanted))
+        ("what cargo xtask dist made is there", dist::made_last())
     };
-    let name = format!("cargo xtask dist --wheel --deb --oci {how}");
     let made = match made {
         Ok(made) => made,
-        Err(error) => return report.note(&name, Err(error)),
+        Err(error) => return report.note(name, Err(error)),
     };
-    report.note(&name, Ok(()));
+    report.note(name, Ok(()));
     try_all(&made, report);
     installs::try_all(&made, report);
     report.note("an engine adds CUDAway to a bare Debian by its description", by_description(installed));
@@ -83,9 +82,7 @@ fn on_debian(suite: Suite, debs: &[&PathBuf]) -> Outcome {
         Err(error) => Err(error).into(),
         Ok(needed) if needed > suite.glibc.to_vec() => {
             let release = needed.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
-            Outcome::Skipped(format!(
-                "what was built here needs glibc {release}; without --no-build it is built for 2.31"
-            ))
+            Outcome::Skipped(format!("it was made by --local and needs glibc {release}"))
         }
         Ok(_) => installed_and_purged(suite, debs).into(),
     }
