@@ -54,9 +54,15 @@ def _start_once_more(config: pytest.Config) -> None:
         )
     try:
         program = os.fspath(_tool.tool())
-        words = [program, "run", "--", sys.executable, *sys.orig_argv[1:]]
+        words = [program, "run", "--", sys.executable, *_words()]
         sys.stdout.flush()
         sys.stderr.flush()
         os.execve(program, words, {**os.environ, _GUARD: str(os.getpid())})
     except OSError as error:
         raise pytest.UsageError(f"--cudaway: {error}") from error
+
+
+def _words() -> list[str]:
+    """What this interpreter was started with, its own options included (Python has it as ``sys.orig_argv`` only from 3.10 on)."""
+    with open("/proc/self/cmdline", "rb") as line:
+        return [os.fsdecode(word) for word in line.read().split(b"\0")[1:-1]]

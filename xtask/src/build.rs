@@ -8,6 +8,7 @@
 
 pub mod gate;
 pub mod note;
+mod progress;
 pub mod recipe;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::codegen::{NODES, library};
 use crate::{libraries, setup};
+use progress::Progress;
 pub use recipe::{Profile, Recipe};
 
 #[derive(clap::Args)]
@@ -55,8 +57,10 @@ pub struct Object {
 ///
 /// glibc compares what a program asks for with the SONAME of what is loaded, of which an object has one, and with the names by
 /// which it was found. So an object there "needs" its other names, and has its own folder as its `DT_RPATH`, where they are links
-/// to the object itself: the loader finds that it has the file already and adds the name, at a tenth of what an object costs.
+/// to the object itself: the loader finds that it has the file already and adds the name, at a tenth of what an object costs. Behind
+/// it the path has the folder of our libraries, for a wheel, in which links do not survive: the names are found there too.
 const PRELOAD: &str = "preload";
+pub const PRELOAD_RPATH: &str = "$ORIGIN:$ORIGIN/..";
 
 impl Object {
     /// Without a version script, other names or a folder of its own.
@@ -178,6 +182,12 @@ pub fn to_try() -> Result<()> {
     lay_out(&[], &Recipe::here(Profile::Local), &setup::lib_dir())
 }
 
+/// Builds these objects into target/cudaway/lib.
+pub fn some_to_try(names: &[&str]) -> Result<()> {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    lay_out(&names, &Recipe::here(Profile::Local), &setup::lib_dir())
+}
+
 /// Builds all objects optimised as they are shipped, into a folder of their own; for what measures them.
 pub fn to_measure() -> Result<PathBuf> {
     let out = setup::root().join("target/measured/lib");
@@ -190,8 +200,13 @@ pub fn lay_out(only: &[String], recipe: &Recipe, out: &Path) -> Result<()> {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
     std::fs::create_dir_all(out).with_context(|| format!("could not make {}", out.display()))?;
 
+    let programs = || PROGRAMS.iter().filter(|program| wanted(program.name));
+    let objects = || objects().iter().filter(|object| wanted(object.name));
+    let names = objects().map(|object| object.name).chain(programs().map(|program| program.name));
+    let mut progress = Progress::of(names);
     let mut findings = Vec::new();
-    for object in objects().iter().filter(|object| wanted(object.name)) {
+    for object in objects() {
+        progress.begin(object.name);
         let built = link(object, recipe)?;
         let at = object.path(out);
         std::fs::create_dir_all(at.parent().context("a folder")?)?;
@@ -204,7 +219,8 @@ pub fn lay_out(only: &[String], recipe: &Recipe, out: &Path) -> Result<()> {
         }
         findings.extend(gate::check(object, &at)?);
     }
-    for program in PROGRAMS.iter().filter(|program| wanted(program.name)) {
+    for program in programs() {
+        progress.begin(program.name);
         let at = if program.folder == "lib" { out.to_path_buf() } else { out.with_file_name(program.folder) };
         std::fs::create_dir_all(&at).with_context(|| format!("could not make {}", at.display()))?;
         let at = at.join(program.name);
@@ -219,6 +235,7 @@ pub fn lay_out(only: &[String], recipe: &Recipe, out: &Path) -> Result<()> {
             share(&at, &out.with_file_name("share"))?;
         }
     }
+    drop(progress);
     ensure!(findings.is_empty(), "the objects are not fit to ship:\n  {}", findings.join("\n  "));
     eprintln!("build: {}", out.display());
     Ok(())
@@ -231,7 +248,6 @@ fn share(program: &Path, folder: &Path) -> Result<()> {
 }
 
 fn link_program(program: &Program, recipe: &Recipe) -> Result<PathBuf> {
-    eprintln!("build: {}", program.name);
     let mut command = recipe.cargo_rustc();
     command.args(["--package", program.package, "--bin", program.name]);
     let mut arguments = vec!["link-arg=-Wl,-z,relro,-z,now".to_owned()];
@@ -250,7 +266,6 @@ fn link_program(program: &Program, recipe: &Recipe) -> Result<PathBuf> {
 
 /// Compiles one shell to a cdylib with the arguments its place asks for.
 fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
-    eprintln!("build: {}", object.path(Path::new("")).display());
     let mut arguments = vec![
         format!("link-arg=-Wl,-soname,{}", object.name),
         // Every symbol resolved, tables read-only after start, never unmapped: code of ours may run until the end.
@@ -274,7 +289,7 @@ fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
         arguments.push(format!("link-arg=-Wl,--version-script=cmake/exports/{script}"));
     }
     if object.is_for_preload() {
-        arguments.push("link-arg=-Wl,--disable-new-dtags,-rpath,$ORIGIN,--no-as-needed".to_owned());
+        arguments.push(format!("link-arg=-Wl,--disable-new-dtags,-rpath,{PRELOAD_RPATH},--no-as-needed"));
         for name in &object.links {
             arguments.push(format!("link-arg={}", recipe::in_tree(&empty_library(name)?)));
         }

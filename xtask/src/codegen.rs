@@ -25,7 +25,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::setup::root;
 use crate::site::wrap;
-use crate::{clients, samples, settings};
+use crate::{clients, samples, session, settings};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -80,10 +80,11 @@ pub fn refresh() -> Result<()> {
     Ok(())
 }
 
-/// Every generated file, and README.md, of which one table is generated.
+/// Every generated file, README.md, of which one table is generated, and its picture.
 fn written() -> Result<Vec<(String, String)>> {
     let mut files = generate()?;
     files.push(clients::readme::page()?);
+    files.push(session::picture()?);
     Ok(files)
 }
 

@@ -18,7 +18,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::build::recipe::Shipped;
-use crate::build::{self, Recipe, gate};
+use crate::build::{self, Profile, Recipe, gate};
 use crate::setup::{self, Package, root};
 use sysroot::Sysroot;
 
@@ -46,6 +46,13 @@ pub struct Args {
     /// this one's glibc or a newer one.
     #[arg(long)]
     local: bool,
+    /// All that is asked for, for the old systems that are shipped for, but optimised crate by crate only, as `cargo xtask build` does
+    /// it: to be tried, not to be shipped. It takes a fifth of the time.
+    #[arg(long, conflicts_with = "local")]
+    quick: bool,
+    /// Only these objects anew, by file name (`libcuda.so.1`); the others are those of the last time.
+    #[arg(long, value_delimiter = ',', requires = "quick")]
+    only: Vec<String>,
     /// Sign the sums by gpg, with the key of this name.
     #[arg(long, value_name = "KEY")]
     sign: Option<String>,
@@ -63,7 +70,7 @@ pub fn run(args: &Args) -> Result<()> {
         local(&setup::lib_dir(), &wanted)?
     } else {
         crate::codegen::refresh()?;
-        make(&wanted)?
+        make(&wanted, if args.quick { Profile::Local } else { Profile::Release }, &args.only)?
     };
     for file in &made {
         println!("dist: {}", file.display());
@@ -106,6 +113,15 @@ pub fn local(lib: &Path, wanted: &Wanted) -> Result<Vec<PathBuf>> {
     Ok(made)
 }
 
+/// What the last `cargo xtask dist` made.
+pub fn made_last() -> Result<Vec<PathBuf>> {
+    let list = out().join("SHA256SUMS");
+    let text = fs::read_to_string(&list).with_context(|| {
+        format!("{}: `cargo xtask dist --quick --wheel --deb --oci` makes what is tried", list.display())
+    })?;
+    Ok(text.lines().filter_map(|line| line.split_once("  ")).map(|(_, name)| out().join(name)).collect())
+}
+
 /// `SHA256SUMS` of these files, and its signature, which says who made them.
 fn sums(out: &Path, made: &[PathBuf], key: Option<&str>) -> Result<()> {
     let names = made.iter().filter_map(|path| path.file_name());
@@ -131,34 +147,40 @@ fn sign(file: &Path, key: &str, keyring: Option<&Path>) -> Result<()> {
     setup::run(gpg.arg(file))
 }
 
-/// Builds everything and packs it; the paths of the archives, and of what else is wanted.
-pub fn make(wanted: &Wanted) -> Result<Vec<PathBuf>> {
+/// Builds everything and packs it; the paths of the archives, and of what else is wanted. What is shipped is optimised across crates
+/// and packed as small as it gets. Where objects are named, only these are built.
+pub fn make(wanted: &Wanted, profile: Profile, only: &[String]) -> Result<Vec<PathBuf>> {
+    let is_shipped = profile == Profile::Release;
     let out = out();
     let tree = out.join(NAME);
-    let _ = fs::remove_dir_all(&tree);
+    if only.is_empty() {
+        let _ = fs::remove_dir_all(&tree);
+    }
     fs::create_dir_all(&tree)?;
     let epoch_s = epoch_s()?;
     let shipped = Shipped {
         target_dir: out.join("build"),
         remapped: remapped()?,
         epoch_s,
+        names_commit: is_shipped,
         sysroot_of: Box::new(oldest_glibc),
     };
     let lib = tree.join("lib");
-    build::lay_out(&[], &Recipe::shipped(shipped), &lib)?;
+    build::lay_out(only, &Recipe::shipped(shipped, profile), &lib)?;
     check_glibc(&tree)?;
     contents::add(&tree)?;
     notices::add(&tree)?;
-    let mut made = pack(&out, epoch_s)?;
+    let mut made = pack(&out, epoch_s, is_shipped)?;
     if wanted.wheel {
         let oldest = gate::release(OLDEST_FOR_CPU_DEVICE.glibc).context("a release of glibc")?;
-        made.push(wheel::pack(&[&tree], &oldest, epoch_s, wheel::SMALLEST)?);
+        let level = if is_shipped { wheel::SMALLEST } else { wheel::FASTEST };
+        made.push(wheel::pack(&[&tree], &oldest, epoch_s, level)?);
     }
     if wanted.deb {
-        made.extend(deb::pack(&[&tree], epoch_s, false)?);
+        made.extend(deb::pack(&[&tree], epoch_s, !is_shipped)?);
     }
     if wanted.oci {
-        made.push(oci::pack(&[&tree], epoch_s, false)?);
+        made.push(oci::pack(&[&tree], epoch_s, !is_shipped)?);
     }
     Ok(made)
 }
@@ -209,15 +231,16 @@ fn remapped() -> Result<Vec<(PathBuf, &'static str)>> {
     Ok(vec![(sysroot, "/rust"), (cargo, "/cargo"), (root(), "/cudaway")])
 }
 
-fn pack(out: &Path, epoch_s: u64) -> Result<Vec<PathBuf>> {
+fn pack(out: &Path, epoch_s: u64, is_shipped: bool) -> Result<Vec<PathBuf>> {
+    let (zstd, gzip) = if is_shipped { ("-19", "--best") } else { ("-3", "--fast") };
     let tar = out.join(format!("{NAME}.tar"));
     let mut packed = Command::new("tar");
     packed.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu"]);
     packed.arg("--mode=u=rwX,go=rX").arg(format!("--mtime=@{epoch_s}"));
     setup::run(packed.arg("--directory").arg(out).arg("--create").arg("--file").arg(&tar).arg(NAME))?;
     // One thread: the number of threads shows in the bytes.
-    setup::run(Command::new("zstd").args(["--quiet", "--force", "-19", "--single-thread"]).arg(&tar))?;
-    setup::run(Command::new("gzip").args(["--force", "--no-name", "--best"]).arg(&tar))?;
+    setup::run(Command::new("zstd").args(["--quiet", "--force", zstd, "--single-thread"]).arg(&tar))?;
+    setup::run(Command::new("gzip").args(["--force", "--no-name", gzip]).arg(&tar))?;
     Ok(["tar.zst", "tar.gz"].map(|suffix| out.join(format!("{NAME}.{suffix}"))).to_vec())
 }
 

@@ -12,6 +12,7 @@ mod dist;
 mod libraries;
 mod reach;
 mod samples;
+mod session;
 mod settings;
 mod setup;
 mod site;
@@ -47,6 +48,8 @@ enum Command {
     Reach(reach::Args),
     /// Build NVIDIA's cuda-samples, or CUDALibrarySamples, and run them on our libraries; writes docs/samples.md, or docs/library-samples.md.
     Samples(samples::Args),
+    /// Run the session of README.md's picture, and draw it anew: docs/session.svg.
+    Session(session::Args),
     /// Count in which setting of the CPU device the kernels of the corpora run, and why; writes docs/settings.md.
     Settings(settings::Args),
     /// Wrap the prose of the pages, check their links, and build them into a site that a browser shows (target/site/html).
@@ -67,6 +70,7 @@ fn main() -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(&args),
         Command::Reach(args) => reach::run(&args),
         Command::Samples(args) => samples::run(&args),
+        Command::Session(args) => session::run(&args),
         Command::Settings(args) => settings::run(&args),
         Command::Site(args) => site::run(&args),
         Command::Symbols(args) => symbols::run(&args),

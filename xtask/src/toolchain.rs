@@ -246,7 +246,7 @@ pub fn apt_state(state: &Path, sources: &str) -> Result<PathBuf> {
 }
 
 /// The mirror this machine's apt uses for its own release.
-fn mirror() -> Result<String> {
+pub fn mirror() -> Result<String> {
     let ask = || -> Result<String> {
         let targets = Command::new("apt-get")
             .args([

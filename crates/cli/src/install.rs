@@ -86,6 +86,7 @@ pub fn install(arguments: &Arguments) -> Result<()> {
     })();
     // Whatever happened, what lies there now is known.
     if let Some(before) = &before {
+        written.adopt_folders(before);
         match &done {
             Ok(()) => before.without(&written).remove(&root)?,
             Err(_) => written.adopt(before),
@@ -111,7 +112,7 @@ pub fn uninstall(arguments: &Removal) -> Result<()> {
     let manifest =
         manifest.with_context(|| format!("there is no {}", Manifest::path(&root, prefix).display()))?;
     manifest.remove(&root)?;
-    Manifest::forget(&root, prefix)?;
+    manifest.forget(&root, prefix)?;
     if manifest.is_system {
         system::refresh_cache(&root)?;
     }

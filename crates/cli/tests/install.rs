@@ -82,6 +82,26 @@ fn what_was_installed_is_removed_again() {
 }
 
 #[test]
+fn folders_that_were_there_before_are_left() {
+    let setting = Setting::new();
+    for folder in ["opt", "usr/local/bin"] {
+        fs::create_dir_all(setting.root().join(folder)).unwrap();
+    }
+    setting.succeed(&["install", "--system"]);
+    assert!(
+        setting.root().join("usr/local/bin/cudaway").is_symlink() && setting.root().join("etc/cdi").exists()
+    );
+    // The second installation finds the folders of the first, which are CUDAway's all the same.
+    setting.succeed(&["install", "--system"]);
+    setting.succeed(&["uninstall"]);
+    for folder in ["opt", "usr/local/bin"] {
+        assert_eq!(fs::read_dir(setting.root().join(folder)).unwrap().count(), 0, "{folder}");
+    }
+    // ldconfig has made its cache.
+    assert!(!setting.root().join("etc/cdi").exists() && !setting.root().join("etc/ld.so.conf.d").exists());
+}
+
+#[test]
 fn an_update_replaces_files_and_removes_those_that_went() {
     let setting = Setting::new();
     fs::write(setting.tree().join("lib/gone.txt"), "1").unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{Object, Program};
+use super::{Object, PRELOAD_RPATH, Program};
 use crate::codegen::{facts, library, shell};
 use crate::libraries;
 
@@ -136,7 +136,7 @@ fn common_findings(dynamic: &str, segments: &str, own_names: &[&str]) -> Vec<Str
         findings.push("not linked with -z now".to_owned());
     }
     // A RUNPATH would be read after LD_LIBRARY_PATH.
-    let rpaths: &[&str] = if own_names.is_empty() { &[] } else { &["$ORIGIN"] };
+    let rpaths: &[&str] = if own_names.is_empty() { &[] } else { &[PRELOAD_RPATH] };
     for (tag, wanted) in [("RPATH", rpaths), ("RUNPATH", &[])] {
         let found = bracketed(dynamic, tag);
         if found != wanted {

@@ -13,9 +13,9 @@ const OWNER: &str = "CUDAway";
 
 /// An object file with the note alone, to be linked into each of ours. Its name changes with its text, so that objects are
 /// linked again when it does.
-pub fn object(is_shipped: bool) -> Result<PathBuf> {
-    // A build for this checkout's tests is not linked again because of a commit.
-    let source = if is_shipped { commit() } else { "development".to_owned() };
+pub fn object(names_commit: bool) -> Result<PathBuf> {
+    // A build to be tried is not linked again because of a commit.
+    let source = if names_commit { commit() } else { "development".to_owned() };
     let text = text(&source)?;
     let at = root().join(format!("target/note/{source}.o"));
     if !at.exists() {

@@ -32,6 +32,8 @@ pub struct Shipped {
     /// Paths of this machine, and what stands for them in the objects.
     pub remapped: Vec<(PathBuf, &'static str)>,
     pub epoch_s: u64,
+    /// Their commit is written into the objects, which are linked anew for each.
+    pub names_commit: bool,
     /// The oldest glibc that an object may need, by its file name.
     pub sysroot_of: Box<dyn Fn(&str) -> Sysroot>,
 }
@@ -42,8 +44,9 @@ impl Recipe {
         Recipe { profile, shipped: None }
     }
 
-    pub fn shipped(shipped: Shipped) -> Recipe {
-        Recipe { profile: Profile::Release, shipped: Some(Rc::new(shipped)) }
+    /// Objects that run on older systems too.
+    pub fn shipped(shipped: Shipped, profile: Profile) -> Recipe {
+        Recipe { profile, shipped: Some(Rc::new(shipped)) }
     }
 
     /// The same, but optimised across crates.
@@ -76,7 +79,8 @@ impl Recipe {
 
     /// rustc's arguments about the linking of one object or program, beyond its own.
     pub fn link_arguments(&self, name: &str) -> Result<Vec<String>> {
-        let mut arguments = vec![format!("link-arg={}", in_tree(&note::object(self.shipped.is_some())?))];
+        let names_commit = self.shipped.as_ref().is_some_and(|shipped| shipped.names_commit);
+        let mut arguments = vec![format!("link-arg={}", in_tree(&note::object(names_commit)?))];
         if let Some(shipped) = &self.shipped {
             let sysroot = (shipped.sysroot_of)(name);
             arguments.push(format!("linker={}", in_tree(&sysroot.linker()?)));

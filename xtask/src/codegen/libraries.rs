@@ -18,6 +18,10 @@ const HEAD: &str = "\
 tests of crates/libraries/cublas/api; do not edit. -->
 # Libraries
 
+Each library of CUDA's that CUDAway has, by the functions that it answers.
+
+## cuBLAS
+
 Every name of NVIDIA's library is exported. What one of the two devices cannot do answers `CUBLAS_STATUS_NOT_SUPPORTED` there and is logged once under `CUDAWAY_LOG`.
 *ours*: the handle keeps it, whatever the device; *by hand*: of several calls or of another shape. An older ROCm may lack a function (tools/data/hip/hipblas.json
 says which release has it, and in which form): that is not supported there.
@@ -192,7 +196,7 @@ pub fn markdown(
     for chapter in chapters {
         write!(
             text,
-            "\n## {chapter}\n\n| names | CPU | shown by | AMD GPUs | shown by |\n|---|---|---|---|---|\n"
+            "\n### {chapter}\n\n| names | CPU | shown by | AMD GPUs | shown by |\n|---|---|---|---|---|\n"
         )?;
         for (row, names) in rows.iter().filter(|(row, _)| row.chapter == chapter) {
             let Row { cpu, cpu_test, hip, hip_test, .. } = row;

@@ -33,6 +33,7 @@ pub fn add(tree: &Path) -> Result<()> {
         fs::copy(root().join(&from), &to).with_context(|| format!("{from} into the archive"))?;
     }
     for (name, target) in LINKS {
+        let _ = fs::remove_file(tree.join(name));
         symlink(target, tree.join(name))?;
     }
     Ok(())

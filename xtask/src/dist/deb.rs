@@ -20,7 +20,7 @@ const CPU_DEVICE: &str = "lib/libcudaway_cpu.so";
 /// Where the tree lies.
 const TREE: &str = "usr/lib/cudaway";
 
-/// What the version of packages ends in that are for this system alone.
+/// What the version of packages ends in that are to be tried, not to be shipped.
 const LOCAL: &str = "~local";
 
 struct Package {
@@ -95,8 +95,8 @@ enum Entry {
     Link(String),
 }
 
-/// The packages of the tree, whose parts are `trees`. What was built for this system alone has a version that says so, and that
-/// every released one replaces.
+/// The packages of the tree, whose parts are `trees`. What is to be tried only has a version that says so, and that every
+/// released one replaces.
 pub fn pack(trees: &[&Path], epoch_s: u64, is_local: bool) -> Result<Vec<PathBuf>> {
     setup::packages(&[("dpkg", "packs Debian packages"), ("binutils", "strips objects")])?;
     let version = format!("{}{}", env!("CARGO_PKG_VERSION"), if is_local { LOCAL } else { "" });

@@ -21,16 +21,16 @@ pub struct Sysroot {
 impl Sysroot {
     /// A C compiler that links against it, before whatever libraries it is told of.
     pub fn linker(&self) -> Result<PathBuf> {
-        Ok(self.dir()?.join("cc"))
+        Ok(self.folder()?.join("cc"))
     }
 
     /// What an object of this machine's static libraries needs besides.
     pub fn newer_glibc(&self) -> Result<PathBuf> {
-        Ok(self.dir()?.join("newer_glibc.o"))
+        Ok(self.folder()?.join("newer_glibc.o"))
     }
 
-    /// The folder, made if it is not there.
-    fn dir(&self) -> Result<PathBuf> {
+    /// Its libraries and start files, made if they are not there.
+    pub fn folder(&self) -> Result<PathBuf> {
         let dir = root().join("target/sysroot").join(format!("glibc-{}", self.glibc));
         if dir.exists() {
             return Ok(dir);

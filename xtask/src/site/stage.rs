@@ -17,6 +17,7 @@ pub fn lay_out(stage: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(&docs);
     fs::create_dir_all(docs.join(OUTSIDE))?;
     fs::copy(root().join("book.toml"), stage.join("book.toml")).context("book.toml")?;
+    fs::write(stage.join("site.css"), include_str!("site.css"))?;
     for entry in fs::read_dir(root().join("docs"))? {
         let entry = entry?;
         if entry.path().extension().is_none_or(|suffix| suffix != "md") && entry.path().is_file() {

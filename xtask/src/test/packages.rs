@@ -1,7 +1,6 @@
 //! Debian packages and the container image of the objects that were built, where they are used: installed, run and purged on bare
-//! Debians, and a program run in a container. Needs root, the network and 2 GB; asked for with `--only packages`.
+//! Debians, and a program run in a container. Needs root, the network and 8 GB; asked for with `--only packages`.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,22 +11,28 @@ use serde_json::{Value, json};
 use testkit::{Installed, Run};
 
 use super::debian::bootstrapped;
+use super::installs;
 use super::report::{Outcome, Report};
+use super::trees::{SUITES, Suite, Tree};
+use crate::build::Profile;
 use crate::dist::{self, Wanted};
 use crate::setup;
 
-/// Debian's releases with their glibc, which the packages ask for.
-pub const DEBIANS: [(&str, &str, [u32; 2]); 3] =
-    [("bullseye", "11", [2, 31]), ("bookworm", "12", [2, 36]), ("trixie", "13", [2, 41])];
-
-pub fn run(installed: &Installed, report: &mut Report) {
-    let wanted = Wanted { deb: true, oci: true, ..Wanted::default() };
-    let made = match dist::local(installed.lib(), &wanted) {
-        Ok(made) => made,
-        Err(error) => return report.note("cargo xtask dist --deb --oci --local", Err(error)),
+/// `may_build`: they are made first. Else those are tried that the last `cargo xtask dist` has left.
+pub fn run(installed: &Installed, may_build: bool, report: &mut Report) {
+    let (name, made) = if may_build {
+        let wanted = Wanted { wheel: true, deb: true, oci: true };
+        ("cargo xtask dist --quick --wheel --deb --oci", dist::make(&wanted, Profile::Local, &[]))
+    } else {
+        ("what cargo xtask dist made is there", dist::made_last())
     };
-    report.note("cargo xtask dist --deb --oci --local", Ok(()));
+    let made = match made {
+        Ok(made) => made,
+        Err(error) => return report.note(name, Err(error)),
+    };
+    report.note(name, Ok(()));
     try_all(&made, report);
+    installs::try_all(&made, report);
     report.note("an engine adds CUDAway to a bare Debian by its description", by_description(installed));
 }
 
@@ -37,9 +42,9 @@ pub fn try_all(made: &[PathBuf], report: &mut Report) {
     if !debs.is_empty() {
         report.note("lintian has nothing to say of the packages that they do not answer", lintian(&debs));
     }
-    for (suite, version, glibc) in DEBIANS.into_iter().filter(|_| !debs.is_empty()) {
-        let name = format!("the packages are installed, run and purged on a bare Debian {version}");
-        report.note(&name, on_debian(suite, glibc, &debs));
+    for suite in SUITES.into_iter().filter(|_| !debs.is_empty()) {
+        let name = format!("apt installs the packages, and purges them, on a bare Debian {}", suite.version);
+        report.note(&name, on_debian(suite, &debs));
     }
     if let Some(archive) = made.iter().find(|path| path.to_string_lossy().ends_with("-oci-x86_64.tar")) {
         report.note("the image is as the OCI's layout says, sum by sum", layout(archive));
@@ -71,61 +76,13 @@ fn lintian(debs: &[&PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// A Debian in a folder, of whose programs each sees a /proc.
-struct Debian {
-    root: PathBuf,
-}
-
-impl Debian {
-    /// A copy, so that what is left in it shows.
-    fn of(suite: &str) -> Result<Debian> {
-        let plain = bootstrapped(suite, &format!("plain-{suite}"), &[], |_| Ok(()))?;
-        let root = plain.with_file_name(format!("packages-{suite}"));
-        let _ = fs::remove_dir_all(&root);
-        setup::run(Command::new("cp").arg("--archive").arg(plain).arg(&root))?;
-        Ok(Debian { root })
-    }
-
-    /// What a shell there says to this script.
-    fn said(&self, script: &str) -> Result<String> {
-        let mounted = "mount -t proc proc \"$1/proc\" && exec chroot \"$@\"";
-        let run = Run::new("unshare").args(["--mount", "sh", "-c", mounted, "debian"]).arg(&self.root);
-        let run = run
-            .args(["/bin/sh", "-ec", script])
-            .env("CUDAWAY_DEVICE", "cpu")
-            .env("CUDAWAY_CACHE_DIR", "/var/cache/cudaway");
-        let run = run.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("DEBIAN_FRONTEND", "noninteractive");
-        let ended = run.run()?;
-        ensure!(ended.status.success(), "{script}: {}", ended.describe());
-        Ok(ended.stdout)
-    }
-
-    /// Everything but what dpkg and ldconfig keep for themselves, and what was compiled.
-    fn files(&self) -> Result<BTreeSet<String>> {
-        let own = ["/var/lib/dpkg/", "/var/log/", "/var/cache/", "/etc/ld.so.cache"];
-        let said = setup::said(Command::new("find").arg(&self.root).args(["-xdev", "-printf", "/%P\n"]))?;
-        Ok(said
-            .lines()
-            .filter(|path| !own.iter().any(|own| path.starts_with(own)))
-            .map(str::to_owned)
-            .collect())
-    }
-
-    fn first(&self) -> Result<bool> {
-        let cache = self.said("ldconfig -p")?;
-        Ok(cache.lines().any(|line| line.contains("libcuda.so.1 ") && line.contains("/usr/lib/cudaway/lib/")))
-    }
-}
-
-fn on_debian(suite: &str, glibc: [u32; 2], debs: &[&PathBuf]) -> Outcome {
+fn on_debian(suite: Suite, debs: &[&PathBuf]) -> Outcome {
     let needed = debs.iter().map(|deb| needed_glibc(deb)).collect::<Result<Vec<_>>>();
     match needed.map(|needed| needed.into_iter().max().unwrap_or_default()) {
         Err(error) => Err(error).into(),
-        Ok(needed) if needed > glibc.to_vec() => {
+        Ok(needed) if needed > suite.glibc.to_vec() => {
             let release = needed.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
-            Outcome::Skipped(format!(
-                "what was built here needs glibc {release}; `--only dist` tries what is shipped"
-            ))
+            Outcome::Skipped(format!("it was made by --local and needs glibc {release}"))
         }
         Ok(_) => installed_and_purged(suite, debs).into(),
     }
@@ -138,36 +95,40 @@ fn needed_glibc(deb: &Path) -> Result<Vec<u32>> {
     crate::build::gate::release(release).with_context(|| depends.clone())
 }
 
-fn installed_and_purged(suite: &str, debs: &[&PathBuf]) -> Result<()> {
-    let debian = Debian::of(suite)?;
-    let before = debian.files()?;
-    for deb in debs {
-        fs::copy(deb, debian.root.join("tmp").join(deb.file_name().context("a name")?))?;
-    }
-    debian.said("dpkg --install /tmp/*.deb")?;
+fn installed_and_purged(suite: Suite, debs: &[&PathBuf]) -> Result<()> {
+    let debian = Tree::bare(suite)?;
+    let files = debs.iter().map(|deb| debian.bring(deb)).collect::<Result<Vec<_>>>()?.join(" ");
+    // No lists of packages are there, and none are needed: only the C library is asked for.
+    let install = format!("apt-get -q install --yes --no-install-recommends --reinstall {files}");
+    debian.said(&install)?;
     // Nothing is said to any of them: the loader finds it.
     let said = debian.said("cudaway selftest")?;
-    ensure!(said.contains("libcuda.so.1: /usr/lib/cudaway/lib/") && said.contains("PASSED"), "{said}");
-    debian.said("cudaway run -- cudaway selftest")?;
-    let doctor = debian.said("cudaway doctor || test $? = 1")?;
-    ensure!(doctor.contains("0 faults"), "{doctor}");
+    ensure!(
+        said.contains("libcuda.so.1: /usr/lib/cudaway/lib/") && said.lines().last() == Some("PASSED"),
+        "{said}"
+    );
+    // A program that brings its runtime along has begun by then, and is told what it needs.
+    let said = debian.said("CUDAWAY_LOG=warn /root/vector_add 2>&1 && exit 9 || exit 0")?;
+    ensure!(said.contains("`cudaway run -- program`"), "{said}");
+    debian.works_by("cudaway")?;
     debian
         .said("test -s /usr/share/man/man1/cudaway-run.1.gz && test -s /usr/share/doc/cudaway/copyright")?;
     beside_nvidias(&debian)?;
-    // The same again is an update.
-    debian.said("dpkg --install /tmp/cudaway_*.deb /tmp/libcudaway-cpu_*.deb && cudaway selftest")?;
-    debian
-        .said("dpkg --purge libcudaway-cpu && cudaway --version && dpkg --purge cudaway && rm /tmp/*.deb")?;
-    let after = debian.files()?;
-    let left: Vec<_> = after.symmetric_difference(&before).collect();
-    ensure!(left.is_empty(), "left or lost: {left:?}");
-    ensure!(!debian.said("ldconfig -p")?.contains("cudaway"), "the loader's cache has what is gone");
-    fs::remove_dir_all(&debian.root)?;
-    Ok(())
+    // The same again, as an update is.
+    debian.said(&format!("{install} && cudaway selftest"))?;
+    debian.said("apt-get -q purge --yes libcudaway-cpu && cudaway --version")?;
+    debian.said(&format!("apt-get -q purge --yes cudaway && rm {files}"))?;
+    debian.left_as_it_was()
+}
+
+/// Whether the loader finds our driver before others.
+fn is_first(debian: &Tree) -> Result<bool> {
+    let cache = debian.said("ldconfig -p")?;
+    Ok(cache.lines().any(|line| line.contains("libcuda.so.1 ") && line.contains("/usr/lib/cudaway/lib/")))
 }
 
 /// A package with a driver where Debian's of NVIDIA has it: that one is first while it is there, and whoever asks for CUDAway gets it.
-fn beside_nvidias(debian: &Debian) -> Result<()> {
+fn beside_nvidias(debian: &Tree) -> Result<()> {
     let stage = testkit::temporary()?;
     let folder = stage.path().join("usr/lib/x86_64-linux-gnu/nvidia/current");
     fs::create_dir_all(&folder)?;
@@ -183,16 +144,16 @@ fn beside_nvidias(debian: &Debian) -> Result<()> {
         .arg(stage.path())
         .arg(debian.root.join("tmp/stand-in"));
     setup::said(&mut build)?;
-    ensure!(debian.first()?, "CUDAway is not found where no other driver is");
+    ensure!(is_first(debian)?, "CUDAway is not found where no other driver is");
     debian.said("dpkg --install /tmp/stand-in")?;
-    ensure!(!debian.first()?, "CUDAway stays first where NVIDIA's driver was installed");
+    ensure!(!is_first(debian)?, "CUDAway stays first where NVIDIA's driver was installed");
     debian.said("cudaway run -- cudaway selftest")?;
     debian.said("update-alternatives --set cudaway-loader /usr/lib/cudaway/loader/first.conf && ldconfig")?;
-    ensure!(debian.first()?, "the administrator's choice does not count");
+    ensure!(is_first(debian)?, "the administrator's choice does not count");
     debian.said("update-alternatives --auto cudaway-loader && ldconfig")?;
-    ensure!(!debian.first()?, "automatic mode does not come back");
+    ensure!(!is_first(debian)?, "automatic mode does not come back");
     debian.said("dpkg --purge stand-in && rm /tmp/stand-in")?;
-    ensure!(debian.first()?, "CUDAway does not come back when NVIDIA's driver goes");
+    ensure!(is_first(debian)?, "CUDAway does not come back when NVIDIA's driver goes");
     Ok(())
 }
 

@@ -12,8 +12,9 @@ use anyhow::{Context as _, Result, ensure};
 use testkit::{Ended, Installed, Run, TempDir};
 
 use super::report::{Outcome, Report};
-use crate::clients::{CLIENTS, at_hand, prepare};
+use crate::clients::{CLIENTS, Ready, at_hand, prepare};
 use crate::dist::{self, Wanted};
+use crate::toolchain::Release;
 use crate::{reach, setup};
 
 /// pytest and what it needs, into `.venv`; the environment under test borrows them by `PYTHONPATH`.
@@ -22,6 +23,9 @@ const PYTEST: &[&str] =
 
 /// A kernel and a client of Jupyter's, in an environment of their own below the download cache; pip adds what they need.
 const JUPYTER: &[&str] = &["ipykernel==7.4.0", "jupyter_client==8.10.0"];
+
+/// Says which glibc a wheel needs, and whether all that its objects need is in it or in every system.
+const AUDITWHEEL: &[&str] = &["auditwheel==6.8.2", "pyelftools==0.33", "packaging==26.4"];
 
 /// Clients of the registries that cudaway.activate() is tried for, by our checks in examples/clients.
 const ACTIVATED: [(&str, &str); 3] =
@@ -40,6 +44,7 @@ pub fn run(installed: &Installed, install: bool, report: &mut Report) {
         Err(error) => return report.note(name, Err(error)),
     };
     report.note(name, bench.passes(bench.python("installed.py")));
+    report.note("auditwheel finds that the wheel is what its tag says", audited(&wheel));
     report.note(
         "pip does not take the wheel for a glibc that is older than it needs",
         older_glibc(&bench, &wheel),
@@ -60,6 +65,7 @@ pub fn run(installed: &Installed, install: bool, report: &mut Report) {
         report.note(&format!("cudaway.activate() works for {name}"), client(&bench, name, script, install));
     }
     pytest(&bench, report);
+    report.note("pytest --cudaway runs CuPy's core_tests/test_core.py", suite_of_cupy(&bench, install));
     report.note("cudaway install --jupyter refuses a Python that is no kernel", no_kernel(&bench));
     report.note("a notebook runs in the kernel of cudaway install --jupyter", notebook(&bench, install));
     report.note("pip uninstall leaves nothing of the wheel", uninstall(&bench));
@@ -170,6 +176,24 @@ fn files(folder: &Path) -> Result<BTreeSet<PathBuf>> {
         }
     }
     Ok(found)
+}
+
+fn audited(wheel: &Path) -> Outcome {
+    if let Err(error) = setup::wheels(AUDITWHEEL) {
+        return Outcome::Skipped(format!("auditwheel cannot be had: {error:#}"));
+    }
+    let ask = || -> Result<()> {
+        let mut show = Command::new(setup::venv()?);
+        let said = setup::said(show.args(["-I", "-m", "auditwheel", "show"]).arg(wheel))?;
+        let name = wheel.file_stem().context("a name")?.to_string_lossy().into_owned();
+        let tag = name.rsplit('-').next().unwrap_or_default();
+        // Its lines are wrapped.
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let wanted = format!("is consistent with the following platform tag: \"{tag}\"");
+        ensure!(said.contains(&wanted), "not {tag}: {said}");
+        Ok(())
+    };
+    ask().into()
 }
 
 /// glibc 2.16 is older than anything of ours.
@@ -395,6 +419,20 @@ fn unfit(bench: &Bench) -> Result<()> {
 }
 
 fn client(bench: &Bench, name: &str, script: &str, is_wanted: bool) -> Outcome {
+    with_client(bench, name, is_wanted, |ready, packages| {
+        let run = bench.start(&ready.python).arg(bench.path("tests/client.py"));
+        let run = run.arg(setup::root().join("examples/clients").join(script));
+        bench.passes(run.env("PYTHONPATH", packages).limit(Duration::from_secs(600)))
+    })
+}
+
+/// A check with a client that is installed, and the folder that has the package.
+fn with_client(
+    bench: &Bench,
+    name: &str,
+    is_wanted: bool,
+    check: impl FnOnce(&Ready, &Path) -> Result<()>,
+) -> Outcome {
     let Some(client) = CLIENTS.iter().find(|client| client.name == name) else {
         return Outcome::Failed(format!("there is no client {name}"));
     };
@@ -406,12 +444,28 @@ fn client(bench: &Bench, name: &str, script: &str, is_wanted: bool) -> Outcome {
     }
     let check = || {
         let ready = prepare(client, &bench.path(name))?;
-        let run = bench.start(&ready.python).arg(bench.path("tests/client.py"));
-        let run = run.arg(setup::root().join("examples/clients").join(script));
-        let packages = bench.package()?.parent().context("a folder")?.to_path_buf();
-        bench.passes(run.env("PYTHONPATH", packages).limit(Duration::from_secs(600)))
+        check(&ready, bench.package()?.parent().context("a folder")?)
     };
     check().into()
+}
+
+/// A file of CuPy's own suite, by one command, from a copy of its checkout. Its tests want NVIDIA's nvcc to be found.
+fn suite_of_cupy(bench: &Bench, is_wanted: bool) -> Outcome {
+    with_client(bench, "cupy", is_wanted, |ready, packages| {
+        let checkout = bench.path("cupy-checkout");
+        setup::run(Command::new("cp").arg("-r").arg(&ready.tests).arg(&checkout))?;
+        let nvcc = Release::V13_5.get()?.dir.join("bin");
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths([nvcc].into_iter().chain(std::env::split_paths(&path)))?;
+        let run =
+            bench.start(&ready.python).args(["-m", "pytest", "--cudaway", "-q", "-p", "no:cacheprovider"]);
+        let run = run.arg("tests/cupy_tests/core_tests/test_core.py").dir(checkout);
+        let run = run.env("PYTHONPATH", packages).env("PATH", path);
+        let run = run.env("CUPY_CACHE_DIR", bench.path("cupy-cache"));
+        let ended = run.limit(Duration::from_secs(600)).run()?;
+        ensure!(ended.status.success() && ended.stdout.contains("14 passed"), "{}", ended.describe());
+        Ok(())
+    })
 }
 
 fn pytest(bench: &Bench, report: &mut Report) {

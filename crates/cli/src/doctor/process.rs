@@ -92,7 +92,12 @@ fn rpaths(mapped: &[String], library: &str, subject: &Subject) -> Vec<(PathBuf, 
     let mut found = Vec::new();
     for object in mapped.iter().map(Path::new) {
         let Some(rpath) = elf::read(&subject.path(object)).ok().and_then(|it| it.rpath) else { continue };
-        let origin = object.parent().unwrap_or(object).to_string_lossy();
+        let own_folder = object.parent().unwrap_or(object);
+        // What is preloaded of ours leads to ours, which misleads nobody.
+        if real(own_folder) == Some(folder.join("preload")) {
+            continue;
+        }
+        let origin = own_folder.to_string_lossy();
         let mut folders =
             rpath.split(':').map(|it| it.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin));
         if folders.any(|it| real(Path::new(&it)).as_ref() == Some(&folder)) {

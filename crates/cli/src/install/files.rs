@@ -48,7 +48,7 @@ pub fn copy_tree(tree: &Path, root: &Root, prefix: &Path, written: &mut Manifest
 
 pub fn write(root: &Root, path: &Path, bytes: &[u8], mode: u32, written: &mut Manifest) -> Result<()> {
     let at = root.at(path);
-    let aside = aside(&at)?;
+    let aside = aside(root, path, written)?;
     // Noted first: what is half done when something fails is ours to remove as well.
     written.add(Entry::file(path, bytes));
     let write = || {
@@ -63,7 +63,7 @@ pub fn write(root: &Root, path: &Path, bytes: &[u8], mode: u32, written: &mut Ma
 
 pub fn link(root: &Root, path: &Path, target: &Path, written: &mut Manifest) -> Result<()> {
     let at = root.at(path);
-    let aside = aside(&at)?;
+    let aside = aside(root, path, written)?;
     written.add(Entry::link(path, target));
     symlink(target, &aside)
         .and_then(|()| fs::rename(&aside, &at))
@@ -71,9 +71,13 @@ pub fn link(root: &Root, path: &Path, target: &Path, written: &mut Manifest) -> 
         .with_context(|| format!("cannot write {}", at.display()))
 }
 
-/// A name beside `at`, whose folder is there from now on.
-fn aside(at: &Path) -> Result<PathBuf> {
+/// A name beside the path's place, whose folder is there from now on.
+fn aside(root: &Root, path: &Path, written: &mut Manifest) -> Result<PathBuf> {
+    let at = root.at(path);
     let folder = at.parent().context("a file lies in a folder")?;
+    for folder in path.ancestors().skip(1).take_while(|folder| !root.at(folder).exists()) {
+        written.add_folder(folder);
+    }
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let name = at.file_name().context("a file has a name")?.to_string_lossy();
     let aside = folder.join(format!(".{name}.{}", std::process::id()));

@@ -60,8 +60,11 @@ pub fn install(prefix: Option<&Path>, python: &OsStr) -> Result<()> {
     let mut written = Manifest::new(false);
     let text = format!("{}\n", serde_json::to_string_pretty(&specification)?);
     let done = files::write(&root, &folder.join("kernel.json"), text.as_bytes(), 0o644, &mut written);
-    if let (Some(before), Err(_)) = (&before, &done) {
-        written.adopt(before);
+    if let Some(before) = &before {
+        written.adopt_folders(before);
+        if done.is_err() {
+            written.adopt(before);
+        }
     }
     written.write(&root, &folder)?;
     done?;
@@ -79,7 +82,7 @@ pub fn uninstall(prefix: Option<&Path>) -> Result<()> {
     let manifest =
         manifest.with_context(|| format!("there is no {}", Manifest::path(&root, &folder).display()))?;
     manifest.remove(&root)?;
-    Manifest::forget(&root, &folder)
+    manifest.forget(&root, &folder)
 }
 
 /// The interpreter's own path, as it calls itself: a link to it may be what makes it that of an environment. A kernel without

@@ -18,6 +18,9 @@ pub struct Manifest {
     /// Whether the loader's cache has to follow.
     pub is_system: bool,
     entries: Vec<Entry>,
+    /// The folders that were not there before, which go with what is in them. Others are left, empty as they may be.
+    #[serde(default)]
+    folders: BTreeSet<PathBuf>,
 }
 
 /// A file (with the BLAKE3 hash of its bytes) or a link (with its target).
@@ -53,7 +56,12 @@ impl Entry {
 
 impl Manifest {
     pub fn new(is_system: bool) -> Manifest {
-        Manifest { version: env!("CARGO_PKG_VERSION").to_owned(), is_system, entries: Vec::new() }
+        Manifest {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            is_system,
+            entries: Vec::new(),
+            folders: BTreeSet::new(),
+        }
     }
 
     pub fn path(root: &Root, prefix: &Path) -> PathBuf {
@@ -83,15 +91,25 @@ impl Manifest {
         super::files::write(root, &prefix.join(NAME), &bytes, 0o644, &mut Manifest::new(false))
     }
 
-    pub fn forget(root: &Root, prefix: &Path) -> Result<()> {
+    /// Removes it, and the folders that were made for it and are empty now.
+    pub fn forget(&self, root: &Root, prefix: &Path) -> Result<()> {
         let path = Manifest::path(root, prefix);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-        remove_empty_folders(&path);
+        self.remove_folders(root);
         Ok(())
     }
 
     pub fn add(&mut self, entry: Entry) {
         self.entries.push(entry);
+    }
+
+    pub fn add_folder(&mut self, path: &Path) {
+        self.folders.insert(path.to_owned());
+    }
+
+    /// The folders that an earlier installation made are there already, and are this one's to remove.
+    pub fn adopt_folders(&mut self, before: &Manifest) {
+        self.folders.extend(before.folders.iter().cloned());
     }
 
     /// Takes over what an earlier installation wrote and this one did not.
@@ -105,10 +123,15 @@ impl Manifest {
     pub fn without(&self, other: &Manifest) -> Manifest {
         let kept: BTreeSet<&Path> = other.entries.iter().map(|entry| entry.path.as_path()).collect();
         let entries = self.entries.iter().filter(|entry| !kept.contains(entry.path.as_path())).cloned();
-        Manifest { version: self.version.clone(), is_system: self.is_system, entries: entries.collect() }
+        Manifest {
+            version: self.version.clone(),
+            is_system: self.is_system,
+            entries: entries.collect(),
+            folders: self.folders.clone(),
+        }
     }
 
-    /// Removes everything that is as it was written, and folders that are empty then.
+    /// Removes everything that is as it was written, and the folders made for it that are empty then.
     pub fn remove(&self, root: &Root) -> Result<()> {
         for entry in &self.entries {
             let at = root.at(&entry.path);
@@ -120,18 +143,15 @@ impl Manifest {
                 continue;
             }
             fs::remove_file(&at).with_context(|| format!("cannot remove {}", at.display()))?;
-            remove_empty_folders(&at);
         }
+        self.remove_folders(root);
         Ok(())
     }
-}
 
-/// Removes the folders above a removed file as far as nothing is left in them.
-fn remove_empty_folders(removed: &Path) {
-    for folder in removed.ancestors().skip(1) {
-        // Only empty ones can be removed.
-        if fs::remove_dir(folder).is_err() {
-            break;
+    /// The inner ones first. Only empty ones can be removed.
+    fn remove_folders(&self, root: &Root) {
+        for folder in self.folders.iter().rev() {
+            let _ = fs::remove_dir(root.at(folder));
         }
     }
 }

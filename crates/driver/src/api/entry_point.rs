@@ -74,13 +74,23 @@ pub fn cuGetProcAddress(
     Ok(())
 }
 
+/// The table that each of NVIDIA's runtimes asks for first, and gives up without.
+const OF_THE_RUNTIME: &str = "6bd5fb6c5bf4e74a8987d93912fd9df9";
+
 /// NVIDIA's private tables: every id is unknown here. As on their drivers, that is an invalid value and a NULL table.
 pub fn cuGetExportTable(ppExportTable: Out<'_, *const c_void>, pExportTableId: *const CUuuid) -> Result {
     not_gone()?;
     // SAFETY: CUDA's contract: NULL or a readable id.
     let id = unsafe { pExportTableId.as_ref() }.ok_or(Error::InvalidValue("pExportTableId"))?;
     let id: String = id.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
-    tracing::info!(target: "cudaway::driver", "cuGetExportTable: {id} is private to NVIDIA's own runtime");
+    if id == OF_THE_RUNTIME {
+        tracing::warn!(
+            target: "cudaway::driver",
+            "NVIDIA's own CUDA runtime is in this process and its calls will fail: it could not be replaced when this library was \
+             loaded, after the program had begun. `cudaway run -- program` starts a program with ours in its place"
+        );
+    }
+    tracing::info!(target: "cudaway::driver", "cuGetExportTable: {id} is private to NVIDIA's own libraries");
     ppExportTable.write(core::ptr::null());
     Err(Error::InvalidValue("pExportTableId"))
 }
