@@ -10,6 +10,7 @@ import convolutions
 import graphs
 import handles
 import layers
+import recurrent
 from device import prove
 from library import Library
 
@@ -32,6 +33,10 @@ FAMILIES = {
     "batch normalization": layers.normalization,
     "reductions": layers.reductions,
     "dropout": layers.dropout,
+    "recurrent networks": recurrent.networks,
+    "recurrent networks by 8's first API": recurrent.first_api,
+    "recurrent networks drop between layers": recurrent.dropping,
+    "recurrent networks are refused": recurrent.refusals,
     "graphs of convolutions": graphs.convolutions,
     "graphs of pointwise operations": graphs.pointwise,
     "graphs of products and reductions": graphs.products_and_reductions,

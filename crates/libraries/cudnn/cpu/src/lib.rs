@@ -14,6 +14,7 @@ pub mod matmul;
 pub mod norm;
 pub mod pointwise;
 pub mod pooling;
+pub mod recurrent;
 pub mod reduction;
 pub mod softmax;
 mod value;

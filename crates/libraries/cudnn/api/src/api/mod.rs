@@ -8,5 +8,7 @@ pub mod lifecycle;
 pub mod normalization;
 pub mod operation;
 pub mod pooling;
+pub mod recurrent;
+pub mod recurrent_first;
 pub mod reduction;
 pub mod tensors;

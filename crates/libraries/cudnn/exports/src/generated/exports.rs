@@ -1027,23 +1027,27 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardTrainingEx_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnBuildRNNDynamic_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _miniBatch: c_int,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    miniBatch: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnBuildRNNDynamic", (), {
-        ::cudnn::missing(8, "cudnnBuildRNNDynamic")
+    ::trace::call!("cudnnBuildRNNDynamic", (value handle, value rnnDesc, value miniBatch), {
+        ::cudnn::entry(8, "cudnnBuildRNNDynamic", || {
+            ::cudnn::api::recurrent::cudnnBuildRNNDynamic(handle, rnnDesc, miniBatch)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnBuildRNNDynamic_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _miniBatch: c_int,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    miniBatch: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnBuildRNNDynamic", (), {
-        ::cudnn::missing(9, "cudnnBuildRNNDynamic")
+    ::trace::call!("cudnnBuildRNNDynamic", (value handle, value rnnDesc, value miniBatch), {
+        ::cudnn::entry(9, "cudnnBuildRNNDynamic", || {
+            ::cudnn::api::recurrent::cudnnBuildRNNDynamic(handle, rnnDesc, miniBatch)
+        })
     })
 }
 
@@ -1891,13 +1895,20 @@ pub unsafe extern "C" fn cudnnCreateOpTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreatePersistentRNNPlan_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _minibatch: c_int,
-    _dataType: cudnnDataType_t,
-    _plan: *mut cudnnPersistentRNNPlan_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    minibatch: c_int,
+    dataType: cudnnDataType_t,
+    plan: *mut cudnnPersistentRNNPlan_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreatePersistentRNNPlan", (), {
-        ::cudnn::missing(8, "cudnnCreatePersistentRNNPlan")
+    ::trace::call!("cudnnCreatePersistentRNNPlan", (value rnnDesc, value minibatch, value dataType, out plan), {
+        ::cudnn::entry(8, "cudnnCreatePersistentRNNPlan", || {
+            ::cudnn::api::recurrent_first::cudnnCreatePersistentRNNPlan(
+                rnnDesc,
+                minibatch,
+                dataType,
+                unsafe { Out::new(plan, "plan") }?,
+            )
+        })
     })
 }
 
@@ -1925,33 +1936,45 @@ pub unsafe extern "C" fn cudnnCreatePoolingDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateRNNDataDescriptor_v08(
-    _rnnDataDesc: *mut cudnnRNNDataDescriptor_t,
+    rnnDataDesc: *mut cudnnRNNDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateRNNDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateRNNDataDescriptor")
+    ::trace::call!("cudnnCreateRNNDataDescriptor", (out rnnDataDesc), {
+        ::cudnn::entry(8, "cudnnCreateRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnCreateRNNDataDescriptor(
+                unsafe { Out::new(rnnDataDesc, "rnnDataDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateRNNDataDescriptor_v09(
-    _rnnDataDesc: *mut cudnnRNNDataDescriptor_t,
+    rnnDataDesc: *mut cudnnRNNDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateRNNDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateRNNDataDescriptor")
+    ::trace::call!("cudnnCreateRNNDataDescriptor", (out rnnDataDesc), {
+        ::cudnn::entry(9, "cudnnCreateRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnCreateRNNDataDescriptor(
+                unsafe { Out::new(rnnDataDesc, "rnnDataDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnCreateRNNDescriptor_v08(_rnnDesc: *mut cudnnRNNDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateRNNDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateRNNDescriptor")
+pub unsafe extern "C" fn cudnnCreateRNNDescriptor_v08(rnnDesc: *mut cudnnRNNDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnCreateRNNDescriptor", (out rnnDesc), {
+        ::cudnn::entry(8, "cudnnCreateRNNDescriptor", || {
+            ::cudnn::api::recurrent::cudnnCreateRNNDescriptor(unsafe { Out::new(rnnDesc, "rnnDesc") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnCreateRNNDescriptor_v09(_rnnDesc: *mut cudnnRNNDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateRNNDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateRNNDescriptor")
+pub unsafe extern "C" fn cudnnCreateRNNDescriptor_v09(rnnDesc: *mut cudnnRNNDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnCreateRNNDescriptor", (out rnnDesc), {
+        ::cudnn::entry(9, "cudnnCreateRNNDescriptor", || {
+            ::cudnn::api::recurrent::cudnnCreateRNNDescriptor(unsafe { Out::new(rnnDesc, "rnnDesc") }?)
+        })
     })
 }
 
@@ -2373,9 +2396,11 @@ pub unsafe extern "C" fn cudnnDestroyOpTensorDescriptor_v09(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnDestroyPersistentRNNPlan_v08(_plan: cudnnPersistentRNNPlan_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyPersistentRNNPlan", (), {
-        ::cudnn::missing(8, "cudnnDestroyPersistentRNNPlan")
+pub unsafe extern "C" fn cudnnDestroyPersistentRNNPlan_v08(plan: cudnnPersistentRNNPlan_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnDestroyPersistentRNNPlan", (value plan), {
+        ::cudnn::entry(8, "cudnnDestroyPersistentRNNPlan", || {
+            ::cudnn::api::recurrent_first::cudnnDestroyPersistentRNNPlan(plan)
+        })
     })
 }
 
@@ -2403,33 +2428,41 @@ pub unsafe extern "C" fn cudnnDestroyPoolingDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyRNNDataDescriptor_v08(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyRNNDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroyRNNDataDescriptor")
+    ::trace::call!("cudnnDestroyRNNDataDescriptor", (value rnnDataDesc), {
+        ::cudnn::entry(8, "cudnnDestroyRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnDestroyRNNDataDescriptor(rnnDataDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyRNNDataDescriptor_v09(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyRNNDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroyRNNDataDescriptor")
+    ::trace::call!("cudnnDestroyRNNDataDescriptor", (value rnnDataDesc), {
+        ::cudnn::entry(9, "cudnnDestroyRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnDestroyRNNDataDescriptor(rnnDataDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnDestroyRNNDescriptor_v08(_rnnDesc: cudnnRNNDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyRNNDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroyRNNDescriptor")
+pub unsafe extern "C" fn cudnnDestroyRNNDescriptor_v08(rnnDesc: cudnnRNNDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnDestroyRNNDescriptor", (value rnnDesc), {
+        ::cudnn::entry(8, "cudnnDestroyRNNDescriptor", || {
+            ::cudnn::api::recurrent::cudnnDestroyRNNDescriptor(rnnDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnDestroyRNNDescriptor_v09(_rnnDesc: cudnnRNNDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyRNNDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroyRNNDescriptor")
+pub unsafe extern "C" fn cudnnDestroyRNNDescriptor_v09(rnnDesc: cudnnRNNDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnDestroyRNNDescriptor", (value rnnDesc), {
+        ::cudnn::entry(9, "cudnnDestroyRNNDescriptor", || {
+            ::cudnn::api::recurrent::cudnnDestroyRNNDescriptor(rnnDesc)
+        })
     })
 }
 
@@ -5584,109 +5617,197 @@ pub unsafe extern "C" fn cudnnGetRNNBackwardWeightsAlgorithmMaxCount_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNBiasMode_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _biasMode: *mut cudnnRNNBiasMode_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    biasMode: *mut cudnnRNNBiasMode_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNBiasMode", (), {
-        ::cudnn::missing(8, "cudnnGetRNNBiasMode")
+    ::trace::call!("cudnnGetRNNBiasMode", (value rnnDesc, out biasMode), {
+        ::cudnn::entry(8, "cudnnGetRNNBiasMode", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNBiasMode(
+                rnnDesc,
+                unsafe { Out::new(biasMode, "biasMode") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNDataDescriptor_v08(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
-    _dataType: *mut cudnnDataType_t,
-    _layout: *mut cudnnRNNDataLayout_t,
-    _maxSeqLength: *mut c_int,
-    _batchSize: *mut c_int,
-    _vectorSize: *mut c_int,
-    _arrayLengthRequested: c_int,
-    _seqLengthArray: *mut c_int,
-    _paddingFill: *mut c_void,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
+    dataType: *mut cudnnDataType_t,
+    layout: *mut cudnnRNNDataLayout_t,
+    maxSeqLength: *mut c_int,
+    batchSize: *mut c_int,
+    vectorSize: *mut c_int,
+    arrayLengthRequested: c_int,
+    seqLengthArray: *mut c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnGetRNNDataDescriptor")
+    ::trace::call!("cudnnGetRNNDataDescriptor", (
+        value rnnDataDesc, out dataType, out layout, out maxSeqLength, out batchSize, out vectorSize, value arrayLengthRequested, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnGetRNNDataDescriptor(
+                rnnDataDesc,
+                unsafe { Out::new(dataType, "dataType") }?,
+                unsafe { Out::new(layout, "layout") }?,
+                unsafe { Out::new(maxSeqLength, "maxSeqLength") }?,
+                unsafe { Out::new(batchSize, "batchSize") }?,
+                unsafe { Out::new(vectorSize, "vectorSize") }?,
+                arrayLengthRequested,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNDataDescriptor_v09(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
-    _dataType: *mut cudnnDataType_t,
-    _layout: *mut cudnnRNNDataLayout_t,
-    _maxSeqLength: *mut c_int,
-    _batchSize: *mut c_int,
-    _vectorSize: *mut c_int,
-    _arrayLengthRequested: c_int,
-    _seqLengthArray: *mut c_int,
-    _paddingFill: *mut c_void,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
+    dataType: *mut cudnnDataType_t,
+    layout: *mut cudnnRNNDataLayout_t,
+    maxSeqLength: *mut c_int,
+    batchSize: *mut c_int,
+    vectorSize: *mut c_int,
+    arrayLengthRequested: c_int,
+    seqLengthArray: *mut c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnGetRNNDataDescriptor")
+    ::trace::call!("cudnnGetRNNDataDescriptor", (
+        value rnnDataDesc, out dataType, out layout, out maxSeqLength, out batchSize, out vectorSize, value arrayLengthRequested, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(9, "cudnnGetRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnGetRNNDataDescriptor(
+                rnnDataDesc,
+                unsafe { Out::new(dataType, "dataType") }?,
+                unsafe { Out::new(layout, "layout") }?,
+                unsafe { Out::new(maxSeqLength, "maxSeqLength") }?,
+                unsafe { Out::new(batchSize, "batchSize") }?,
+                unsafe { Out::new(vectorSize, "vectorSize") }?,
+                arrayLengthRequested,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNDescriptor_v6_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _hiddenSize: *mut c_int,
-    _numLayers: *mut c_int,
-    _dropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _inputMode: *mut cudnnRNNInputMode_t,
-    _direction: *mut cudnnDirectionMode_t,
-    _cellMode: *mut cudnnRNNMode_t,
-    _algo: *mut cudnnRNNAlgo_t,
-    _mathPrec: *mut cudnnDataType_t,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    hiddenSize: *mut c_int,
+    numLayers: *mut c_int,
+    dropoutDesc: *mut cudnnDropoutDescriptor_t,
+    inputMode: *mut cudnnRNNInputMode_t,
+    direction: *mut cudnnDirectionMode_t,
+    cellMode: *mut cudnnRNNMode_t,
+    algo: *mut cudnnRNNAlgo_t,
+    mathPrec: *mut cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNDescriptor_v6", (), {
-        ::cudnn::missing(8, "cudnnGetRNNDescriptor_v6")
+    ::trace::call!("cudnnGetRNNDescriptor_v6", (
+        value handle, value rnnDesc, out hiddenSize, out numLayers, out dropoutDesc, out inputMode, out direction, out cellMode, out algo, out mathPrec
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNDescriptor_v6", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNDescriptor_v6(
+                handle,
+                rnnDesc,
+                unsafe { OptOut::new(hiddenSize) },
+                unsafe { OptOut::new(numLayers) },
+                unsafe { OptOut::new(dropoutDesc) },
+                unsafe { OptOut::new(inputMode) },
+                unsafe { OptOut::new(direction) },
+                unsafe { OptOut::new(cellMode) },
+                unsafe { OptOut::new(algo) },
+                unsafe { OptOut::new(mathPrec) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNDescriptor_v8_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _algo: *mut cudnnRNNAlgo_t,
-    _cellMode: *mut cudnnRNNMode_t,
-    _biasMode: *mut cudnnRNNBiasMode_t,
-    _dirMode: *mut cudnnDirectionMode_t,
-    _inputMode: *mut cudnnRNNInputMode_t,
-    _dataType: *mut cudnnDataType_t,
-    _mathPrec: *mut cudnnDataType_t,
-    _mathType: *mut cudnnMathType_t,
-    _inputSize: *mut i32,
-    _hiddenSize: *mut i32,
-    _projSize: *mut i32,
-    _numLayers: *mut i32,
-    _dropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _auxFlags: *mut uint32_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    algo: *mut cudnnRNNAlgo_t,
+    cellMode: *mut cudnnRNNMode_t,
+    biasMode: *mut cudnnRNNBiasMode_t,
+    dirMode: *mut cudnnDirectionMode_t,
+    inputMode: *mut cudnnRNNInputMode_t,
+    dataType: *mut cudnnDataType_t,
+    mathPrec: *mut cudnnDataType_t,
+    mathType: *mut cudnnMathType_t,
+    inputSize: *mut i32,
+    hiddenSize: *mut i32,
+    projSize: *mut i32,
+    numLayers: *mut i32,
+    dropoutDesc: *mut cudnnDropoutDescriptor_t,
+    auxFlags: *mut uint32_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNDescriptor_v8", (), {
-        ::cudnn::missing(8, "cudnnGetRNNDescriptor_v8")
+    ::trace::call!("cudnnGetRNNDescriptor_v8", (
+        value rnnDesc, out algo, out cellMode, out biasMode, out dirMode, out inputMode, out dataType, out mathPrec, out mathType, out inputSize, out hiddenSize, out projSize, out numLayers, out dropoutDesc, out auxFlags
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNDescriptor_v8", || {
+            ::cudnn::api::recurrent::cudnnGetRNNDescriptor_v8(
+                rnnDesc,
+                unsafe { OptOut::new(algo) },
+                unsafe { OptOut::new(cellMode) },
+                unsafe { OptOut::new(biasMode) },
+                unsafe { OptOut::new(dirMode) },
+                unsafe { OptOut::new(inputMode) },
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(mathPrec) },
+                unsafe { OptOut::new(mathType) },
+                unsafe { OptOut::new(inputSize) },
+                unsafe { OptOut::new(hiddenSize) },
+                unsafe { OptOut::new(projSize) },
+                unsafe { OptOut::new(numLayers) },
+                unsafe { OptOut::new(dropoutDesc) },
+                unsafe { OptOut::new(auxFlags) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNDescriptor_v8_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _algo: *mut cudnnRNNAlgo_t,
-    _cellMode: *mut cudnnRNNMode_t,
-    _biasMode: *mut cudnnRNNBiasMode_t,
-    _dirMode: *mut cudnnDirectionMode_t,
-    _inputMode: *mut cudnnRNNInputMode_t,
-    _dataType: *mut cudnnDataType_t,
-    _mathPrec: *mut cudnnDataType_t,
-    _mathType: *mut cudnnMathType_t,
-    _inputSize: *mut i32,
-    _hiddenSize: *mut i32,
-    _projSize: *mut i32,
-    _numLayers: *mut i32,
-    _dropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _auxFlags: *mut uint32_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    algo: *mut cudnnRNNAlgo_t,
+    cellMode: *mut cudnnRNNMode_t,
+    biasMode: *mut cudnnRNNBiasMode_t,
+    dirMode: *mut cudnnDirectionMode_t,
+    inputMode: *mut cudnnRNNInputMode_t,
+    dataType: *mut cudnnDataType_t,
+    mathPrec: *mut cudnnDataType_t,
+    mathType: *mut cudnnMathType_t,
+    inputSize: *mut i32,
+    hiddenSize: *mut i32,
+    projSize: *mut i32,
+    numLayers: *mut i32,
+    dropoutDesc: *mut cudnnDropoutDescriptor_t,
+    auxFlags: *mut uint32_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNDescriptor_v8", (), {
-        ::cudnn::missing(9, "cudnnGetRNNDescriptor_v8")
+    ::trace::call!("cudnnGetRNNDescriptor_v8", (
+        value rnnDesc, out algo, out cellMode, out biasMode, out dirMode, out inputMode, out dataType, out mathPrec, out mathType, out inputSize, out hiddenSize, out projSize, out numLayers, out dropoutDesc, out auxFlags
+    ), {
+        ::cudnn::entry(9, "cudnnGetRNNDescriptor_v8", || {
+            ::cudnn::api::recurrent::cudnnGetRNNDescriptor_v8(
+                rnnDesc,
+                unsafe { OptOut::new(algo) },
+                unsafe { OptOut::new(cellMode) },
+                unsafe { OptOut::new(biasMode) },
+                unsafe { OptOut::new(dirMode) },
+                unsafe { OptOut::new(inputMode) },
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(mathPrec) },
+                unsafe { OptOut::new(mathType) },
+                unsafe { OptOut::new(inputSize) },
+                unsafe { OptOut::new(hiddenSize) },
+                unsafe { OptOut::new(projSize) },
+                unsafe { OptOut::new(numLayers) },
+                unsafe { OptOut::new(dropoutDesc) },
+                unsafe { OptOut::new(auxFlags) },
+            )
+        })
     })
 }
 
@@ -5714,192 +5835,331 @@ pub unsafe extern "C" fn cudnnGetRNNForwardTrainingAlgorithmMaxCount_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNLinLayerBiasParams_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _pseudoLayer: c_int,
-    _xDesc: cudnnTensorDescriptor_t,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _linLayerID: c_int,
-    _linLayerBiasDesc: cudnnFilterDescriptor_t,
-    _linLayerBias: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    pseudoLayer: c_int,
+    xDesc: cudnnTensorDescriptor_t,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    linLayerID: c_int,
+    linLayerBiasDesc: cudnnFilterDescriptor_t,
+    linLayerBias: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNLinLayerBiasParams", (), {
-        ::cudnn::missing(8, "cudnnGetRNNLinLayerBiasParams")
+    ::trace::call!("cudnnGetRNNLinLayerBiasParams", (
+        value handle, value rnnDesc, value pseudoLayer, value xDesc, value wDesc, value w, value linLayerID, value linLayerBiasDesc, out linLayerBias
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNLinLayerBiasParams", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNLinLayerBiasParams(
+                handle,
+                rnnDesc,
+                pseudoLayer,
+                xDesc,
+                wDesc,
+                w,
+                linLayerID,
+                linLayerBiasDesc,
+                unsafe { Out::new(linLayerBias, "linLayerBias") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNLinLayerMatrixParams_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _pseudoLayer: c_int,
-    _xDesc: cudnnTensorDescriptor_t,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _linLayerID: c_int,
-    _linLayerMatDesc: cudnnFilterDescriptor_t,
-    _linLayerMat: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    pseudoLayer: c_int,
+    xDesc: cudnnTensorDescriptor_t,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    linLayerID: c_int,
+    linLayerMatDesc: cudnnFilterDescriptor_t,
+    linLayerMat: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNLinLayerMatrixParams", (), {
-        ::cudnn::missing(8, "cudnnGetRNNLinLayerMatrixParams")
+    ::trace::call!("cudnnGetRNNLinLayerMatrixParams", (
+        value handle, value rnnDesc, value pseudoLayer, value xDesc, value wDesc, value w, value linLayerID, value linLayerMatDesc, out linLayerMat
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNLinLayerMatrixParams", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNLinLayerMatrixParams(
+                handle,
+                rnnDesc,
+                pseudoLayer,
+                xDesc,
+                wDesc,
+                w,
+                linLayerID,
+                linLayerMatDesc,
+                unsafe { Out::new(linLayerMat, "linLayerMat") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNMatrixMathType_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _mType: *mut cudnnMathType_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    mType: *mut cudnnMathType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNMatrixMathType", (), {
-        ::cudnn::missing(8, "cudnnGetRNNMatrixMathType")
+    ::trace::call!("cudnnGetRNNMatrixMathType", (value rnnDesc, out mType), {
+        ::cudnn::entry(8, "cudnnGetRNNMatrixMathType", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNMatrixMathType(
+                rnnDesc,
+                unsafe { Out::new(mType, "mType") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNPaddingMode_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _paddingMode: *mut c_uint,
+    rnnDesc: cudnnRNNDescriptor_t,
+    paddingMode: *mut c_uint,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNPaddingMode", (), {
-        ::cudnn::missing(8, "cudnnGetRNNPaddingMode")
+    ::trace::call!("cudnnGetRNNPaddingMode", (value rnnDesc, out paddingMode), {
+        ::cudnn::entry(8, "cudnnGetRNNPaddingMode", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNPaddingMode(
+                rnnDesc,
+                unsafe { Out::new(paddingMode, "paddingMode") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNParamsSize_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _xDesc: cudnnTensorDescriptor_t,
-    _sizeInBytes: *mut usize,
-    _dataType: cudnnDataType_t,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    xDesc: cudnnTensorDescriptor_t,
+    sizeInBytes: *mut usize,
+    dataType: cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNParamsSize", (), {
-        ::cudnn::missing(8, "cudnnGetRNNParamsSize")
+    ::trace::call!("cudnnGetRNNParamsSize", (
+        value handle, value rnnDesc, value xDesc, out sizeInBytes, value dataType
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNParamsSize", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNParamsSize(
+                handle,
+                rnnDesc,
+                xDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+                dataType,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNProjectionLayers_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _recProjSize: *mut c_int,
-    _outProjSize: *mut c_int,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    recProjSize: *mut c_int,
+    outProjSize: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNProjectionLayers", (), {
-        ::cudnn::missing(8, "cudnnGetRNNProjectionLayers")
+    ::trace::call!("cudnnGetRNNProjectionLayers", (value handle, value rnnDesc, out recProjSize, out outProjSize), {
+        ::cudnn::entry(8, "cudnnGetRNNProjectionLayers", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNProjectionLayers(
+                handle,
+                rnnDesc,
+                unsafe { OptOut::new(recProjSize) },
+                unsafe { OptOut::new(outProjSize) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNTempSpaceSizes_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _fwdMode: cudnnForwardMode_t,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _workSpaceSize: *mut usize,
-    _reserveSpaceSize: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    fwdMode: cudnnForwardMode_t,
+    xDesc: cudnnRNNDataDescriptor_t,
+    workSpaceSize: *mut usize,
+    reserveSpaceSize: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNTempSpaceSizes", (), {
-        ::cudnn::missing(8, "cudnnGetRNNTempSpaceSizes")
+    ::trace::call!("cudnnGetRNNTempSpaceSizes", (
+        value handle, value rnnDesc, value fwdMode, value xDesc, out workSpaceSize, out reserveSpaceSize
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNTempSpaceSizes", || {
+            ::cudnn::api::recurrent::cudnnGetRNNTempSpaceSizes(
+                handle,
+                rnnDesc,
+                fwdMode,
+                xDesc,
+                unsafe { OptOut::new(workSpaceSize) },
+                unsafe { OptOut::new(reserveSpaceSize) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNTempSpaceSizes_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _fwdMode: cudnnForwardMode_t,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _workSpaceSize: *mut usize,
-    _reserveSpaceSize: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    fwdMode: cudnnForwardMode_t,
+    xDesc: cudnnRNNDataDescriptor_t,
+    workSpaceSize: *mut usize,
+    reserveSpaceSize: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNTempSpaceSizes", (), {
-        ::cudnn::missing(9, "cudnnGetRNNTempSpaceSizes")
+    ::trace::call!("cudnnGetRNNTempSpaceSizes", (
+        value handle, value rnnDesc, value fwdMode, value xDesc, out workSpaceSize, out reserveSpaceSize
+    ), {
+        ::cudnn::entry(9, "cudnnGetRNNTempSpaceSizes", || {
+            ::cudnn::api::recurrent::cudnnGetRNNTempSpaceSizes(
+                handle,
+                rnnDesc,
+                fwdMode,
+                xDesc,
+                unsafe { OptOut::new(workSpaceSize) },
+                unsafe { OptOut::new(reserveSpaceSize) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNTrainingReserveSize_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _xDesc: *const cudnnTensorDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    xDesc: *const cudnnTensorDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNTrainingReserveSize", (), {
-        ::cudnn::missing(8, "cudnnGetRNNTrainingReserveSize")
+    ::trace::call!("cudnnGetRNNTrainingReserveSize", (
+        value handle, value rnnDesc, value seqLength, value xDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNTrainingReserveSize", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNTrainingReserveSize(
+                handle,
+                rnnDesc,
+                seqLength,
+                xDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNWeightParams_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _pseudoLayer: i32,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _linLayerID: i32,
-    _mDesc: cudnnTensorDescriptor_t,
-    _mAddr: *mut *mut c_void,
-    _bDesc: cudnnTensorDescriptor_t,
-    _bAddr: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    pseudoLayer: i32,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    linLayerID: i32,
+    mDesc: cudnnTensorDescriptor_t,
+    mAddr: *mut *mut c_void,
+    bDesc: cudnnTensorDescriptor_t,
+    bAddr: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNWeightParams", (), {
-        ::cudnn::missing(8, "cudnnGetRNNWeightParams")
+    ::trace::call!("cudnnGetRNNWeightParams", (
+        value handle, value rnnDesc, value pseudoLayer, value weightSpaceSize, value weightSpace, value linLayerID, value mDesc, out mAddr, value bDesc, out bAddr
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNWeightParams", || {
+            ::cudnn::api::recurrent::cudnnGetRNNWeightParams(
+                handle,
+                rnnDesc,
+                pseudoLayer,
+                weightSpaceSize,
+                weightSpace,
+                linLayerID,
+                mDesc,
+                unsafe { OptOut::new(mAddr) },
+                bDesc,
+                unsafe { OptOut::new(bAddr) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNWeightParams_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _pseudoLayer: i32,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _linLayerID: i32,
-    _mDesc: cudnnTensorDescriptor_t,
-    _mAddr: *mut *mut c_void,
-    _bDesc: cudnnTensorDescriptor_t,
-    _bAddr: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    pseudoLayer: i32,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    linLayerID: i32,
+    mDesc: cudnnTensorDescriptor_t,
+    mAddr: *mut *mut c_void,
+    bDesc: cudnnTensorDescriptor_t,
+    bAddr: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNWeightParams", (), {
-        ::cudnn::missing(9, "cudnnGetRNNWeightParams")
+    ::trace::call!("cudnnGetRNNWeightParams", (
+        value handle, value rnnDesc, value pseudoLayer, value weightSpaceSize, value weightSpace, value linLayerID, value mDesc, out mAddr, value bDesc, out bAddr
+    ), {
+        ::cudnn::entry(9, "cudnnGetRNNWeightParams", || {
+            ::cudnn::api::recurrent::cudnnGetRNNWeightParams(
+                handle,
+                rnnDesc,
+                pseudoLayer,
+                weightSpaceSize,
+                weightSpace,
+                linLayerID,
+                mDesc,
+                unsafe { OptOut::new(mAddr) },
+                bDesc,
+                unsafe { OptOut::new(bAddr) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNWeightSpaceSize_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _weightSpaceSize: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    weightSpaceSize: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNWeightSpaceSize", (), {
-        ::cudnn::missing(8, "cudnnGetRNNWeightSpaceSize")
+    ::trace::call!("cudnnGetRNNWeightSpaceSize", (value handle, value rnnDesc, out weightSpaceSize), {
+        ::cudnn::entry(8, "cudnnGetRNNWeightSpaceSize", || {
+            ::cudnn::api::recurrent::cudnnGetRNNWeightSpaceSize(
+                handle,
+                rnnDesc,
+                unsafe { Out::new(weightSpaceSize, "weightSpaceSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNWeightSpaceSize_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _weightSpaceSize: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    weightSpaceSize: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNWeightSpaceSize", (), {
-        ::cudnn::missing(9, "cudnnGetRNNWeightSpaceSize")
+    ::trace::call!("cudnnGetRNNWeightSpaceSize", (value handle, value rnnDesc, out weightSpaceSize), {
+        ::cudnn::entry(9, "cudnnGetRNNWeightSpaceSize", || {
+            ::cudnn::api::recurrent::cudnnGetRNNWeightSpaceSize(
+                handle,
+                rnnDesc,
+                unsafe { Out::new(weightSpaceSize, "weightSpaceSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNWorkspaceSize_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _xDesc: *const cudnnTensorDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    xDesc: *const cudnnTensorDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNWorkspaceSize", (), {
-        ::cudnn::missing(8, "cudnnGetRNNWorkspaceSize")
+    ::trace::call!("cudnnGetRNNWorkspaceSize", (
+        value handle, value rnnDesc, value seqLength, value xDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNWorkspaceSize", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNWorkspaceSize(
+                handle,
+                rnnDesc,
+                seqLength,
+                xDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -7434,513 +7694,927 @@ pub unsafe extern "C" fn cudnnQueryRuntimeError_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardData_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _yDesc: *const cudnnTensorDescriptor_t,
-    _y: *const c_void,
-    _dyDesc: *const cudnnTensorDescriptor_t,
-    _dy: *const c_void,
-    _dhyDesc: cudnnTensorDescriptor_t,
-    _dhy: *const c_void,
-    _dcyDesc: cudnnTensorDescriptor_t,
-    _dcy: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _dxDesc: *const cudnnTensorDescriptor_t,
-    _dx: *mut c_void,
-    _dhxDesc: cudnnTensorDescriptor_t,
-    _dhx: *mut c_void,
-    _dcxDesc: cudnnTensorDescriptor_t,
-    _dcx: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    yDesc: *const cudnnTensorDescriptor_t,
+    y: *const c_void,
+    dyDesc: *const cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    dhyDesc: cudnnTensorDescriptor_t,
+    dhy: *const c_void,
+    dcyDesc: cudnnTensorDescriptor_t,
+    dcy: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    dxDesc: *const cudnnTensorDescriptor_t,
+    dx: *mut c_void,
+    dhxDesc: cudnnTensorDescriptor_t,
+    dhx: *mut c_void,
+    dcxDesc: cudnnTensorDescriptor_t,
+    dcx: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardData", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardData")
+    ::trace::call!("cudnnRNNBackwardData", (
+        value handle, value rnnDesc, value seqLength, value yDesc, value y, value dyDesc, value dy, value dhyDesc, value dhy, value dcyDesc, value dcy, value wDesc, value w, value hxDesc, value hx, value cxDesc, value cx, value dxDesc, value dx, value dhxDesc, value dhx, value dcxDesc, value dcx, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardData", || {
+            ::cudnn::api::recurrent_first::cudnnRNNBackwardData(
+                handle,
+                rnnDesc,
+                seqLength,
+                yDesc,
+                y,
+                dyDesc,
+                dy,
+                dhyDesc,
+                dhy,
+                dcyDesc,
+                dcy,
+                wDesc,
+                w,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                dxDesc,
+                dx,
+                dhxDesc,
+                dhx,
+                dcxDesc,
+                dcx,
+                workSpace,
+                workSpaceSizeInBytes,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardDataEx_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _dyDesc: cudnnRNNDataDescriptor_t,
-    _dy: *const c_void,
-    _dcDesc: cudnnRNNDataDescriptor_t,
-    _dcAttn: *const c_void,
-    _dhyDesc: cudnnTensorDescriptor_t,
-    _dhy: *const c_void,
-    _dcyDesc: cudnnTensorDescriptor_t,
-    _dcy: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _dxDesc: cudnnRNNDataDescriptor_t,
-    _dx: *mut c_void,
-    _dhxDesc: cudnnTensorDescriptor_t,
-    _dhx: *mut c_void,
-    _dcxDesc: cudnnTensorDescriptor_t,
-    _dcx: *mut c_void,
-    _dkDesc: cudnnRNNDataDescriptor_t,
-    _dkeys: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    dyDesc: cudnnRNNDataDescriptor_t,
+    dy: *const c_void,
+    dcDesc: cudnnRNNDataDescriptor_t,
+    dcAttn: *const c_void,
+    dhyDesc: cudnnTensorDescriptor_t,
+    dhy: *const c_void,
+    dcyDesc: cudnnTensorDescriptor_t,
+    dcy: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    dxDesc: cudnnRNNDataDescriptor_t,
+    dx: *mut c_void,
+    dhxDesc: cudnnTensorDescriptor_t,
+    dhx: *mut c_void,
+    dcxDesc: cudnnTensorDescriptor_t,
+    dcx: *mut c_void,
+    dkDesc: cudnnRNNDataDescriptor_t,
+    dkeys: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardDataEx", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardDataEx")
+    ::trace::call!("cudnnRNNBackwardDataEx", (
+        value handle, value rnnDesc, value yDesc, value y, value dyDesc, value dy, value dcDesc, value dcAttn, value dhyDesc, value dhy, value dcyDesc, value dcy, value wDesc, value w, value hxDesc, value hx, value cxDesc, value cx, value dxDesc, value dx, value dhxDesc, value dhx, value dcxDesc, value dcx, value dkDesc, value dkeys, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardDataEx", || {
+            ::cudnn::api::recurrent_first::cudnnRNNBackwardDataEx(
+                handle,
+                rnnDesc,
+                yDesc,
+                y,
+                dyDesc,
+                dy,
+                dcDesc,
+                dcAttn,
+                dhyDesc,
+                dhy,
+                dcyDesc,
+                dcy,
+                wDesc,
+                w,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                dxDesc,
+                dx,
+                dhxDesc,
+                dhx,
+                dcxDesc,
+                dcx,
+                dkDesc,
+                dkeys,
+                workSpace,
+                workSpaceSizeInBytes,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardData_v8_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _devSeqLengths: *const i32,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _dy: *const c_void,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _dx: *mut c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _dhy: *const c_void,
-    _dhx: *mut c_void,
-    _cDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _dcy: *const c_void,
-    _dcx: *mut c_void,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    devSeqLengths: *const i32,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    dy: *const c_void,
+    xDesc: cudnnRNNDataDescriptor_t,
+    dx: *mut c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    dhy: *const c_void,
+    dhx: *mut c_void,
+    cDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    dcy: *const c_void,
+    dcx: *mut c_void,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardData_v8", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardData_v8")
+    ::trace::call!("cudnnRNNBackwardData_v8", (
+        value handle, value rnnDesc, value devSeqLengths, value yDesc, value y, value dy, value xDesc, value dx, value hDesc, value hx, value dhy, value dhx, value cDesc, value cx, value dcy, value dcx, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardData_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNBackwardData_v8(
+                handle,
+                rnnDesc,
+                devSeqLengths,
+                yDesc,
+                y,
+                dy,
+                xDesc,
+                dx,
+                hDesc,
+                hx,
+                dhy,
+                dhx,
+                cDesc,
+                cx,
+                dcy,
+                dcx,
+                weightSpaceSize,
+                weightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardData_v8_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _devSeqLengths: *const i32,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _dy: *const c_void,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _dx: *mut c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _dhy: *const c_void,
-    _dhx: *mut c_void,
-    _cDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _dcy: *const c_void,
-    _dcx: *mut c_void,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    devSeqLengths: *const i32,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    dy: *const c_void,
+    xDesc: cudnnRNNDataDescriptor_t,
+    dx: *mut c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    dhy: *const c_void,
+    dhx: *mut c_void,
+    cDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    dcy: *const c_void,
+    dcx: *mut c_void,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardData_v8", (), {
-        ::cudnn::missing(9, "cudnnRNNBackwardData_v8")
+    ::trace::call!("cudnnRNNBackwardData_v8", (
+        value handle, value rnnDesc, value devSeqLengths, value yDesc, value y, value dy, value xDesc, value dx, value hDesc, value hx, value dhy, value dhx, value cDesc, value cx, value dcy, value dcx, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnRNNBackwardData_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNBackwardData_v8(
+                handle,
+                rnnDesc,
+                devSeqLengths,
+                yDesc,
+                y,
+                dy,
+                xDesc,
+                dx,
+                hDesc,
+                hx,
+                dhy,
+                dhx,
+                cDesc,
+                cx,
+                dcy,
+                dcx,
+                weightSpaceSize,
+                weightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardWeights_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _xDesc: *const cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _yDesc: *const cudnnTensorDescriptor_t,
-    _y: *const c_void,
-    _workSpace: *const c_void,
-    _workSpaceSizeInBytes: usize,
-    _dwDesc: cudnnFilterDescriptor_t,
-    _dw: *mut c_void,
-    _reserveSpace: *const c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    xDesc: *const cudnnTensorDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    yDesc: *const cudnnTensorDescriptor_t,
+    y: *const c_void,
+    workSpace: *const c_void,
+    workSpaceSizeInBytes: usize,
+    dwDesc: cudnnFilterDescriptor_t,
+    dw: *mut c_void,
+    reserveSpace: *const c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardWeights", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardWeights")
+    ::trace::call!("cudnnRNNBackwardWeights", (
+        value handle, value rnnDesc, value seqLength, value xDesc, value x, value hxDesc, value hx, value yDesc, value y, value workSpace, value workSpaceSizeInBytes, value dwDesc, value dw, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardWeights", || {
+            ::cudnn::api::recurrent_first::cudnnRNNBackwardWeights(
+                handle,
+                rnnDesc,
+                seqLength,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                yDesc,
+                y,
+                workSpace,
+                workSpaceSizeInBytes,
+                dwDesc,
+                dw,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardWeightsEx_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _dwDesc: cudnnFilterDescriptor_t,
-    _dw: *mut c_void,
-    _reserveSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    dwDesc: cudnnFilterDescriptor_t,
+    dw: *mut c_void,
+    reserveSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardWeightsEx", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardWeightsEx")
+    ::trace::call!("cudnnRNNBackwardWeightsEx", (
+        value handle, value rnnDesc, value xDesc, value x, value hxDesc, value hx, value yDesc, value y, value workSpace, value workSpaceSizeInBytes, value dwDesc, value dw, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardWeightsEx", || {
+            ::cudnn::api::recurrent_first::cudnnRNNBackwardWeightsEx(
+                handle,
+                rnnDesc,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                yDesc,
+                y,
+                workSpace,
+                workSpaceSizeInBytes,
+                dwDesc,
+                dw,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardWeights_v8_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _addGrad: cudnnWgradMode_t,
-    _devSeqLengths: *const i32,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _weightSpaceSize: usize,
-    _dweightSpace: *mut c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    addGrad: cudnnWgradMode_t,
+    devSeqLengths: *const i32,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    weightSpaceSize: usize,
+    dweightSpace: *mut c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardWeights_v8", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardWeights_v8")
+    ::trace::call!("cudnnRNNBackwardWeights_v8", (
+        value handle, value rnnDesc, value addGrad, value devSeqLengths, value xDesc, value x, value hDesc, value hx, value yDesc, value y, value weightSpaceSize, value dweightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardWeights_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNBackwardWeights_v8(
+                handle,
+                rnnDesc,
+                addGrad,
+                devSeqLengths,
+                xDesc,
+                x,
+                hDesc,
+                hx,
+                yDesc,
+                y,
+                weightSpaceSize,
+                dweightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardWeights_v8_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _addGrad: cudnnWgradMode_t,
-    _devSeqLengths: *const i32,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _weightSpaceSize: usize,
-    _dweightSpace: *mut c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    addGrad: cudnnWgradMode_t,
+    devSeqLengths: *const i32,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    weightSpaceSize: usize,
+    dweightSpace: *mut c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardWeights_v8", (), {
-        ::cudnn::missing(9, "cudnnRNNBackwardWeights_v8")
+    ::trace::call!("cudnnRNNBackwardWeights_v8", (
+        value handle, value rnnDesc, value addGrad, value devSeqLengths, value xDesc, value x, value hDesc, value hx, value yDesc, value y, value weightSpaceSize, value dweightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnRNNBackwardWeights_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNBackwardWeights_v8(
+                handle,
+                rnnDesc,
+                addGrad,
+                devSeqLengths,
+                xDesc,
+                x,
+                hDesc,
+                hx,
+                yDesc,
+                y,
+                weightSpaceSize,
+                dweightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForward_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _fwdMode: cudnnForwardMode_t,
-    _devSeqLengths: *const i32,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *mut c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _hy: *mut c_void,
-    _cDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _cy: *mut c_void,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    fwdMode: cudnnForwardMode_t,
+    devSeqLengths: *const i32,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *mut c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    hy: *mut c_void,
+    cDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    cy: *mut c_void,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForward", (), {
-        ::cudnn::missing(8, "cudnnRNNForward")
+    ::trace::call!("cudnnRNNForward", (
+        value handle, value rnnDesc, value fwdMode, value devSeqLengths, value xDesc, value x, value yDesc, value y, value hDesc, value hx, value hy, value cDesc, value cx, value cy, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnRNNForward", || {
+            ::cudnn::api::recurrent::cudnnRNNForward(
+                handle,
+                rnnDesc,
+                fwdMode,
+                devSeqLengths,
+                xDesc,
+                x,
+                yDesc,
+                y,
+                hDesc,
+                hx,
+                hy,
+                cDesc,
+                cx,
+                cy,
+                weightSpaceSize,
+                weightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForward_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _fwdMode: cudnnForwardMode_t,
-    _devSeqLengths: *const i32,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *mut c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _hy: *mut c_void,
-    _cDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _cy: *mut c_void,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    fwdMode: cudnnForwardMode_t,
+    devSeqLengths: *const i32,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *mut c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    hy: *mut c_void,
+    cDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    cy: *mut c_void,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForward", (), {
-        ::cudnn::missing(9, "cudnnRNNForward")
+    ::trace::call!("cudnnRNNForward", (
+        value handle, value rnnDesc, value fwdMode, value devSeqLengths, value xDesc, value x, value yDesc, value y, value hDesc, value hx, value hy, value cDesc, value cx, value cy, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnRNNForward", || {
+            ::cudnn::api::recurrent::cudnnRNNForward(
+                handle,
+                rnnDesc,
+                fwdMode,
+                devSeqLengths,
+                xDesc,
+                x,
+                yDesc,
+                y,
+                hDesc,
+                hx,
+                hy,
+                cDesc,
+                cx,
+                cy,
+                weightSpaceSize,
+                weightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForwardInference_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _xDesc: *const cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _yDesc: *const cudnnTensorDescriptor_t,
-    _y: *mut c_void,
-    _hyDesc: cudnnTensorDescriptor_t,
-    _hy: *mut c_void,
-    _cyDesc: cudnnTensorDescriptor_t,
-    _cy: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    xDesc: *const cudnnTensorDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    yDesc: *const cudnnTensorDescriptor_t,
+    y: *mut c_void,
+    hyDesc: cudnnTensorDescriptor_t,
+    hy: *mut c_void,
+    cyDesc: cudnnTensorDescriptor_t,
+    cy: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForwardInference", (), {
-        ::cudnn::missing(8, "cudnnRNNForwardInference")
+    ::trace::call!("cudnnRNNForwardInference", (
+        value handle, value rnnDesc, value seqLength, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value workSpace, value workSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNForwardInference", || {
+            ::cudnn::api::recurrent_first::cudnnRNNForwardInference(
+                handle,
+                rnnDesc,
+                seqLength,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                wDesc,
+                w,
+                yDesc,
+                y,
+                hyDesc,
+                hy,
+                cyDesc,
+                cy,
+                workSpace,
+                workSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForwardInferenceEx_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *mut c_void,
-    _hyDesc: cudnnTensorDescriptor_t,
-    _hy: *mut c_void,
-    _cyDesc: cudnnTensorDescriptor_t,
-    _cy: *mut c_void,
-    _kDesc: cudnnRNNDataDescriptor_t,
-    _keys: *const c_void,
-    _cDesc: cudnnRNNDataDescriptor_t,
-    _cAttn: *mut c_void,
-    _iDesc: cudnnRNNDataDescriptor_t,
-    _iAttn: *mut c_void,
-    _qDesc: cudnnRNNDataDescriptor_t,
-    _queries: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *mut c_void,
+    hyDesc: cudnnTensorDescriptor_t,
+    hy: *mut c_void,
+    cyDesc: cudnnTensorDescriptor_t,
+    cy: *mut c_void,
+    kDesc: cudnnRNNDataDescriptor_t,
+    keys: *const c_void,
+    cDesc: cudnnRNNDataDescriptor_t,
+    cAttn: *mut c_void,
+    iDesc: cudnnRNNDataDescriptor_t,
+    iAttn: *mut c_void,
+    qDesc: cudnnRNNDataDescriptor_t,
+    queries: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForwardInferenceEx", (), {
-        ::cudnn::missing(8, "cudnnRNNForwardInferenceEx")
+    ::trace::call!("cudnnRNNForwardInferenceEx", (
+        value handle, value rnnDesc, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value kDesc, value keys, value cDesc, value cAttn, value iDesc, value iAttn, value qDesc, value queries, value workSpace, value workSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNForwardInferenceEx", || {
+            ::cudnn::api::recurrent_first::cudnnRNNForwardInferenceEx(
+                handle,
+                rnnDesc,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                wDesc,
+                w,
+                yDesc,
+                y,
+                hyDesc,
+                hy,
+                cyDesc,
+                cy,
+                kDesc,
+                keys,
+                cDesc,
+                cAttn,
+                iDesc,
+                iAttn,
+                qDesc,
+                queries,
+                workSpace,
+                workSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForwardTraining_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _xDesc: *const cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _yDesc: *const cudnnTensorDescriptor_t,
-    _y: *mut c_void,
-    _hyDesc: cudnnTensorDescriptor_t,
-    _hy: *mut c_void,
-    _cyDesc: cudnnTensorDescriptor_t,
-    _cy: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    xDesc: *const cudnnTensorDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    yDesc: *const cudnnTensorDescriptor_t,
+    y: *mut c_void,
+    hyDesc: cudnnTensorDescriptor_t,
+    hy: *mut c_void,
+    cyDesc: cudnnTensorDescriptor_t,
+    cy: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForwardTraining", (), {
-        ::cudnn::missing(8, "cudnnRNNForwardTraining")
+    ::trace::call!("cudnnRNNForwardTraining", (
+        value handle, value rnnDesc, value seqLength, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNForwardTraining", || {
+            ::cudnn::api::recurrent_first::cudnnRNNForwardTraining(
+                handle,
+                rnnDesc,
+                seqLength,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                wDesc,
+                w,
+                yDesc,
+                y,
+                hyDesc,
+                hy,
+                cyDesc,
+                cy,
+                workSpace,
+                workSpaceSizeInBytes,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForwardTrainingEx_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *mut c_void,
-    _hyDesc: cudnnTensorDescriptor_t,
-    _hy: *mut c_void,
-    _cyDesc: cudnnTensorDescriptor_t,
-    _cy: *mut c_void,
-    _kDesc: cudnnRNNDataDescriptor_t,
-    _keys: *const c_void,
-    _cDesc: cudnnRNNDataDescriptor_t,
-    _cAttn: *mut c_void,
-    _iDesc: cudnnRNNDataDescriptor_t,
-    _iAttn: *mut c_void,
-    _qDesc: cudnnRNNDataDescriptor_t,
-    _queries: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *mut c_void,
+    hyDesc: cudnnTensorDescriptor_t,
+    hy: *mut c_void,
+    cyDesc: cudnnTensorDescriptor_t,
+    cy: *mut c_void,
+    kDesc: cudnnRNNDataDescriptor_t,
+    keys: *const c_void,
+    cDesc: cudnnRNNDataDescriptor_t,
+    cAttn: *mut c_void,
+    iDesc: cudnnRNNDataDescriptor_t,
+    iAttn: *mut c_void,
+    qDesc: cudnnRNNDataDescriptor_t,
+    queries: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForwardTrainingEx", (), {
-        ::cudnn::missing(8, "cudnnRNNForwardTrainingEx")
+    ::trace::call!("cudnnRNNForwardTrainingEx", (
+        value handle, value rnnDesc, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value kDesc, value keys, value cDesc, value cAttn, value iDesc, value iAttn, value qDesc, value queries, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNForwardTrainingEx", || {
+            ::cudnn::api::recurrent_first::cudnnRNNForwardTrainingEx(
+                handle,
+                rnnDesc,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                wDesc,
+                w,
+                yDesc,
+                y,
+                hyDesc,
+                hy,
+                cyDesc,
+                cy,
+                kDesc,
+                keys,
+                cDesc,
+                cAttn,
+                iDesc,
+                iAttn,
+                qDesc,
+                queries,
+                workSpace,
+                workSpaceSizeInBytes,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNGetClip_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: *mut cudnnRNNClipMode_t,
-    _clipNanOpt: *mut cudnnNanPropagation_t,
-    _lclip: *mut f64,
-    _rclip: *mut f64,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: *mut cudnnRNNClipMode_t,
+    clipNanOpt: *mut cudnnNanPropagation_t,
+    lclip: *mut f64,
+    rclip: *mut f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNGetClip", (), {
-        ::cudnn::missing(8, "cudnnRNNGetClip")
+    ::trace::call!("cudnnRNNGetClip", (
+        value handle, value rnnDesc, out clipMode, out clipNanOpt, out lclip, out rclip
+    ), {
+        ::cudnn::entry(8, "cudnnRNNGetClip", || {
+            ::cudnn::api::recurrent_first::cudnnRNNGetClip(
+                handle,
+                rnnDesc,
+                unsafe { OptOut::new(clipMode) },
+                unsafe { OptOut::new(clipNanOpt) },
+                unsafe { OptOut::new(lclip) },
+                unsafe { OptOut::new(rclip) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNGetClip_v8_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: *mut cudnnRNNClipMode_t,
-    _clipNanOpt: *mut cudnnNanPropagation_t,
-    _lclip: *mut f64,
-    _rclip: *mut f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: *mut cudnnRNNClipMode_t,
+    clipNanOpt: *mut cudnnNanPropagation_t,
+    lclip: *mut f64,
+    rclip: *mut f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNGetClip_v8", (), {
-        ::cudnn::missing(8, "cudnnRNNGetClip_v8")
+    ::trace::call!("cudnnRNNGetClip_v8", (value rnnDesc, out clipMode, out clipNanOpt, out lclip, out rclip), {
+        ::cudnn::entry(8, "cudnnRNNGetClip_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNGetClip_v8(
+                rnnDesc,
+                unsafe { OptOut::new(clipMode) },
+                unsafe { OptOut::new(clipNanOpt) },
+                unsafe { OptOut::new(lclip) },
+                unsafe { OptOut::new(rclip) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNGetClip_v8_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: *mut cudnnRNNClipMode_t,
-    _clipNanOpt: *mut cudnnNanPropagation_t,
-    _lclip: *mut f64,
-    _rclip: *mut f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: *mut cudnnRNNClipMode_t,
+    clipNanOpt: *mut cudnnNanPropagation_t,
+    lclip: *mut f64,
+    rclip: *mut f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNGetClip_v8", (), {
-        ::cudnn::missing(9, "cudnnRNNGetClip_v8")
+    ::trace::call!("cudnnRNNGetClip_v8", (value rnnDesc, out clipMode, out clipNanOpt, out lclip, out rclip), {
+        ::cudnn::entry(9, "cudnnRNNGetClip_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNGetClip_v8(
+                rnnDesc,
+                unsafe { OptOut::new(clipMode) },
+                unsafe { OptOut::new(clipNanOpt) },
+                unsafe { OptOut::new(lclip) },
+                unsafe { OptOut::new(rclip) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNGetClip_v9_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: *mut cudnnRNNClipMode_t,
-    _lclip: *mut f64,
-    _rclip: *mut f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: *mut cudnnRNNClipMode_t,
+    lclip: *mut f64,
+    rclip: *mut f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNGetClip_v9", (), {
-        ::cudnn::missing(9, "cudnnRNNGetClip_v9")
+    ::trace::call!("cudnnRNNGetClip_v9", (value rnnDesc, out clipMode, out lclip, out rclip), {
+        ::cudnn::entry(9, "cudnnRNNGetClip_v9", || {
+            ::cudnn::api::recurrent::cudnnRNNGetClip_v9(
+                rnnDesc,
+                unsafe { OptOut::new(clipMode) },
+                unsafe { OptOut::new(lclip) },
+                unsafe { OptOut::new(rclip) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNSetClip_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: cudnnRNNClipMode_t,
-    _clipNanOpt: cudnnNanPropagation_t,
-    _lclip: f64,
-    _rclip: f64,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: cudnnRNNClipMode_t,
+    clipNanOpt: cudnnNanPropagation_t,
+    lclip: f64,
+    rclip: f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNSetClip", (), {
-        ::cudnn::missing(8, "cudnnRNNSetClip")
+    ::trace::call!("cudnnRNNSetClip", (
+        value handle, value rnnDesc, value clipMode, value clipNanOpt, value lclip, value rclip
+    ), {
+        ::cudnn::entry(8, "cudnnRNNSetClip", || {
+            ::cudnn::api::recurrent_first::cudnnRNNSetClip(handle, rnnDesc, clipMode, clipNanOpt, lclip, rclip)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNSetClip_v8_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: cudnnRNNClipMode_t,
-    _clipNanOpt: cudnnNanPropagation_t,
-    _lclip: f64,
-    _rclip: f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: cudnnRNNClipMode_t,
+    clipNanOpt: cudnnNanPropagation_t,
+    lclip: f64,
+    rclip: f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNSetClip_v8", (), {
-        ::cudnn::missing(8, "cudnnRNNSetClip_v8")
+    ::trace::call!("cudnnRNNSetClip_v8", (
+        value rnnDesc, value clipMode, value clipNanOpt, value lclip, value rclip
+    ), {
+        ::cudnn::entry(8, "cudnnRNNSetClip_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNSetClip_v8(rnnDesc, clipMode, clipNanOpt, lclip, rclip)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNSetClip_v8_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: cudnnRNNClipMode_t,
-    _clipNanOpt: cudnnNanPropagation_t,
-    _lclip: f64,
-    _rclip: f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: cudnnRNNClipMode_t,
+    clipNanOpt: cudnnNanPropagation_t,
+    lclip: f64,
+    rclip: f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNSetClip_v8", (), {
-        ::cudnn::missing(9, "cudnnRNNSetClip_v8")
+    ::trace::call!("cudnnRNNSetClip_v8", (
+        value rnnDesc, value clipMode, value clipNanOpt, value lclip, value rclip
+    ), {
+        ::cudnn::entry(9, "cudnnRNNSetClip_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNSetClip_v8(rnnDesc, clipMode, clipNanOpt, lclip, rclip)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNSetClip_v9_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: cudnnRNNClipMode_t,
-    _lclip: f64,
-    _rclip: f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: cudnnRNNClipMode_t,
+    lclip: f64,
+    rclip: f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNSetClip_v9", (), {
-        ::cudnn::missing(9, "cudnnRNNSetClip_v9")
+    ::trace::call!("cudnnRNNSetClip_v9", (value rnnDesc, value clipMode, value lclip, value rclip), {
+        ::cudnn::entry(9, "cudnnRNNSetClip_v9", || {
+            ::cudnn::api::recurrent::cudnnRNNSetClip_v9(rnnDesc, clipMode, lclip, rclip)
+        })
     })
 }
 
@@ -8812,11 +9486,13 @@ pub unsafe extern "C" fn cudnnSetOpTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetPersistentRNNPlan_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _plan: cudnnPersistentRNNPlan_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    plan: cudnnPersistentRNNPlan_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetPersistentRNNPlan", (), {
-        ::cudnn::missing(8, "cudnnSetPersistentRNNPlan")
+    ::trace::call!("cudnnSetPersistentRNNPlan", (value rnnDesc, value plan), {
+        ::cudnn::entry(8, "cudnnSetPersistentRNNPlan", || {
+            ::cudnn::api::recurrent_first::cudnnSetPersistentRNNPlan(rnnDesc, plan)
+        })
     })
 }
 
@@ -8949,139 +9625,228 @@ pub unsafe extern "C" fn cudnnSetRNNAlgorithmDescriptor_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNBiasMode_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _biasMode: cudnnRNNBiasMode_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    biasMode: cudnnRNNBiasMode_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNBiasMode", (), {
-        ::cudnn::missing(8, "cudnnSetRNNBiasMode")
+    ::trace::call!("cudnnSetRNNBiasMode", (value rnnDesc, value biasMode), {
+        ::cudnn::entry(8, "cudnnSetRNNBiasMode", || {
+            ::cudnn::api::recurrent_first::cudnnSetRNNBiasMode(rnnDesc, biasMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNDataDescriptor_v08(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
-    _dataType: cudnnDataType_t,
-    _layout: cudnnRNNDataLayout_t,
-    _maxSeqLength: c_int,
-    _batchSize: c_int,
-    _vectorSize: c_int,
-    _seqLengthArray: *const c_int,
-    _paddingFill: *mut c_void,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
+    dataType: cudnnDataType_t,
+    layout: cudnnRNNDataLayout_t,
+    maxSeqLength: c_int,
+    batchSize: c_int,
+    vectorSize: c_int,
+    seqLengthArray: *const c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetRNNDataDescriptor")
+    ::trace::call!("cudnnSetRNNDataDescriptor", (
+        value rnnDataDesc, value dataType, value layout, value maxSeqLength, value batchSize, value vectorSize, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(8, "cudnnSetRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnSetRNNDataDescriptor(
+                rnnDataDesc,
+                dataType,
+                layout,
+                maxSeqLength,
+                batchSize,
+                vectorSize,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNDataDescriptor_v09(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
-    _dataType: cudnnDataType_t,
-    _layout: cudnnRNNDataLayout_t,
-    _maxSeqLength: c_int,
-    _batchSize: c_int,
-    _vectorSize: c_int,
-    _seqLengthArray: *const c_int,
-    _paddingFill: *mut c_void,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
+    dataType: cudnnDataType_t,
+    layout: cudnnRNNDataLayout_t,
+    maxSeqLength: c_int,
+    batchSize: c_int,
+    vectorSize: c_int,
+    seqLengthArray: *const c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetRNNDataDescriptor")
+    ::trace::call!("cudnnSetRNNDataDescriptor", (
+        value rnnDataDesc, value dataType, value layout, value maxSeqLength, value batchSize, value vectorSize, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(9, "cudnnSetRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnSetRNNDataDescriptor(
+                rnnDataDesc,
+                dataType,
+                layout,
+                maxSeqLength,
+                batchSize,
+                vectorSize,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNDescriptor_v6_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _hiddenSize: c_int,
-    _numLayers: c_int,
-    _dropoutDesc: cudnnDropoutDescriptor_t,
-    _inputMode: cudnnRNNInputMode_t,
-    _direction: cudnnDirectionMode_t,
-    _cellMode: cudnnRNNMode_t,
-    _algo: cudnnRNNAlgo_t,
-    _mathPrec: cudnnDataType_t,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    hiddenSize: c_int,
+    numLayers: c_int,
+    dropoutDesc: cudnnDropoutDescriptor_t,
+    inputMode: cudnnRNNInputMode_t,
+    direction: cudnnDirectionMode_t,
+    cellMode: cudnnRNNMode_t,
+    algo: cudnnRNNAlgo_t,
+    mathPrec: cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNDescriptor_v6", (), {
-        ::cudnn::missing(8, "cudnnSetRNNDescriptor_v6")
+    ::trace::call!("cudnnSetRNNDescriptor_v6", (
+        value handle, value rnnDesc, value hiddenSize, value numLayers, value dropoutDesc, value inputMode, value direction, value cellMode, value algo, value mathPrec
+    ), {
+        ::cudnn::entry(8, "cudnnSetRNNDescriptor_v6", || {
+            ::cudnn::api::recurrent_first::cudnnSetRNNDescriptor_v6(
+                handle,
+                rnnDesc,
+                hiddenSize,
+                numLayers,
+                dropoutDesc,
+                inputMode,
+                direction,
+                cellMode,
+                algo,
+                mathPrec,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNDescriptor_v8_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _algo: cudnnRNNAlgo_t,
-    _cellMode: cudnnRNNMode_t,
-    _biasMode: cudnnRNNBiasMode_t,
-    _dirMode: cudnnDirectionMode_t,
-    _inputMode: cudnnRNNInputMode_t,
-    _dataType: cudnnDataType_t,
-    _mathPrec: cudnnDataType_t,
-    _mathType: cudnnMathType_t,
-    _inputSize: i32,
-    _hiddenSize: i32,
-    _projSize: i32,
-    _numLayers: i32,
-    _dropoutDesc: cudnnDropoutDescriptor_t,
-    _auxFlags: uint32_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    algo: cudnnRNNAlgo_t,
+    cellMode: cudnnRNNMode_t,
+    biasMode: cudnnRNNBiasMode_t,
+    dirMode: cudnnDirectionMode_t,
+    inputMode: cudnnRNNInputMode_t,
+    dataType: cudnnDataType_t,
+    mathPrec: cudnnDataType_t,
+    mathType: cudnnMathType_t,
+    inputSize: i32,
+    hiddenSize: i32,
+    projSize: i32,
+    numLayers: i32,
+    dropoutDesc: cudnnDropoutDescriptor_t,
+    auxFlags: uint32_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNDescriptor_v8", (), {
-        ::cudnn::missing(8, "cudnnSetRNNDescriptor_v8")
+    ::trace::call!("cudnnSetRNNDescriptor_v8", (
+        value rnnDesc, value algo, value cellMode, value biasMode, value dirMode, value inputMode, value dataType, value mathPrec, value mathType, value inputSize, value hiddenSize, value projSize, value numLayers, value dropoutDesc, value auxFlags
+    ), {
+        ::cudnn::entry(8, "cudnnSetRNNDescriptor_v8", || {
+            ::cudnn::api::recurrent::cudnnSetRNNDescriptor_v8(
+                rnnDesc,
+                algo,
+                cellMode,
+                biasMode,
+                dirMode,
+                inputMode,
+                dataType,
+                mathPrec,
+                mathType,
+                inputSize,
+                hiddenSize,
+                projSize,
+                numLayers,
+                dropoutDesc,
+                auxFlags,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNDescriptor_v8_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _algo: cudnnRNNAlgo_t,
-    _cellMode: cudnnRNNMode_t,
-    _biasMode: cudnnRNNBiasMode_t,
-    _dirMode: cudnnDirectionMode_t,
-    _inputMode: cudnnRNNInputMode_t,
-    _dataType: cudnnDataType_t,
-    _mathPrec: cudnnDataType_t,
-    _mathType: cudnnMathType_t,
-    _inputSize: i32,
-    _hiddenSize: i32,
-    _projSize: i32,
-    _numLayers: i32,
-    _dropoutDesc: cudnnDropoutDescriptor_t,
-    _auxFlags: uint32_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    algo: cudnnRNNAlgo_t,
+    cellMode: cudnnRNNMode_t,
+    biasMode: cudnnRNNBiasMode_t,
+    dirMode: cudnnDirectionMode_t,
+    inputMode: cudnnRNNInputMode_t,
+    dataType: cudnnDataType_t,
+    mathPrec: cudnnDataType_t,
+    mathType: cudnnMathType_t,
+    inputSize: i32,
+    hiddenSize: i32,
+    projSize: i32,
+    numLayers: i32,
+    dropoutDesc: cudnnDropoutDescriptor_t,
+    auxFlags: uint32_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNDescriptor_v8", (), {
-        ::cudnn::missing(9, "cudnnSetRNNDescriptor_v8")
+    ::trace::call!("cudnnSetRNNDescriptor_v8", (
+        value rnnDesc, value algo, value cellMode, value biasMode, value dirMode, value inputMode, value dataType, value mathPrec, value mathType, value inputSize, value hiddenSize, value projSize, value numLayers, value dropoutDesc, value auxFlags
+    ), {
+        ::cudnn::entry(9, "cudnnSetRNNDescriptor_v8", || {
+            ::cudnn::api::recurrent::cudnnSetRNNDescriptor_v8(
+                rnnDesc,
+                algo,
+                cellMode,
+                biasMode,
+                dirMode,
+                inputMode,
+                dataType,
+                mathPrec,
+                mathType,
+                inputSize,
+                hiddenSize,
+                projSize,
+                numLayers,
+                dropoutDesc,
+                auxFlags,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNMatrixMathType_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _mType: cudnnMathType_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    mType: cudnnMathType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNMatrixMathType", (), {
-        ::cudnn::missing(8, "cudnnSetRNNMatrixMathType")
+    ::trace::call!("cudnnSetRNNMatrixMathType", (value rnnDesc, value mType), {
+        ::cudnn::entry(8, "cudnnSetRNNMatrixMathType", || {
+            ::cudnn::api::recurrent_first::cudnnSetRNNMatrixMathType(rnnDesc, mType)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNPaddingMode_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _paddingMode: c_uint,
+    rnnDesc: cudnnRNNDescriptor_t,
+    paddingMode: c_uint,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNPaddingMode", (), {
-        ::cudnn::missing(8, "cudnnSetRNNPaddingMode")
+    ::trace::call!("cudnnSetRNNPaddingMode", (value rnnDesc, value paddingMode), {
+        ::cudnn::entry(8, "cudnnSetRNNPaddingMode", || {
+            ::cudnn::api::recurrent_first::cudnnSetRNNPaddingMode(rnnDesc, paddingMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNProjectionLayers_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _recProjSize: c_int,
-    _outProjSize: c_int,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    recProjSize: c_int,
+    outProjSize: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNProjectionLayers", (), {
-        ::cudnn::missing(8, "cudnnSetRNNProjectionLayers")
+    ::trace::call!("cudnnSetRNNProjectionLayers", (value handle, value rnnDesc, value recProjSize, value outProjSize), {
+        ::cudnn::entry(8, "cudnnSetRNNProjectionLayers", || {
+            ::cudnn::api::recurrent_first::cudnnSetRNNProjectionLayers(handle, rnnDesc, recProjSize, outProjSize)
+        })
     })
 }
 
