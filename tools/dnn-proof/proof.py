@@ -11,6 +11,7 @@ import graphs
 import handles
 import layers
 import recurrent
+import sequences
 from device import prove
 from library import Library
 
@@ -37,6 +38,10 @@ FAMILIES = {
     "recurrent networks by 8's first API": recurrent.first_api,
     "recurrent networks drop between layers": recurrent.dropping,
     "recurrent networks are refused": recurrent.refusals,
+    "CTC loss": sequences.ctc,
+    "spatial transformers": sequences.spatial,
+    "transforms with padding": sequences.transforms,
+    "columns of images": sequences.columns,
     "graphs of convolutions": graphs.convolutions,
     "graphs of pointwise operations": graphs.pointwise,
     "graphs of products and reductions": graphs.products_and_reductions,

@@ -8,6 +8,7 @@
 
 pub mod activation;
 pub mod convolution;
+pub mod ctc;
 pub mod dropout;
 pub mod lrn;
 pub mod matmul;
@@ -17,6 +18,7 @@ pub mod pooling;
 pub mod recurrent;
 pub mod reduction;
 pub mod softmax;
+pub mod spatial;
 mod value;
 mod view;
 

@@ -1053,85 +1053,157 @@ pub unsafe extern "C" fn cudnnBuildRNNDynamic_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCTCLoss_v08(
-    _handle: cudnnHandle_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _probs: *const c_void,
-    _hostLabels: *const c_int,
-    _hostLabelLengths: *const c_int,
-    _hostInputLengths: *const c_int,
-    _costs: *mut c_void,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _gradients: *mut c_void,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _workspace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    probs: *const c_void,
+    hostLabels: *const c_int,
+    hostLabelLengths: *const c_int,
+    hostInputLengths: *const c_int,
+    costs: *mut c_void,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    gradients: *mut c_void,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    workspace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCTCLoss", (), {
-        ::cudnn::missing(8, "cudnnCTCLoss")
+    ::trace::call!("cudnnCTCLoss", (
+        value handle, value probsDesc, value probs, value hostLabels, value hostLabelLengths, value hostInputLengths, value costs, value gradientsDesc, value gradients, value algo, value ctcLossDesc, value workspace, value workSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnCTCLoss", || {
+            ::cudnn::api::loss::cudnnCTCLoss(
+                handle,
+                probsDesc,
+                probs,
+                hostLabels,
+                hostLabelLengths,
+                hostInputLengths,
+                costs,
+                gradientsDesc,
+                gradients,
+                algo,
+                ctcLossDesc,
+                workspace,
+                workSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCTCLoss_v09(
-    _handle: cudnnHandle_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _probs: *const c_void,
-    _hostLabels: *const c_int,
-    _hostLabelLengths: *const c_int,
-    _hostInputLengths: *const c_int,
-    _costs: *mut c_void,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _gradients: *mut c_void,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _workspace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    probs: *const c_void,
+    hostLabels: *const c_int,
+    hostLabelLengths: *const c_int,
+    hostInputLengths: *const c_int,
+    costs: *mut c_void,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    gradients: *mut c_void,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    workspace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCTCLoss", (), {
-        ::cudnn::missing(9, "cudnnCTCLoss")
+    ::trace::call!("cudnnCTCLoss", (
+        value handle, value probsDesc, value probs, value hostLabels, value hostLabelLengths, value hostInputLengths, value costs, value gradientsDesc, value gradients, value algo, value ctcLossDesc, value workspace, value workSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(9, "cudnnCTCLoss", || {
+            ::cudnn::api::loss::cudnnCTCLoss(
+                handle,
+                probsDesc,
+                probs,
+                hostLabels,
+                hostLabelLengths,
+                hostInputLengths,
+                costs,
+                gradientsDesc,
+                gradients,
+                algo,
+                ctcLossDesc,
+                workspace,
+                workSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCTCLoss_v8_v08(
-    _handle: cudnnHandle_t,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _probs: *const c_void,
-    _labels: *const c_int,
-    _labelLengths: *const c_int,
-    _inputLengths: *const c_int,
-    _costs: *mut c_void,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _gradients: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _workspace: *mut c_void,
+    handle: cudnnHandle_t,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    probs: *const c_void,
+    labels: *const c_int,
+    labelLengths: *const c_int,
+    inputLengths: *const c_int,
+    costs: *mut c_void,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    gradients: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    workspace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCTCLoss_v8", (), {
-        ::cudnn::missing(8, "cudnnCTCLoss_v8")
+    ::trace::call!("cudnnCTCLoss_v8", (
+        value handle, value algo, value ctcLossDesc, value probsDesc, value probs, value labels, value labelLengths, value inputLengths, value costs, value gradientsDesc, value gradients, value workSpaceSizeInBytes, value workspace
+    ), {
+        ::cudnn::entry(8, "cudnnCTCLoss_v8", || {
+            ::cudnn::api::loss::cudnnCTCLoss_v8(
+                handle,
+                algo,
+                ctcLossDesc,
+                probsDesc,
+                probs,
+                labels,
+                labelLengths,
+                inputLengths,
+                costs,
+                gradientsDesc,
+                gradients,
+                workSpaceSizeInBytes,
+                workspace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCTCLoss_v8_v09(
-    _handle: cudnnHandle_t,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _probs: *const c_void,
-    _labels: *const c_int,
-    _labelLengths: *const c_int,
-    _inputLengths: *const c_int,
-    _costs: *mut c_void,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _gradients: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _workspace: *mut c_void,
+    handle: cudnnHandle_t,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    probs: *const c_void,
+    labels: *const c_int,
+    labelLengths: *const c_int,
+    inputLengths: *const c_int,
+    costs: *mut c_void,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    gradients: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    workspace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCTCLoss_v8", (), {
-        ::cudnn::missing(9, "cudnnCTCLoss_v8")
+    ::trace::call!("cudnnCTCLoss_v8", (
+        value handle, value algo, value ctcLossDesc, value probsDesc, value probs, value labels, value labelLengths, value inputLengths, value costs, value gradientsDesc, value gradients, value workSpaceSizeInBytes, value workspace
+    ), {
+        ::cudnn::entry(9, "cudnnCTCLoss_v8", || {
+            ::cudnn::api::loss::cudnnCTCLoss_v8(
+                handle,
+                algo,
+                ctcLossDesc,
+                probsDesc,
+                probs,
+                labels,
+                labelLengths,
+                inputLengths,
+                costs,
+                gradientsDesc,
+                gradients,
+                workSpaceSizeInBytes,
+                workspace,
+            )
+        })
     })
 }
 
@@ -1703,19 +1775,23 @@ pub unsafe extern "C" fn cudnnCreateAttnDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateCTCLossDescriptor_v08(
-    _ctcLossDesc: *mut cudnnCTCLossDescriptor_t,
+    ctcLossDesc: *mut cudnnCTCLossDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateCTCLossDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateCTCLossDescriptor")
+    ::trace::call!("cudnnCreateCTCLossDescriptor", (out ctcLossDesc), {
+        ::cudnn::entry(8, "cudnnCreateCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnCreateCTCLossDescriptor(unsafe { Out::new(ctcLossDesc, "ctcLossDesc") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateCTCLossDescriptor_v09(
-    _ctcLossDesc: *mut cudnnCTCLossDescriptor_t,
+    ctcLossDesc: *mut cudnnCTCLossDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateCTCLossDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateCTCLossDescriptor")
+    ::trace::call!("cudnnCreateCTCLossDescriptor", (out ctcLossDesc), {
+        ::cudnn::entry(9, "cudnnCreateCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnCreateCTCLossDescriptor(unsafe { Out::new(ctcLossDesc, "ctcLossDesc") }?)
+        })
     })
 }
 
@@ -2024,19 +2100,23 @@ pub unsafe extern "C" fn cudnnCreateSeqDataDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateSpatialTransformerDescriptor_v08(
-    _stDesc: *mut cudnnSpatialTransformerDescriptor_t,
+    stDesc: *mut cudnnSpatialTransformerDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateSpatialTransformerDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateSpatialTransformerDescriptor")
+    ::trace::call!("cudnnCreateSpatialTransformerDescriptor", (out stDesc), {
+        ::cudnn::entry(8, "cudnnCreateSpatialTransformerDescriptor", || {
+            ::cudnn::api::spatial::cudnnCreateSpatialTransformerDescriptor(unsafe { Out::new(stDesc, "stDesc") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateSpatialTransformerDescriptor_v09(
-    _stDesc: *mut cudnnSpatialTransformerDescriptor_t,
+    stDesc: *mut cudnnSpatialTransformerDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateSpatialTransformerDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateSpatialTransformerDescriptor")
+    ::trace::call!("cudnnCreateSpatialTransformerDescriptor", (out stDesc), {
+        ::cudnn::entry(9, "cudnnCreateSpatialTransformerDescriptor", || {
+            ::cudnn::api::spatial::cudnnCreateSpatialTransformerDescriptor(unsafe { Out::new(stDesc, "stDesc") }?)
+        })
     })
 }
 
@@ -2064,19 +2144,27 @@ pub unsafe extern "C" fn cudnnCreateTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateTensorTransformDescriptor_v08(
-    _transformDesc: *mut cudnnTensorTransformDescriptor_t,
+    transformDesc: *mut cudnnTensorTransformDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateTensorTransformDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateTensorTransformDescriptor")
+    ::trace::call!("cudnnCreateTensorTransformDescriptor", (out transformDesc), {
+        ::cudnn::entry(8, "cudnnCreateTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnCreateTensorTransformDescriptor(
+                unsafe { Out::new(transformDesc, "transformDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateTensorTransformDescriptor_v09(
-    _transformDesc: *mut cudnnTensorTransformDescriptor_t,
+    transformDesc: *mut cudnnTensorTransformDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateTensorTransformDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateTensorTransformDescriptor")
+    ::trace::call!("cudnnCreateTensorTransformDescriptor", (out transformDesc), {
+        ::cudnn::entry(9, "cudnnCreateTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnCreateTensorTransformDescriptor(
+                unsafe { Out::new(transformDesc, "transformDesc") }?,
+            )
+        })
     })
 }
 
@@ -2223,19 +2311,23 @@ pub unsafe extern "C" fn cudnnDestroyAttnDescriptor_v09(_attnDesc: cudnnAttnDesc
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyCTCLossDescriptor_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyCTCLossDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroyCTCLossDescriptor")
+    ::trace::call!("cudnnDestroyCTCLossDescriptor", (value ctcLossDesc), {
+        ::cudnn::entry(8, "cudnnDestroyCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnDestroyCTCLossDescriptor(ctcLossDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyCTCLossDescriptor_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyCTCLossDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroyCTCLossDescriptor")
+    ::trace::call!("cudnnDestroyCTCLossDescriptor", (value ctcLossDesc), {
+        ::cudnn::entry(9, "cudnnDestroyCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnDestroyCTCLossDescriptor(ctcLossDesc)
+        })
     })
 }
 
@@ -2508,19 +2600,23 @@ pub unsafe extern "C" fn cudnnDestroySeqDataDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroySpatialTransformerDescriptor_v08(
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroySpatialTransformerDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroySpatialTransformerDescriptor")
+    ::trace::call!("cudnnDestroySpatialTransformerDescriptor", (value stDesc), {
+        ::cudnn::entry(8, "cudnnDestroySpatialTransformerDescriptor", || {
+            ::cudnn::api::spatial::cudnnDestroySpatialTransformerDescriptor(stDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroySpatialTransformerDescriptor_v09(
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroySpatialTransformerDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroySpatialTransformerDescriptor")
+    ::trace::call!("cudnnDestroySpatialTransformerDescriptor", (value stDesc), {
+        ::cudnn::entry(9, "cudnnDestroySpatialTransformerDescriptor", || {
+            ::cudnn::api::spatial::cudnnDestroySpatialTransformerDescriptor(stDesc)
+        })
     })
 }
 
@@ -2548,19 +2644,23 @@ pub unsafe extern "C" fn cudnnDestroyTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyTensorTransformDescriptor_v08(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyTensorTransformDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroyTensorTransformDescriptor")
+    ::trace::call!("cudnnDestroyTensorTransformDescriptor", (value transformDesc), {
+        ::cudnn::entry(8, "cudnnDestroyTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnDestroyTensorTransformDescriptor(transformDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyTensorTransformDescriptor_v09(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyTensorTransformDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroyTensorTransformDescriptor")
+    ::trace::call!("cudnnDestroyTensorTransformDescriptor", (value transformDesc), {
+        ::cudnn::entry(9, "cudnnDestroyTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnDestroyTensorTransformDescriptor(transformDesc)
+        })
     })
 }
 
@@ -3762,146 +3862,244 @@ pub unsafe extern "C" fn cudnnGetBatchNormalizationTrainingExReserveSpaceSize_v0
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptor_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptor", (), {
-        ::cudnn::missing(8, "cudnnGetCTCLossDescriptor")
+    ::trace::call!("cudnnGetCTCLossDescriptor", (value ctcLossDesc, out compType), {
+        ::cudnn::entry(8, "cudnnGetCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptor(ctcLossDesc, unsafe { OptOut::new(compType) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptor_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptor", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossDescriptor")
+    ::trace::call!("cudnnGetCTCLossDescriptor", (value ctcLossDesc, out compType), {
+        ::cudnn::entry(9, "cudnnGetCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptor(ctcLossDesc, unsafe { OptOut::new(compType) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptorEx_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
-    _normMode: *mut cudnnLossNormalizationMode_t,
-    _gradMode: *mut cudnnNanPropagation_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
+    normMode: *mut cudnnLossNormalizationMode_t,
+    gradMode: *mut cudnnNanPropagation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptorEx", (), {
-        ::cudnn::missing(8, "cudnnGetCTCLossDescriptorEx")
+    ::trace::call!("cudnnGetCTCLossDescriptorEx", (value ctcLossDesc, out compType, out normMode, out gradMode), {
+        ::cudnn::entry(8, "cudnnGetCTCLossDescriptorEx", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptorEx(
+                ctcLossDesc,
+                unsafe { OptOut::new(compType) },
+                unsafe { OptOut::new(normMode) },
+                unsafe { OptOut::new(gradMode) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptorEx_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
-    _normMode: *mut cudnnLossNormalizationMode_t,
-    _gradMode: *mut cudnnNanPropagation_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
+    normMode: *mut cudnnLossNormalizationMode_t,
+    gradMode: *mut cudnnNanPropagation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptorEx", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossDescriptorEx")
+    ::trace::call!("cudnnGetCTCLossDescriptorEx", (value ctcLossDesc, out compType, out normMode, out gradMode), {
+        ::cudnn::entry(9, "cudnnGetCTCLossDescriptorEx", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptorEx(
+                ctcLossDesc,
+                unsafe { OptOut::new(compType) },
+                unsafe { OptOut::new(normMode) },
+                unsafe { OptOut::new(gradMode) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptor_v8_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
-    _normMode: *mut cudnnLossNormalizationMode_t,
-    _gradMode: *mut cudnnNanPropagation_t,
-    _maxLabelLength: *mut c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
+    normMode: *mut cudnnLossNormalizationMode_t,
+    gradMode: *mut cudnnNanPropagation_t,
+    maxLabelLength: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptor_v8", (), {
-        ::cudnn::missing(8, "cudnnGetCTCLossDescriptor_v8")
+    ::trace::call!("cudnnGetCTCLossDescriptor_v8", (
+        value ctcLossDesc, out compType, out normMode, out gradMode, out maxLabelLength
+    ), {
+        ::cudnn::entry(8, "cudnnGetCTCLossDescriptor_v8", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptor_v8(
+                ctcLossDesc,
+                unsafe { OptOut::new(compType) },
+                unsafe { OptOut::new(normMode) },
+                unsafe { OptOut::new(gradMode) },
+                unsafe { OptOut::new(maxLabelLength) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptor_v8_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
-    _normMode: *mut cudnnLossNormalizationMode_t,
-    _gradMode: *mut cudnnNanPropagation_t,
-    _maxLabelLength: *mut c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
+    normMode: *mut cudnnLossNormalizationMode_t,
+    gradMode: *mut cudnnNanPropagation_t,
+    maxLabelLength: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptor_v8", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossDescriptor_v8")
+    ::trace::call!("cudnnGetCTCLossDescriptor_v8", (
+        value ctcLossDesc, out compType, out normMode, out gradMode, out maxLabelLength
+    ), {
+        ::cudnn::entry(9, "cudnnGetCTCLossDescriptor_v8", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptor_v8(
+                ctcLossDesc,
+                unsafe { OptOut::new(compType) },
+                unsafe { OptOut::new(normMode) },
+                unsafe { OptOut::new(gradMode) },
+                unsafe { OptOut::new(maxLabelLength) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptor_v9_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
-    _normMode: *mut cudnnLossNormalizationMode_t,
-    _ctcGradMode: *mut cudnnCTCGradMode_t,
-    _maxLabelLength: *mut c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
+    normMode: *mut cudnnLossNormalizationMode_t,
+    ctcGradMode: *mut cudnnCTCGradMode_t,
+    maxLabelLength: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptor_v9", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossDescriptor_v9")
+    ::trace::call!("cudnnGetCTCLossDescriptor_v9", (
+        value ctcLossDesc, out compType, out normMode, out ctcGradMode, out maxLabelLength
+    ), {
+        ::cudnn::entry(9, "cudnnGetCTCLossDescriptor_v9", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptor_v9(
+                ctcLossDesc,
+                unsafe { OptOut::new(compType) },
+                unsafe { OptOut::new(normMode) },
+                unsafe { OptOut::new(ctcGradMode) },
+                unsafe { OptOut::new(maxLabelLength) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossWorkspaceSize_v08(
-    _handle: cudnnHandle_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _labels: *const c_int,
-    _labelLengths: *const c_int,
-    _inputLengths: *const c_int,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    labels: *const c_int,
+    labelLengths: *const c_int,
+    inputLengths: *const c_int,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossWorkspaceSize", (), {
-        ::cudnn::missing(8, "cudnnGetCTCLossWorkspaceSize")
+    ::trace::call!("cudnnGetCTCLossWorkspaceSize", (
+        value handle, value probsDesc, value gradientsDesc, value labels, value labelLengths, value inputLengths, value algo, value ctcLossDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnGetCTCLossWorkspaceSize", || {
+            ::cudnn::api::loss::cudnnGetCTCLossWorkspaceSize(
+                handle,
+                probsDesc,
+                gradientsDesc,
+                labels,
+                labelLengths,
+                inputLengths,
+                algo,
+                ctcLossDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossWorkspaceSize_v09(
-    _handle: cudnnHandle_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _labels: *const c_int,
-    _labelLengths: *const c_int,
-    _inputLengths: *const c_int,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    labels: *const c_int,
+    labelLengths: *const c_int,
+    inputLengths: *const c_int,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossWorkspaceSize", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossWorkspaceSize")
+    ::trace::call!("cudnnGetCTCLossWorkspaceSize", (
+        value handle, value probsDesc, value gradientsDesc, value labels, value labelLengths, value inputLengths, value algo, value ctcLossDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(9, "cudnnGetCTCLossWorkspaceSize", || {
+            ::cudnn::api::loss::cudnnGetCTCLossWorkspaceSize(
+                handle,
+                probsDesc,
+                gradientsDesc,
+                labels,
+                labelLengths,
+                inputLengths,
+                algo,
+                ctcLossDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossWorkspaceSize_v8_v08(
-    _handle: cudnnHandle_t,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossWorkspaceSize_v8", (), {
-        ::cudnn::missing(8, "cudnnGetCTCLossWorkspaceSize_v8")
+    ::trace::call!("cudnnGetCTCLossWorkspaceSize_v8", (
+        value handle, value algo, value ctcLossDesc, value probsDesc, value gradientsDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnGetCTCLossWorkspaceSize_v8", || {
+            ::cudnn::api::loss::cudnnGetCTCLossWorkspaceSize_v8(
+                handle,
+                algo,
+                ctcLossDesc,
+                probsDesc,
+                gradientsDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossWorkspaceSize_v8_v09(
-    _handle: cudnnHandle_t,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossWorkspaceSize_v8", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossWorkspaceSize_v8")
+    ::trace::call!("cudnnGetCTCLossWorkspaceSize_v8", (
+        value handle, value algo, value ctcLossDesc, value probsDesc, value gradientsDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(9, "cudnnGetCTCLossWorkspaceSize_v8", || {
+            ::cudnn::api::loss::cudnnGetCTCLossWorkspaceSize_v8(
+                handle,
+                algo,
+                ctcLossDesc,
+                probsDesc,
+                gradientsDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -6507,31 +6705,55 @@ pub unsafe extern "C" fn cudnnGetTensorSizeInBytes_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetTensorTransformDescriptor_v08(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _nbDimsRequested: uint32_t,
-    _destFormat: *mut cudnnTensorFormat_t,
-    _padBeforeA: *mut i32,
-    _padAfterA: *mut i32,
-    _foldA: *mut uint32_t,
-    _direction: *mut cudnnFoldingDirection_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    nbDimsRequested: uint32_t,
+    destFormat: *mut cudnnTensorFormat_t,
+    padBeforeA: *mut i32,
+    padAfterA: *mut i32,
+    foldA: *mut uint32_t,
+    direction: *mut cudnnFoldingDirection_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetTensorTransformDescriptor", (), {
-        ::cudnn::missing(8, "cudnnGetTensorTransformDescriptor")
+    ::trace::call!("cudnnGetTensorTransformDescriptor", (
+        value transformDesc, value nbDimsRequested, out destFormat, value padBeforeA, value padAfterA, value foldA, out direction
+    ), {
+        ::cudnn::entry(8, "cudnnGetTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnGetTensorTransformDescriptor(
+                transformDesc,
+                nbDimsRequested,
+                unsafe { OptOut::new(destFormat) },
+                padBeforeA,
+                padAfterA,
+                foldA,
+                unsafe { OptOut::new(direction) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetTensorTransformDescriptor_v09(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _nbDimsRequested: uint32_t,
-    _destFormat: *mut cudnnTensorFormat_t,
-    _padBeforeA: *mut i32,
-    _padAfterA: *mut i32,
-    _foldA: *mut uint32_t,
-    _direction: *mut cudnnFoldingDirection_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    nbDimsRequested: uint32_t,
+    destFormat: *mut cudnnTensorFormat_t,
+    padBeforeA: *mut i32,
+    padAfterA: *mut i32,
+    foldA: *mut uint32_t,
+    direction: *mut cudnnFoldingDirection_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetTensorTransformDescriptor", (), {
-        ::cudnn::missing(9, "cudnnGetTensorTransformDescriptor")
+    ::trace::call!("cudnnGetTensorTransformDescriptor", (
+        value transformDesc, value nbDimsRequested, out destFormat, value padBeforeA, value padAfterA, value foldA, out direction
+    ), {
+        ::cudnn::entry(9, "cudnnGetTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnGetTensorTransformDescriptor(
+                transformDesc,
+                nbDimsRequested,
+                unsafe { OptOut::new(destFormat) },
+                padBeforeA,
+                padAfterA,
+                foldA,
+                unsafe { OptOut::new(direction) },
+            )
+        })
     })
 }
 
@@ -6598,53 +6820,79 @@ pub unsafe extern "C" fn cudnnGraphVersionCheck_v09() -> cudnnStatus_t {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnIm2Col_v08(
-    _handle: cudnnHandle_t,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _convDesc: cudnnConvolutionDescriptor_t,
-    _colBuffer: *mut c_void,
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    colBuffer: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnIm2Col", (), {
-        ::cudnn::missing(8, "cudnnIm2Col")
+    ::trace::call!("cudnnIm2Col", (
+        value handle, value xDesc, value x, value wDesc, value convDesc, value colBuffer
+    ), {
+        ::cudnn::entry(8, "cudnnIm2Col", || {
+            ::cudnn::api::convolution::cudnnIm2Col(handle, xDesc, x, wDesc, convDesc, colBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnIm2Col_v09(
-    _handle: cudnnHandle_t,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _convDesc: cudnnConvolutionDescriptor_t,
-    _colBuffer: *mut c_void,
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    colBuffer: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnIm2Col", (), {
-        ::cudnn::missing(9, "cudnnIm2Col")
+    ::trace::call!("cudnnIm2Col", (
+        value handle, value xDesc, value x, value wDesc, value convDesc, value colBuffer
+    ), {
+        ::cudnn::entry(9, "cudnnIm2Col", || {
+            ::cudnn::api::convolution::cudnnIm2Col(handle, xDesc, x, wDesc, convDesc, colBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnInitTransformDest_v08(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _srcDesc: cudnnTensorDescriptor_t,
-    _destDesc: cudnnTensorDescriptor_t,
-    _destSizeInBytes: *mut usize,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    srcDesc: cudnnTensorDescriptor_t,
+    destDesc: cudnnTensorDescriptor_t,
+    destSizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnInitTransformDest", (), {
-        ::cudnn::missing(8, "cudnnInitTransformDest")
+    ::trace::call!("cudnnInitTransformDest", (
+        value transformDesc, value srcDesc, value destDesc, out destSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnInitTransformDest", || {
+            ::cudnn::api::transform::cudnnInitTransformDest(
+                transformDesc,
+                srcDesc,
+                destDesc,
+                unsafe { Out::new(destSizeInBytes, "destSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnInitTransformDest_v09(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _srcDesc: cudnnTensorDescriptor_t,
-    _destDesc: cudnnTensorDescriptor_t,
-    _destSizeInBytes: *mut usize,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    srcDesc: cudnnTensorDescriptor_t,
+    destDesc: cudnnTensorDescriptor_t,
+    destSizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnInitTransformDest", (), {
-        ::cudnn::missing(9, "cudnnInitTransformDest")
+    ::trace::call!("cudnnInitTransformDest", (
+        value transformDesc, value srcDesc, value destDesc, out destSizeInBytes
+    ), {
+        ::cudnn::entry(9, "cudnnInitTransformDest", || {
+            ::cudnn::api::transform::cudnnInitTransformDest(
+                transformDesc,
+                srcDesc,
+                destDesc,
+                unsafe { Out::new(destSizeInBytes, "destSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -8955,84 +9203,122 @@ pub unsafe extern "C" fn cudnnSetAttnDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptor_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetCTCLossDescriptor")
+    ::trace::call!("cudnnSetCTCLossDescriptor", (value ctcLossDesc, value compType), {
+        ::cudnn::entry(8, "cudnnSetCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptor(ctcLossDesc, compType)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptor_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetCTCLossDescriptor")
+    ::trace::call!("cudnnSetCTCLossDescriptor", (value ctcLossDesc, value compType), {
+        ::cudnn::entry(9, "cudnnSetCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptor(ctcLossDesc, compType)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptorEx_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
-    _normMode: cudnnLossNormalizationMode_t,
-    _gradMode: cudnnNanPropagation_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
+    normMode: cudnnLossNormalizationMode_t,
+    gradMode: cudnnNanPropagation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptorEx", (), {
-        ::cudnn::missing(8, "cudnnSetCTCLossDescriptorEx")
+    ::trace::call!("cudnnSetCTCLossDescriptorEx", (value ctcLossDesc, value compType, value normMode, value gradMode), {
+        ::cudnn::entry(8, "cudnnSetCTCLossDescriptorEx", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptorEx(ctcLossDesc, compType, normMode, gradMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptorEx_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
-    _normMode: cudnnLossNormalizationMode_t,
-    _gradMode: cudnnNanPropagation_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
+    normMode: cudnnLossNormalizationMode_t,
+    gradMode: cudnnNanPropagation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptorEx", (), {
-        ::cudnn::missing(9, "cudnnSetCTCLossDescriptorEx")
+    ::trace::call!("cudnnSetCTCLossDescriptorEx", (value ctcLossDesc, value compType, value normMode, value gradMode), {
+        ::cudnn::entry(9, "cudnnSetCTCLossDescriptorEx", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptorEx(ctcLossDesc, compType, normMode, gradMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptor_v8_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
-    _normMode: cudnnLossNormalizationMode_t,
-    _gradMode: cudnnNanPropagation_t,
-    _maxLabelLength: c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
+    normMode: cudnnLossNormalizationMode_t,
+    gradMode: cudnnNanPropagation_t,
+    maxLabelLength: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptor_v8", (), {
-        ::cudnn::missing(8, "cudnnSetCTCLossDescriptor_v8")
+    ::trace::call!("cudnnSetCTCLossDescriptor_v8", (
+        value ctcLossDesc, value compType, value normMode, value gradMode, value maxLabelLength
+    ), {
+        ::cudnn::entry(8, "cudnnSetCTCLossDescriptor_v8", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptor_v8(
+                ctcLossDesc,
+                compType,
+                normMode,
+                gradMode,
+                maxLabelLength,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptor_v8_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
-    _normMode: cudnnLossNormalizationMode_t,
-    _gradMode: cudnnNanPropagation_t,
-    _maxLabelLength: c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
+    normMode: cudnnLossNormalizationMode_t,
+    gradMode: cudnnNanPropagation_t,
+    maxLabelLength: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptor_v8", (), {
-        ::cudnn::missing(9, "cudnnSetCTCLossDescriptor_v8")
+    ::trace::call!("cudnnSetCTCLossDescriptor_v8", (
+        value ctcLossDesc, value compType, value normMode, value gradMode, value maxLabelLength
+    ), {
+        ::cudnn::entry(9, "cudnnSetCTCLossDescriptor_v8", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptor_v8(
+                ctcLossDesc,
+                compType,
+                normMode,
+                gradMode,
+                maxLabelLength,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptor_v9_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
-    _normMode: cudnnLossNormalizationMode_t,
-    _ctcGradMode: cudnnCTCGradMode_t,
-    _maxLabelLength: c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
+    normMode: cudnnLossNormalizationMode_t,
+    ctcGradMode: cudnnCTCGradMode_t,
+    maxLabelLength: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptor_v9", (), {
-        ::cudnn::missing(9, "cudnnSetCTCLossDescriptor_v9")
+    ::trace::call!("cudnnSetCTCLossDescriptor_v9", (
+        value ctcLossDesc, value compType, value normMode, value ctcGradMode, value maxLabelLength
+    ), {
+        ::cudnn::entry(9, "cudnnSetCTCLossDescriptor_v9", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptor_v9(
+                ctcLossDesc,
+                compType,
+                normMode,
+                ctcGradMode,
+                maxLabelLength,
+            )
+        })
     })
 }
 
@@ -9934,27 +10220,47 @@ pub unsafe extern "C" fn cudnnSetSeqDataDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetSpatialTransformerNdDescriptor_v08(
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _samplerType: cudnnSamplerType_t,
-    _dataType: cudnnDataType_t,
-    _nbDims: c_int,
-    _dimA: *const c_int,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    samplerType: cudnnSamplerType_t,
+    dataType: cudnnDataType_t,
+    nbDims: c_int,
+    dimA: *const c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetSpatialTransformerNdDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetSpatialTransformerNdDescriptor")
+    ::trace::call!("cudnnSetSpatialTransformerNdDescriptor", (
+        value stDesc, value samplerType, value dataType, value nbDims, value dimA
+    ), {
+        ::cudnn::entry(8, "cudnnSetSpatialTransformerNdDescriptor", || {
+            ::cudnn::api::spatial::cudnnSetSpatialTransformerNdDescriptor(
+                stDesc,
+                samplerType,
+                dataType,
+                nbDims,
+                dimA,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetSpatialTransformerNdDescriptor_v09(
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _samplerType: cudnnSamplerType_t,
-    _dataType: cudnnDataType_t,
-    _nbDims: c_int,
-    _dimA: *const c_int,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    samplerType: cudnnSamplerType_t,
+    dataType: cudnnDataType_t,
+    nbDims: c_int,
+    dimA: *const c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetSpatialTransformerNdDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetSpatialTransformerNdDescriptor")
+    ::trace::call!("cudnnSetSpatialTransformerNdDescriptor", (
+        value stDesc, value samplerType, value dataType, value nbDims, value dimA
+    ), {
+        ::cudnn::entry(9, "cudnnSetSpatialTransformerNdDescriptor", || {
+            ::cudnn::api::spatial::cudnnSetSpatialTransformerNdDescriptor(
+                stDesc,
+                samplerType,
+                dataType,
+                nbDims,
+                dimA,
+            )
+        })
     })
 }
 
@@ -10170,31 +10476,55 @@ pub unsafe extern "C" fn cudnnSetTensorNdDescriptorEx_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetTensorTransformDescriptor_v08(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _nbDims: uint32_t,
-    _destFormat: cudnnTensorFormat_t,
-    _padBeforeA: *const i32,
-    _padAfterA: *const i32,
-    _foldA: *const uint32_t,
-    _direction: cudnnFoldingDirection_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    nbDims: uint32_t,
+    destFormat: cudnnTensorFormat_t,
+    padBeforeA: *const i32,
+    padAfterA: *const i32,
+    foldA: *const uint32_t,
+    direction: cudnnFoldingDirection_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetTensorTransformDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetTensorTransformDescriptor")
+    ::trace::call!("cudnnSetTensorTransformDescriptor", (
+        value transformDesc, value nbDims, value destFormat, value padBeforeA, value padAfterA, value foldA, value direction
+    ), {
+        ::cudnn::entry(8, "cudnnSetTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnSetTensorTransformDescriptor(
+                transformDesc,
+                nbDims,
+                destFormat,
+                padBeforeA,
+                padAfterA,
+                foldA,
+                direction,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetTensorTransformDescriptor_v09(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _nbDims: uint32_t,
-    _destFormat: cudnnTensorFormat_t,
-    _padBeforeA: *const i32,
-    _padAfterA: *const i32,
-    _foldA: *const uint32_t,
-    _direction: cudnnFoldingDirection_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    nbDims: uint32_t,
+    destFormat: cudnnTensorFormat_t,
+    padBeforeA: *const i32,
+    padAfterA: *const i32,
+    foldA: *const uint32_t,
+    direction: cudnnFoldingDirection_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetTensorTransformDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetTensorTransformDescriptor")
+    ::trace::call!("cudnnSetTensorTransformDescriptor", (
+        value transformDesc, value nbDims, value destFormat, value padBeforeA, value padAfterA, value foldA, value direction
+    ), {
+        ::cudnn::entry(9, "cudnnSetTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnSetTensorTransformDescriptor(
+                transformDesc,
+                nbDims,
+                destFormat,
+                padBeforeA,
+                padAfterA,
+                foldA,
+                direction,
+            )
+        })
     })
 }
 
@@ -10312,127 +10642,201 @@ pub unsafe extern "C" fn cudnnSoftmaxForward_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorBackward_v08(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _dgrid: *const c_void,
-    _dtheta: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    dgrid: *const c_void,
+    dtheta: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfGridGeneratorBackward", (), {
-        ::cudnn::missing(8, "cudnnSpatialTfGridGeneratorBackward")
+    ::trace::call!("cudnnSpatialTfGridGeneratorBackward", (value handle, value stDesc, value dgrid, value dtheta), {
+        ::cudnn::entry(8, "cudnnSpatialTfGridGeneratorBackward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorBackward(handle, stDesc, dgrid, dtheta)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorBackward_v09(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _dgrid: *const c_void,
-    _dtheta: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    dgrid: *const c_void,
+    dtheta: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfGridGeneratorBackward", (), {
-        ::cudnn::missing(9, "cudnnSpatialTfGridGeneratorBackward")
+    ::trace::call!("cudnnSpatialTfGridGeneratorBackward", (value handle, value stDesc, value dgrid, value dtheta), {
+        ::cudnn::entry(9, "cudnnSpatialTfGridGeneratorBackward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorBackward(handle, stDesc, dgrid, dtheta)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorForward_v08(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _theta: *const c_void,
-    _grid: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    theta: *const c_void,
+    grid: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfGridGeneratorForward", (), {
-        ::cudnn::missing(8, "cudnnSpatialTfGridGeneratorForward")
+    ::trace::call!("cudnnSpatialTfGridGeneratorForward", (value handle, value stDesc, value theta, value grid), {
+        ::cudnn::entry(8, "cudnnSpatialTfGridGeneratorForward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorForward(handle, stDesc, theta, grid)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorForward_v09(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _theta: *const c_void,
-    _grid: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    theta: *const c_void,
+    grid: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfGridGeneratorForward", (), {
-        ::cudnn::missing(9, "cudnnSpatialTfGridGeneratorForward")
+    ::trace::call!("cudnnSpatialTfGridGeneratorForward", (value handle, value stDesc, value theta, value grid), {
+        ::cudnn::entry(9, "cudnnSpatialTfGridGeneratorForward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorForward(handle, stDesc, theta, grid)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfSamplerBackward_v08(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _alpha: *const c_void,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _beta: *const c_void,
-    _dxDesc: cudnnTensorDescriptor_t,
-    _dx: *mut c_void,
-    _alphaDgrid: *const c_void,
-    _dyDesc: cudnnTensorDescriptor_t,
-    _dy: *const c_void,
-    _grid: *const c_void,
-    _betaDgrid: *const c_void,
-    _dgrid: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    beta: *const c_void,
+    dxDesc: cudnnTensorDescriptor_t,
+    dx: *mut c_void,
+    alphaDgrid: *const c_void,
+    dyDesc: cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    grid: *const c_void,
+    betaDgrid: *const c_void,
+    dgrid: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfSamplerBackward", (), {
-        ::cudnn::missing(8, "cudnnSpatialTfSamplerBackward")
+    ::trace::call!("cudnnSpatialTfSamplerBackward", (
+        value handle, value stDesc, value alpha, value xDesc, value x, value beta, value dxDesc, value dx, value alphaDgrid, value dyDesc, value dy, value grid, value betaDgrid, value dgrid
+    ), {
+        ::cudnn::entry(8, "cudnnSpatialTfSamplerBackward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfSamplerBackward(
+                handle,
+                stDesc,
+                alpha,
+                xDesc,
+                x,
+                beta,
+                dxDesc,
+                dx,
+                alphaDgrid,
+                dyDesc,
+                dy,
+                grid,
+                betaDgrid,
+                dgrid,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfSamplerBackward_v09(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _alpha: *const c_void,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _beta: *const c_void,
-    _dxDesc: cudnnTensorDescriptor_t,
-    _dx: *mut c_void,
-    _alphaDgrid: *const c_void,
-    _dyDesc: cudnnTensorDescriptor_t,
-    _dy: *const c_void,
-    _grid: *const c_void,
-    _betaDgrid: *const c_void,
-    _dgrid: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    beta: *const c_void,
+    dxDesc: cudnnTensorDescriptor_t,
+    dx: *mut c_void,
+    alphaDgrid: *const c_void,
+    dyDesc: cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    grid: *const c_void,
+    betaDgrid: *const c_void,
+    dgrid: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfSamplerBackward", (), {
-        ::cudnn::missing(9, "cudnnSpatialTfSamplerBackward")
+    ::trace::call!("cudnnSpatialTfSamplerBackward", (
+        value handle, value stDesc, value alpha, value xDesc, value x, value beta, value dxDesc, value dx, value alphaDgrid, value dyDesc, value dy, value grid, value betaDgrid, value dgrid
+    ), {
+        ::cudnn::entry(9, "cudnnSpatialTfSamplerBackward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfSamplerBackward(
+                handle,
+                stDesc,
+                alpha,
+                xDesc,
+                x,
+                beta,
+                dxDesc,
+                dx,
+                alphaDgrid,
+                dyDesc,
+                dy,
+                grid,
+                betaDgrid,
+                dgrid,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfSamplerForward_v08(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _alpha: *const c_void,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _grid: *const c_void,
-    _beta: *const c_void,
-    _yDesc: cudnnTensorDescriptor_t,
-    _y: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    grid: *const c_void,
+    beta: *const c_void,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfSamplerForward", (), {
-        ::cudnn::missing(8, "cudnnSpatialTfSamplerForward")
+    ::trace::call!("cudnnSpatialTfSamplerForward", (
+        value handle, value stDesc, value alpha, value xDesc, value x, value grid, value beta, value yDesc, value y
+    ), {
+        ::cudnn::entry(8, "cudnnSpatialTfSamplerForward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfSamplerForward(
+                handle,
+                stDesc,
+                alpha,
+                xDesc,
+                x,
+                grid,
+                beta,
+                yDesc,
+                y,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfSamplerForward_v09(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _alpha: *const c_void,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _grid: *const c_void,
-    _beta: *const c_void,
-    _yDesc: cudnnTensorDescriptor_t,
-    _y: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    grid: *const c_void,
+    beta: *const c_void,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfSamplerForward", (), {
-        ::cudnn::missing(9, "cudnnSpatialTfSamplerForward")
+    ::trace::call!("cudnnSpatialTfSamplerForward", (
+        value handle, value stDesc, value alpha, value xDesc, value x, value grid, value beta, value yDesc, value y
+    ), {
+        ::cudnn::entry(9, "cudnnSpatialTfSamplerForward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfSamplerForward(
+                handle,
+                stDesc,
+                alpha,
+                xDesc,
+                x,
+                grid,
+                beta,
+                yDesc,
+                y,
+            )
+        })
     })
 }
 
@@ -10445,33 +10849,59 @@ pub unsafe extern "C" fn cudnnSubquadraticOpsVersionCheck_v09() -> cudnnStatus_t
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnTransformFilter_v08(
-    _handle: cudnnHandle_t,
-    _transDesc: cudnnTensorTransformDescriptor_t,
-    _alpha: *const c_void,
-    _srcDesc: cudnnFilterDescriptor_t,
-    _srcData: *const c_void,
-    _beta: *const c_void,
-    _destDesc: cudnnFilterDescriptor_t,
-    _destData: *mut c_void,
+    handle: cudnnHandle_t,
+    transDesc: cudnnTensorTransformDescriptor_t,
+    alpha: *const c_void,
+    srcDesc: cudnnFilterDescriptor_t,
+    srcData: *const c_void,
+    beta: *const c_void,
+    destDesc: cudnnFilterDescriptor_t,
+    destData: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnTransformFilter", (), {
-        ::cudnn::missing(8, "cudnnTransformFilter")
+    ::trace::call!("cudnnTransformFilter", (
+        value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
+    ), {
+        ::cudnn::entry(8, "cudnnTransformFilter", || {
+            ::cudnn::api::transform::cudnnTransformFilter(
+                handle,
+                transDesc,
+                alpha,
+                srcDesc,
+                srcData,
+                beta,
+                destDesc,
+                destData,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnTransformFilter_v09(
-    _handle: cudnnHandle_t,
-    _transDesc: cudnnTensorTransformDescriptor_t,
-    _alpha: *const c_void,
-    _srcDesc: cudnnFilterDescriptor_t,
-    _srcData: *const c_void,
-    _beta: *const c_void,
-    _destDesc: cudnnFilterDescriptor_t,
-    _destData: *mut c_void,
+    handle: cudnnHandle_t,
+    transDesc: cudnnTensorTransformDescriptor_t,
+    alpha: *const c_void,
+    srcDesc: cudnnFilterDescriptor_t,
+    srcData: *const c_void,
+    beta: *const c_void,
+    destDesc: cudnnFilterDescriptor_t,
+    destData: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnTransformFilter", (), {
-        ::cudnn::missing(9, "cudnnTransformFilter")
+    ::trace::call!("cudnnTransformFilter", (
+        value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
+    ), {
+        ::cudnn::entry(9, "cudnnTransformFilter", || {
+            ::cudnn::api::transform::cudnnTransformFilter(
+                handle,
+                transDesc,
+                alpha,
+                srcDesc,
+                srcData,
+                beta,
+                destDesc,
+                destData,
+            )
+        })
     })
 }
 
@@ -10515,32 +10945,58 @@ pub unsafe extern "C" fn cudnnTransformTensor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnTransformTensorEx_v08(
-    _handle: cudnnHandle_t,
-    _transDesc: cudnnTensorTransformDescriptor_t,
-    _alpha: *const c_void,
-    _srcDesc: cudnnTensorDescriptor_t,
-    _srcData: *const c_void,
-    _beta: *const c_void,
-    _destDesc: cudnnTensorDescriptor_t,
-    _destData: *mut c_void,
+    handle: cudnnHandle_t,
+    transDesc: cudnnTensorTransformDescriptor_t,
+    alpha: *const c_void,
+    srcDesc: cudnnTensorDescriptor_t,
+    srcData: *const c_void,
+    beta: *const c_void,
+    destDesc: cudnnTensorDescriptor_t,
+    destData: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnTransformTensorEx", (), {
-        ::cudnn::missing(8, "cudnnTransformTensorEx")
+    ::trace::call!("cudnnTransformTensorEx", (
+        value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
+    ), {
+        ::cudnn::entry(8, "cudnnTransformTensorEx", || {
+            ::cudnn::api::transform::cudnnTransformTensorEx(
+                handle,
+                transDesc,
+                alpha,
+                srcDesc,
+                srcData,
+                beta,
+                destDesc,
+                destData,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnTransformTensorEx_v09(
-    _handle: cudnnHandle_t,
-    _transDesc: cudnnTensorTransformDescriptor_t,
-    _alpha: *const c_void,
-    _srcDesc: cudnnTensorDescriptor_t,
-    _srcData: *const c_void,
-    _beta: *const c_void,
-    _destDesc: cudnnTensorDescriptor_t,
-    _destData: *mut c_void,
+    handle: cudnnHandle_t,
+    transDesc: cudnnTensorTransformDescriptor_t,
+    alpha: *const c_void,
+    srcDesc: cudnnTensorDescriptor_t,
+    srcData: *const c_void,
+    beta: *const c_void,
+    destDesc: cudnnTensorDescriptor_t,
+    destData: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnTransformTensorEx", (), {
-        ::cudnn::missing(9, "cudnnTransformTensorEx")
+    ::trace::call!("cudnnTransformTensorEx", (
+        value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
+    ), {
+        ::cudnn::entry(9, "cudnnTransformTensorEx", || {
+            ::cudnn::api::transform::cudnnTransformTensorEx(
+                handle,
+                transDesc,
+                alpha,
+                srcDesc,
+                srcData,
+                beta,
+                destDesc,
+                destData,
+            )
+        })
     })
 }
