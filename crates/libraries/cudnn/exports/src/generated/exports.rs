@@ -407,13 +407,15 @@ pub unsafe extern "C" fn cudnnBackendInitialize_v09(descriptor: cudnnBackendDesc
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnBackendPopulateCudaGraph_v09(
-    _handle: cudnnHandle_t,
-    _executionPlan: cudnnBackendDescriptor_t,
-    _variantPack: cudnnBackendDescriptor_t,
-    _graph: cudaGraph_t,
+    handle: cudnnHandle_t,
+    executionPlan: cudnnBackendDescriptor_t,
+    variantPack: cudnnBackendDescriptor_t,
+    graph: cudaGraph_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnBackendPopulateCudaGraph", (), {
-        ::cudnn::missing(9, "cudnnBackendPopulateCudaGraph")
+    ::trace::call!("cudnnBackendPopulateCudaGraph", (value handle, value executionPlan, value variantPack, value graph), {
+        ::cudnn::entry(9, "cudnnBackendPopulateCudaGraph", || {
+            ::cudnn::api::backend::cudnnBackendPopulateCudaGraph(handle, executionPlan, variantPack, graph)
+        })
     })
 }
 
@@ -465,13 +467,15 @@ pub unsafe extern "C" fn cudnnBackendSetAttribute_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnBackendUpdateCudaGraph_v09(
-    _handle: cudnnHandle_t,
-    _executionPlan: cudnnBackendDescriptor_t,
-    _variantPack: cudnnBackendDescriptor_t,
-    _graph: cudaGraph_t,
+    handle: cudnnHandle_t,
+    executionPlan: cudnnBackendDescriptor_t,
+    variantPack: cudnnBackendDescriptor_t,
+    graph: cudaGraph_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnBackendUpdateCudaGraph", (), {
-        ::cudnn::missing(9, "cudnnBackendUpdateCudaGraph")
+    ::trace::call!("cudnnBackendUpdateCudaGraph", (value handle, value executionPlan, value variantPack, value graph), {
+        ::cudnn::entry(9, "cudnnBackendUpdateCudaGraph", || {
+            ::cudnn::api::backend::cudnnBackendUpdateCudaGraph(handle, executionPlan, variantPack, graph)
+        })
     })
 }
 
