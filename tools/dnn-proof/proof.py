@@ -10,6 +10,7 @@ import convolutions
 import graphs
 import handles
 import layers
+import networks
 import recurrent
 import sequences
 from device import prove
@@ -47,6 +48,12 @@ FAMILIES = {
     "graphs of products and reductions": graphs.products_and_reductions,
     "graphs of pooling": graphs.pooling,
     "graphs are refused when they are finalized": graphs.refusals,
+    "graphs of norms": networks.norms,
+    "graphs of attention": networks.attention,
+    "graphs of attention in parts": networks.in_parts,
+    "graphs that join, reshape and pool back": networks.shapes,
+    "graphs become nodes of CUDA graphs": networks.native,
+    "graphs of layers are refused when they are finalized": networks.refusals,
 }
 
 prove(Library(sys.argv[2], sys.argv[3]), FAMILIES, int(sys.argv[1]), sys.argv[4] if len(sys.argv) > 4 else "")
