@@ -10,6 +10,7 @@ import convolutions
 import graphs
 import handles
 import layers
+import multihead
 import networks
 import recurrent
 import sequences
@@ -39,6 +40,9 @@ FAMILIES = {
     "recurrent networks by 8's first API": recurrent.first_api,
     "recurrent networks drop between layers": recurrent.dropping,
     "recurrent networks are refused": recurrent.refusals,
+    "multi-head attention": multihead.attention,
+    "multi-head attention drops": multihead.dropping,
+    "multi-head attention is refused": multihead.refusals,
     "CTC loss": sequences.ctc,
     "spatial transformers": sequences.spatial,
     "transforms with padding": sequences.transforms,

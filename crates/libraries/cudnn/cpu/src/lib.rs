@@ -13,6 +13,7 @@ pub mod ctc;
 pub mod dropout;
 pub mod lrn;
 pub mod matmul;
+pub mod multihead;
 pub mod norm;
 pub mod normal;
 pub mod pointwise;

@@ -1761,19 +1761,23 @@ pub unsafe extern "C" fn cudnnCreateAlgorithmPerformance_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateAttnDescriptor_v08(
-    _attnDesc: *mut cudnnAttnDescriptor_t,
+    attnDesc: *mut cudnnAttnDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateAttnDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateAttnDescriptor")
+    ::trace::call!("cudnnCreateAttnDescriptor", (out attnDesc), {
+        ::cudnn::entry(8, "cudnnCreateAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnCreateAttnDescriptor(unsafe { Out::new(attnDesc, "attnDesc") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateAttnDescriptor_v09(
-    _attnDesc: *mut cudnnAttnDescriptor_t,
+    attnDesc: *mut cudnnAttnDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateAttnDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateAttnDescriptor")
+    ::trace::call!("cudnnCreateAttnDescriptor", (out attnDesc), {
+        ::cudnn::entry(9, "cudnnCreateAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnCreateAttnDescriptor(unsafe { Out::new(attnDesc, "attnDesc") }?)
+        })
     })
 }
 
@@ -2086,19 +2090,27 @@ pub unsafe extern "C" fn cudnnCreateReduceTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateSeqDataDescriptor_v08(
-    _seqDataDesc: *mut cudnnSeqDataDescriptor_t,
+    seqDataDesc: *mut cudnnSeqDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateSeqDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateSeqDataDescriptor")
+    ::trace::call!("cudnnCreateSeqDataDescriptor", (out seqDataDesc), {
+        ::cudnn::entry(8, "cudnnCreateSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnCreateSeqDataDescriptor(
+                unsafe { Out::new(seqDataDesc, "seqDataDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateSeqDataDescriptor_v09(
-    _seqDataDesc: *mut cudnnSeqDataDescriptor_t,
+    seqDataDesc: *mut cudnnSeqDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateSeqDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateSeqDataDescriptor")
+    ::trace::call!("cudnnCreateSeqDataDescriptor", (out seqDataDesc), {
+        ::cudnn::entry(9, "cudnnCreateSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnCreateSeqDataDescriptor(
+                unsafe { Out::new(seqDataDesc, "seqDataDesc") }?,
+            )
+        })
     })
 }
 
@@ -2300,16 +2312,20 @@ pub unsafe extern "C" fn cudnnDestroyAlgorithmPerformance_v08(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnDestroyAttnDescriptor_v08(_attnDesc: cudnnAttnDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyAttnDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroyAttnDescriptor")
+pub unsafe extern "C" fn cudnnDestroyAttnDescriptor_v08(attnDesc: cudnnAttnDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnDestroyAttnDescriptor", (value attnDesc), {
+        ::cudnn::entry(8, "cudnnDestroyAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnDestroyAttnDescriptor(attnDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnDestroyAttnDescriptor_v09(_attnDesc: cudnnAttnDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyAttnDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroyAttnDescriptor")
+pub unsafe extern "C" fn cudnnDestroyAttnDescriptor_v09(attnDesc: cudnnAttnDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnDestroyAttnDescriptor", (value attnDesc), {
+        ::cudnn::entry(9, "cudnnDestroyAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnDestroyAttnDescriptor(attnDesc)
+        })
     })
 }
 
@@ -2586,19 +2602,23 @@ pub unsafe extern "C" fn cudnnDestroyReduceTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroySeqDataDescriptor_v08(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroySeqDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroySeqDataDescriptor")
+    ::trace::call!("cudnnDestroySeqDataDescriptor", (value seqDataDesc), {
+        ::cudnn::entry(8, "cudnnDestroySeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnDestroySeqDataDescriptor(seqDataDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroySeqDataDescriptor_v09(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroySeqDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroySeqDataDescriptor")
+    ::trace::call!("cudnnDestroySeqDataDescriptor", (value seqDataDesc), {
+        ::cudnn::entry(9, "cudnnDestroySeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnDestroySeqDataDescriptor(seqDataDesc)
+        })
     })
 }
 
@@ -3628,57 +3648,107 @@ pub unsafe extern "C" fn cudnnGetAlgorithmSpaceSize_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetAttnDescriptor_v08(
-    _attnDesc: cudnnAttnDescriptor_t,
-    _attnMode: *mut c_uint,
-    _nHeads: *mut c_int,
-    _smScaler: *mut f64,
-    _dataType: *mut cudnnDataType_t,
-    _computePrec: *mut cudnnDataType_t,
-    _mathType: *mut cudnnMathType_t,
-    _attnDropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _postDropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _qSize: *mut c_int,
-    _kSize: *mut c_int,
-    _vSize: *mut c_int,
-    _qProjSize: *mut c_int,
-    _kProjSize: *mut c_int,
-    _vProjSize: *mut c_int,
-    _oProjSize: *mut c_int,
-    _qoMaxSeqLength: *mut c_int,
-    _kvMaxSeqLength: *mut c_int,
-    _maxBatchSize: *mut c_int,
-    _maxBeamSize: *mut c_int,
+    attnDesc: cudnnAttnDescriptor_t,
+    attnMode: *mut c_uint,
+    nHeads: *mut c_int,
+    smScaler: *mut f64,
+    dataType: *mut cudnnDataType_t,
+    computePrec: *mut cudnnDataType_t,
+    mathType: *mut cudnnMathType_t,
+    attnDropoutDesc: *mut cudnnDropoutDescriptor_t,
+    postDropoutDesc: *mut cudnnDropoutDescriptor_t,
+    qSize: *mut c_int,
+    kSize: *mut c_int,
+    vSize: *mut c_int,
+    qProjSize: *mut c_int,
+    kProjSize: *mut c_int,
+    vProjSize: *mut c_int,
+    oProjSize: *mut c_int,
+    qoMaxSeqLength: *mut c_int,
+    kvMaxSeqLength: *mut c_int,
+    maxBatchSize: *mut c_int,
+    maxBeamSize: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetAttnDescriptor", (), {
-        ::cudnn::missing(8, "cudnnGetAttnDescriptor")
+    ::trace::call!("cudnnGetAttnDescriptor", (
+        value attnDesc, out attnMode, out nHeads, out smScaler, out dataType, out computePrec, out mathType, out attnDropoutDesc, out postDropoutDesc, out qSize, out kSize, out vSize, out qProjSize, out kProjSize, out vProjSize, out oProjSize, out qoMaxSeqLength, out kvMaxSeqLength, out maxBatchSize, out maxBeamSize
+    ), {
+        ::cudnn::entry(8, "cudnnGetAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnGetAttnDescriptor(
+                attnDesc,
+                unsafe { OptOut::new(attnMode) },
+                unsafe { OptOut::new(nHeads) },
+                unsafe { OptOut::new(smScaler) },
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(computePrec) },
+                unsafe { OptOut::new(mathType) },
+                unsafe { OptOut::new(attnDropoutDesc) },
+                unsafe { OptOut::new(postDropoutDesc) },
+                unsafe { OptOut::new(qSize) },
+                unsafe { OptOut::new(kSize) },
+                unsafe { OptOut::new(vSize) },
+                unsafe { OptOut::new(qProjSize) },
+                unsafe { OptOut::new(kProjSize) },
+                unsafe { OptOut::new(vProjSize) },
+                unsafe { OptOut::new(oProjSize) },
+                unsafe { OptOut::new(qoMaxSeqLength) },
+                unsafe { OptOut::new(kvMaxSeqLength) },
+                unsafe { OptOut::new(maxBatchSize) },
+                unsafe { OptOut::new(maxBeamSize) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetAttnDescriptor_v09(
-    _attnDesc: cudnnAttnDescriptor_t,
-    _attnMode: *mut c_uint,
-    _nHeads: *mut c_int,
-    _smScaler: *mut f64,
-    _dataType: *mut cudnnDataType_t,
-    _computePrec: *mut cudnnDataType_t,
-    _mathType: *mut cudnnMathType_t,
-    _attnDropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _postDropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _qSize: *mut c_int,
-    _kSize: *mut c_int,
-    _vSize: *mut c_int,
-    _qProjSize: *mut c_int,
-    _kProjSize: *mut c_int,
-    _vProjSize: *mut c_int,
-    _oProjSize: *mut c_int,
-    _qoMaxSeqLength: *mut c_int,
-    _kvMaxSeqLength: *mut c_int,
-    _maxBatchSize: *mut c_int,
-    _maxBeamSize: *mut c_int,
+    attnDesc: cudnnAttnDescriptor_t,
+    attnMode: *mut c_uint,
+    nHeads: *mut c_int,
+    smScaler: *mut f64,
+    dataType: *mut cudnnDataType_t,
+    computePrec: *mut cudnnDataType_t,
+    mathType: *mut cudnnMathType_t,
+    attnDropoutDesc: *mut cudnnDropoutDescriptor_t,
+    postDropoutDesc: *mut cudnnDropoutDescriptor_t,
+    qSize: *mut c_int,
+    kSize: *mut c_int,
+    vSize: *mut c_int,
+    qProjSize: *mut c_int,
+    kProjSize: *mut c_int,
+    vProjSize: *mut c_int,
+    oProjSize: *mut c_int,
+    qoMaxSeqLength: *mut c_int,
+    kvMaxSeqLength: *mut c_int,
+    maxBatchSize: *mut c_int,
+    maxBeamSize: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetAttnDescriptor", (), {
-        ::cudnn::missing(9, "cudnnGetAttnDescriptor")
+    ::trace::call!("cudnnGetAttnDescriptor", (
+        value attnDesc, out attnMode, out nHeads, out smScaler, out dataType, out computePrec, out mathType, out attnDropoutDesc, out postDropoutDesc, out qSize, out kSize, out vSize, out qProjSize, out kProjSize, out vProjSize, out oProjSize, out qoMaxSeqLength, out kvMaxSeqLength, out maxBatchSize, out maxBeamSize
+    ), {
+        ::cudnn::entry(9, "cudnnGetAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnGetAttnDescriptor(
+                attnDesc,
+                unsafe { OptOut::new(attnMode) },
+                unsafe { OptOut::new(nHeads) },
+                unsafe { OptOut::new(smScaler) },
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(computePrec) },
+                unsafe { OptOut::new(mathType) },
+                unsafe { OptOut::new(attnDropoutDesc) },
+                unsafe { OptOut::new(postDropoutDesc) },
+                unsafe { OptOut::new(qSize) },
+                unsafe { OptOut::new(kSize) },
+                unsafe { OptOut::new(vSize) },
+                unsafe { OptOut::new(qProjSize) },
+                unsafe { OptOut::new(kProjSize) },
+                unsafe { OptOut::new(vProjSize) },
+                unsafe { OptOut::new(oProjSize) },
+                unsafe { OptOut::new(qoMaxSeqLength) },
+                unsafe { OptOut::new(kvMaxSeqLength) },
+                unsafe { OptOut::new(maxBatchSize) },
+                unsafe { OptOut::new(maxBeamSize) },
+            )
+        })
     })
 }
 
@@ -5253,57 +5323,101 @@ pub unsafe extern "C" fn cudnnGetMaxDeviceVersion_v09() -> usize {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetMultiHeadAttnBuffers_v08(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _weightSizeInBytes: *mut usize,
-    _workSpaceSizeInBytes: *mut usize,
-    _reserveSpaceSizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    weightSizeInBytes: *mut usize,
+    workSpaceSizeInBytes: *mut usize,
+    reserveSpaceSizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetMultiHeadAttnBuffers", (), {
-        ::cudnn::missing(8, "cudnnGetMultiHeadAttnBuffers")
+    ::trace::call!("cudnnGetMultiHeadAttnBuffers", (
+        value handle, value attnDesc, out weightSizeInBytes, out workSpaceSizeInBytes, out reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnGetMultiHeadAttnBuffers", || {
+            ::cudnn::api::attention::cudnnGetMultiHeadAttnBuffers(
+                handle,
+                attnDesc,
+                unsafe { Out::new(weightSizeInBytes, "weightSizeInBytes") }?,
+                unsafe { Out::new(workSpaceSizeInBytes, "workSpaceSizeInBytes") }?,
+                unsafe { OptOut::new(reserveSpaceSizeInBytes) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetMultiHeadAttnBuffers_v09(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _weightSizeInBytes: *mut usize,
-    _workSpaceSizeInBytes: *mut usize,
-    _reserveSpaceSizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    weightSizeInBytes: *mut usize,
+    workSpaceSizeInBytes: *mut usize,
+    reserveSpaceSizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetMultiHeadAttnBuffers", (), {
-        ::cudnn::missing(9, "cudnnGetMultiHeadAttnBuffers")
+    ::trace::call!("cudnnGetMultiHeadAttnBuffers", (
+        value handle, value attnDesc, out weightSizeInBytes, out workSpaceSizeInBytes, out reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(9, "cudnnGetMultiHeadAttnBuffers", || {
+            ::cudnn::api::attention::cudnnGetMultiHeadAttnBuffers(
+                handle,
+                attnDesc,
+                unsafe { Out::new(weightSizeInBytes, "weightSizeInBytes") }?,
+                unsafe { Out::new(workSpaceSizeInBytes, "workSpaceSizeInBytes") }?,
+                unsafe { OptOut::new(reserveSpaceSizeInBytes) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetMultiHeadAttnWeights_v08(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _wKind: cudnnMultiHeadAttnWeightKind_t,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _wDesc: cudnnTensorDescriptor_t,
-    _wAddr: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    wKind: cudnnMultiHeadAttnWeightKind_t,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    wDesc: cudnnTensorDescriptor_t,
+    wAddr: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetMultiHeadAttnWeights", (), {
-        ::cudnn::missing(8, "cudnnGetMultiHeadAttnWeights")
+    ::trace::call!("cudnnGetMultiHeadAttnWeights", (
+        value handle, value attnDesc, value wKind, value weightSizeInBytes, value weights, value wDesc, out wAddr
+    ), {
+        ::cudnn::entry(8, "cudnnGetMultiHeadAttnWeights", || {
+            ::cudnn::api::attention::cudnnGetMultiHeadAttnWeights(
+                handle,
+                attnDesc,
+                wKind,
+                weightSizeInBytes,
+                weights,
+                wDesc,
+                unsafe { Out::new(wAddr, "wAddr") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetMultiHeadAttnWeights_v09(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _wKind: cudnnMultiHeadAttnWeightKind_t,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _wDesc: cudnnTensorDescriptor_t,
-    _wAddr: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    wKind: cudnnMultiHeadAttnWeightKind_t,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    wDesc: cudnnTensorDescriptor_t,
+    wAddr: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetMultiHeadAttnWeights", (), {
-        ::cudnn::missing(9, "cudnnGetMultiHeadAttnWeights")
+    ::trace::call!("cudnnGetMultiHeadAttnWeights", (
+        value handle, value attnDesc, value wKind, value weightSizeInBytes, value weights, value wDesc, out wAddr
+    ), {
+        ::cudnn::entry(9, "cudnnGetMultiHeadAttnWeights", || {
+            ::cudnn::api::attention::cudnnGetMultiHeadAttnWeights(
+                handle,
+                attnDesc,
+                wKind,
+                weightSizeInBytes,
+                weights,
+                wDesc,
+                unsafe { Out::new(wAddr, "wAddr") }?,
+            )
+        })
     })
 }
 
@@ -6509,37 +6623,67 @@ pub unsafe extern "C" fn cudnnGetReductionWorkspaceSize_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetSeqDataDescriptor_v08(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
-    _dataType: *mut cudnnDataType_t,
-    _nbDims: *mut c_int,
-    _nbDimsRequested: c_int,
-    _dimA: *mut c_int,
-    _axes: *mut cudnnSeqDataAxis_t,
-    _seqLengthArraySize: *mut usize,
-    _seqLengthSizeRequested: usize,
-    _seqLengthArray: *mut c_int,
-    _paddingFill: *mut c_void,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
+    dataType: *mut cudnnDataType_t,
+    nbDims: *mut c_int,
+    nbDimsRequested: c_int,
+    dimA: *mut c_int,
+    axes: *mut cudnnSeqDataAxis_t,
+    seqLengthArraySize: *mut usize,
+    seqLengthSizeRequested: usize,
+    seqLengthArray: *mut c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetSeqDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnGetSeqDataDescriptor")
+    ::trace::call!("cudnnGetSeqDataDescriptor", (
+        value seqDataDesc, out dataType, out nbDims, value nbDimsRequested, value dimA, value axes, out seqLengthArraySize, value seqLengthSizeRequested, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(8, "cudnnGetSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnGetSeqDataDescriptor(
+                seqDataDesc,
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(nbDims) },
+                nbDimsRequested,
+                dimA,
+                axes,
+                unsafe { OptOut::new(seqLengthArraySize) },
+                seqLengthSizeRequested,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetSeqDataDescriptor_v09(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
-    _dataType: *mut cudnnDataType_t,
-    _nbDims: *mut c_int,
-    _nbDimsRequested: c_int,
-    _dimA: *mut c_int,
-    _axes: *mut cudnnSeqDataAxis_t,
-    _seqLengthArraySize: *mut usize,
-    _seqLengthSizeRequested: usize,
-    _seqLengthArray: *mut c_int,
-    _paddingFill: *mut c_void,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
+    dataType: *mut cudnnDataType_t,
+    nbDims: *mut c_int,
+    nbDimsRequested: c_int,
+    dimA: *mut c_int,
+    axes: *mut cudnnSeqDataAxis_t,
+    seqLengthArraySize: *mut usize,
+    seqLengthSizeRequested: usize,
+    seqLengthArray: *mut c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetSeqDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnGetSeqDataDescriptor")
+    ::trace::call!("cudnnGetSeqDataDescriptor", (
+        value seqDataDesc, out dataType, out nbDims, value nbDimsRequested, value dimA, value axes, out seqLengthArraySize, value seqLengthSizeRequested, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(9, "cudnnGetSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnGetSeqDataDescriptor(
+                seqDataDesc,
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(nbDims) },
+                nbDimsRequested,
+                dimA,
+                axes,
+                unsafe { OptOut::new(seqLengthArraySize) },
+                seqLengthSizeRequested,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
@@ -7123,175 +7267,331 @@ pub unsafe extern "C" fn cudnnMakeFusedOpsPlan_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardData_v08(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _loWinIdx: *const c_int,
-    _hiWinIdx: *const c_int,
-    _devSeqLengthsDQDO: *const c_int,
-    _devSeqLengthsDKDV: *const c_int,
-    _doDesc: cudnnSeqDataDescriptor_t,
-    _dout: *const c_void,
-    _dqDesc: cudnnSeqDataDescriptor_t,
-    _dqueries: *mut c_void,
-    _queries: *const c_void,
-    _dkDesc: cudnnSeqDataDescriptor_t,
-    _dkeys: *mut c_void,
-    _keys: *const c_void,
-    _dvDesc: cudnnSeqDataDescriptor_t,
-    _dvalues: *mut c_void,
-    _values: *const c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    loWinIdx: *const c_int,
+    hiWinIdx: *const c_int,
+    devSeqLengthsDQDO: *const c_int,
+    devSeqLengthsDKDV: *const c_int,
+    doDesc: cudnnSeqDataDescriptor_t,
+    dout: *const c_void,
+    dqDesc: cudnnSeqDataDescriptor_t,
+    dqueries: *mut c_void,
+    queries: *const c_void,
+    dkDesc: cudnnSeqDataDescriptor_t,
+    dkeys: *mut c_void,
+    keys: *const c_void,
+    dvDesc: cudnnSeqDataDescriptor_t,
+    dvalues: *mut c_void,
+    values: *const c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnBackwardData", (), {
-        ::cudnn::missing(8, "cudnnMultiHeadAttnBackwardData")
+    ::trace::call!("cudnnMultiHeadAttnBackwardData", (
+        value handle, value attnDesc, value loWinIdx, value hiWinIdx, value devSeqLengthsDQDO, value devSeqLengthsDKDV, value doDesc, value dout, value dqDesc, value dqueries, value queries, value dkDesc, value dkeys, value keys, value dvDesc, value dvalues, value values, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnMultiHeadAttnBackwardData", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardData(
+                handle,
+                attnDesc,
+                loWinIdx,
+                hiWinIdx,
+                devSeqLengthsDQDO,
+                devSeqLengthsDKDV,
+                doDesc,
+                dout,
+                dqDesc,
+                dqueries,
+                queries,
+                dkDesc,
+                dkeys,
+                keys,
+                dvDesc,
+                dvalues,
+                values,
+                weightSizeInBytes,
+                weights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardData_v09(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _loWinIdx: *const c_int,
-    _hiWinIdx: *const c_int,
-    _devSeqLengthsDQDO: *const c_int,
-    _devSeqLengthsDKDV: *const c_int,
-    _doDesc: cudnnSeqDataDescriptor_t,
-    _dout: *const c_void,
-    _dqDesc: cudnnSeqDataDescriptor_t,
-    _dqueries: *mut c_void,
-    _queries: *const c_void,
-    _dkDesc: cudnnSeqDataDescriptor_t,
-    _dkeys: *mut c_void,
-    _keys: *const c_void,
-    _dvDesc: cudnnSeqDataDescriptor_t,
-    _dvalues: *mut c_void,
-    _values: *const c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    loWinIdx: *const c_int,
+    hiWinIdx: *const c_int,
+    devSeqLengthsDQDO: *const c_int,
+    devSeqLengthsDKDV: *const c_int,
+    doDesc: cudnnSeqDataDescriptor_t,
+    dout: *const c_void,
+    dqDesc: cudnnSeqDataDescriptor_t,
+    dqueries: *mut c_void,
+    queries: *const c_void,
+    dkDesc: cudnnSeqDataDescriptor_t,
+    dkeys: *mut c_void,
+    keys: *const c_void,
+    dvDesc: cudnnSeqDataDescriptor_t,
+    dvalues: *mut c_void,
+    values: *const c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnBackwardData", (), {
-        ::cudnn::missing(9, "cudnnMultiHeadAttnBackwardData")
+    ::trace::call!("cudnnMultiHeadAttnBackwardData", (
+        value handle, value attnDesc, value loWinIdx, value hiWinIdx, value devSeqLengthsDQDO, value devSeqLengthsDKDV, value doDesc, value dout, value dqDesc, value dqueries, value queries, value dkDesc, value dkeys, value keys, value dvDesc, value dvalues, value values, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnMultiHeadAttnBackwardData", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardData(
+                handle,
+                attnDesc,
+                loWinIdx,
+                hiWinIdx,
+                devSeqLengthsDQDO,
+                devSeqLengthsDKDV,
+                doDesc,
+                dout,
+                dqDesc,
+                dqueries,
+                queries,
+                dkDesc,
+                dkeys,
+                keys,
+                dvDesc,
+                dvalues,
+                values,
+                weightSizeInBytes,
+                weights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardWeights_v08(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _addGrad: cudnnWgradMode_t,
-    _qDesc: cudnnSeqDataDescriptor_t,
-    _queries: *const c_void,
-    _kDesc: cudnnSeqDataDescriptor_t,
-    _keys: *const c_void,
-    _vDesc: cudnnSeqDataDescriptor_t,
-    _values: *const c_void,
-    _doDesc: cudnnSeqDataDescriptor_t,
-    _dout: *const c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _dweights: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    addGrad: cudnnWgradMode_t,
+    qDesc: cudnnSeqDataDescriptor_t,
+    queries: *const c_void,
+    kDesc: cudnnSeqDataDescriptor_t,
+    keys: *const c_void,
+    vDesc: cudnnSeqDataDescriptor_t,
+    values: *const c_void,
+    doDesc: cudnnSeqDataDescriptor_t,
+    dout: *const c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    dweights: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnBackwardWeights", (), {
-        ::cudnn::missing(8, "cudnnMultiHeadAttnBackwardWeights")
+    ::trace::call!("cudnnMultiHeadAttnBackwardWeights", (
+        value handle, value attnDesc, value addGrad, value qDesc, value queries, value kDesc, value keys, value vDesc, value values, value doDesc, value dout, value weightSizeInBytes, value weights, value dweights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnMultiHeadAttnBackwardWeights", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardWeights(
+                handle,
+                attnDesc,
+                addGrad,
+                qDesc,
+                queries,
+                kDesc,
+                keys,
+                vDesc,
+                values,
+                doDesc,
+                dout,
+                weightSizeInBytes,
+                weights,
+                dweights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardWeights_v09(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _addGrad: cudnnWgradMode_t,
-    _qDesc: cudnnSeqDataDescriptor_t,
-    _queries: *const c_void,
-    _kDesc: cudnnSeqDataDescriptor_t,
-    _keys: *const c_void,
-    _vDesc: cudnnSeqDataDescriptor_t,
-    _values: *const c_void,
-    _doDesc: cudnnSeqDataDescriptor_t,
-    _dout: *const c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _dweights: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    addGrad: cudnnWgradMode_t,
+    qDesc: cudnnSeqDataDescriptor_t,
+    queries: *const c_void,
+    kDesc: cudnnSeqDataDescriptor_t,
+    keys: *const c_void,
+    vDesc: cudnnSeqDataDescriptor_t,
+    values: *const c_void,
+    doDesc: cudnnSeqDataDescriptor_t,
+    dout: *const c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    dweights: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnBackwardWeights", (), {
-        ::cudnn::missing(9, "cudnnMultiHeadAttnBackwardWeights")
+    ::trace::call!("cudnnMultiHeadAttnBackwardWeights", (
+        value handle, value attnDesc, value addGrad, value qDesc, value queries, value kDesc, value keys, value vDesc, value values, value doDesc, value dout, value weightSizeInBytes, value weights, value dweights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnMultiHeadAttnBackwardWeights", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardWeights(
+                handle,
+                attnDesc,
+                addGrad,
+                qDesc,
+                queries,
+                kDesc,
+                keys,
+                vDesc,
+                values,
+                doDesc,
+                dout,
+                weightSizeInBytes,
+                weights,
+                dweights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnForward_v08(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _currIdx: c_int,
-    _loWinIdx: *const c_int,
-    _hiWinIdx: *const c_int,
-    _devSeqLengthsQO: *const c_int,
-    _devSeqLengthsKV: *const c_int,
-    _qDesc: cudnnSeqDataDescriptor_t,
-    _queries: *const c_void,
-    _residuals: *const c_void,
-    _kDesc: cudnnSeqDataDescriptor_t,
-    _keys: *const c_void,
-    _vDesc: cudnnSeqDataDescriptor_t,
-    _values: *const c_void,
-    _oDesc: cudnnSeqDataDescriptor_t,
-    _out: *mut c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    currIdx: c_int,
+    loWinIdx: *const c_int,
+    hiWinIdx: *const c_int,
+    devSeqLengthsQO: *const c_int,
+    devSeqLengthsKV: *const c_int,
+    qDesc: cudnnSeqDataDescriptor_t,
+    queries: *const c_void,
+    residuals: *const c_void,
+    kDesc: cudnnSeqDataDescriptor_t,
+    keys: *const c_void,
+    vDesc: cudnnSeqDataDescriptor_t,
+    values: *const c_void,
+    oDesc: cudnnSeqDataDescriptor_t,
+    out: *mut c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnForward", (), {
-        ::cudnn::missing(8, "cudnnMultiHeadAttnForward")
+    ::trace::call!("cudnnMultiHeadAttnForward", (
+        value handle, value attnDesc, value currIdx, value loWinIdx, value hiWinIdx, value devSeqLengthsQO, value devSeqLengthsKV, value qDesc, value queries, value residuals, value kDesc, value keys, value vDesc, value values, value oDesc, value out, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnMultiHeadAttnForward", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnForward(
+                handle,
+                attnDesc,
+                currIdx,
+                loWinIdx,
+                hiWinIdx,
+                devSeqLengthsQO,
+                devSeqLengthsKV,
+                qDesc,
+                queries,
+                residuals,
+                kDesc,
+                keys,
+                vDesc,
+                values,
+                oDesc,
+                out,
+                weightSizeInBytes,
+                weights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnForward_v09(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _currIdx: c_int,
-    _loWinIdx: *const c_int,
-    _hiWinIdx: *const c_int,
-    _devSeqLengthsQO: *const c_int,
-    _devSeqLengthsKV: *const c_int,
-    _qDesc: cudnnSeqDataDescriptor_t,
-    _queries: *const c_void,
-    _residuals: *const c_void,
-    _kDesc: cudnnSeqDataDescriptor_t,
-    _keys: *const c_void,
-    _vDesc: cudnnSeqDataDescriptor_t,
-    _values: *const c_void,
-    _oDesc: cudnnSeqDataDescriptor_t,
-    _out: *mut c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    currIdx: c_int,
+    loWinIdx: *const c_int,
+    hiWinIdx: *const c_int,
+    devSeqLengthsQO: *const c_int,
+    devSeqLengthsKV: *const c_int,
+    qDesc: cudnnSeqDataDescriptor_t,
+    queries: *const c_void,
+    residuals: *const c_void,
+    kDesc: cudnnSeqDataDescriptor_t,
+    keys: *const c_void,
+    vDesc: cudnnSeqDataDescriptor_t,
+    values: *const c_void,
+    oDesc: cudnnSeqDataDescriptor_t,
+    out: *mut c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnForward", (), {
-        ::cudnn::missing(9, "cudnnMultiHeadAttnForward")
+    ::trace::call!("cudnnMultiHeadAttnForward", (
+        value handle, value attnDesc, value currIdx, value loWinIdx, value hiWinIdx, value devSeqLengthsQO, value devSeqLengthsKV, value qDesc, value queries, value residuals, value kDesc, value keys, value vDesc, value values, value oDesc, value out, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnMultiHeadAttnForward", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnForward(
+                handle,
+                attnDesc,
+                currIdx,
+                loWinIdx,
+                hiWinIdx,
+                devSeqLengthsQO,
+                devSeqLengthsKV,
+                qDesc,
+                queries,
+                residuals,
+                kDesc,
+                keys,
+                vDesc,
+                values,
+                oDesc,
+                out,
+                weightSizeInBytes,
+                weights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
@@ -9151,57 +9451,107 @@ pub unsafe extern "C" fn cudnnSetAlgorithmPerformance_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetAttnDescriptor_v08(
-    _attnDesc: cudnnAttnDescriptor_t,
-    _attnMode: c_uint,
-    _nHeads: c_int,
-    _smScaler: f64,
-    _dataType: cudnnDataType_t,
-    _computePrec: cudnnDataType_t,
-    _mathType: cudnnMathType_t,
-    _attnDropoutDesc: cudnnDropoutDescriptor_t,
-    _postDropoutDesc: cudnnDropoutDescriptor_t,
-    _qSize: c_int,
-    _kSize: c_int,
-    _vSize: c_int,
-    _qProjSize: c_int,
-    _kProjSize: c_int,
-    _vProjSize: c_int,
-    _oProjSize: c_int,
-    _qoMaxSeqLength: c_int,
-    _kvMaxSeqLength: c_int,
-    _maxBatchSize: c_int,
-    _maxBeamSize: c_int,
+    attnDesc: cudnnAttnDescriptor_t,
+    attnMode: c_uint,
+    nHeads: c_int,
+    smScaler: f64,
+    dataType: cudnnDataType_t,
+    computePrec: cudnnDataType_t,
+    mathType: cudnnMathType_t,
+    attnDropoutDesc: cudnnDropoutDescriptor_t,
+    postDropoutDesc: cudnnDropoutDescriptor_t,
+    qSize: c_int,
+    kSize: c_int,
+    vSize: c_int,
+    qProjSize: c_int,
+    kProjSize: c_int,
+    vProjSize: c_int,
+    oProjSize: c_int,
+    qoMaxSeqLength: c_int,
+    kvMaxSeqLength: c_int,
+    maxBatchSize: c_int,
+    maxBeamSize: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetAttnDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetAttnDescriptor")
+    ::trace::call!("cudnnSetAttnDescriptor", (
+        value attnDesc, value attnMode, value nHeads, value smScaler, value dataType, value computePrec, value mathType, value attnDropoutDesc, value postDropoutDesc, value qSize, value kSize, value vSize, value qProjSize, value kProjSize, value vProjSize, value oProjSize, value qoMaxSeqLength, value kvMaxSeqLength, value maxBatchSize, value maxBeamSize
+    ), {
+        ::cudnn::entry(8, "cudnnSetAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnSetAttnDescriptor(
+                attnDesc,
+                attnMode,
+                nHeads,
+                smScaler,
+                dataType,
+                computePrec,
+                mathType,
+                attnDropoutDesc,
+                postDropoutDesc,
+                qSize,
+                kSize,
+                vSize,
+                qProjSize,
+                kProjSize,
+                vProjSize,
+                oProjSize,
+                qoMaxSeqLength,
+                kvMaxSeqLength,
+                maxBatchSize,
+                maxBeamSize,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetAttnDescriptor_v09(
-    _attnDesc: cudnnAttnDescriptor_t,
-    _attnMode: c_uint,
-    _nHeads: c_int,
-    _smScaler: f64,
-    _dataType: cudnnDataType_t,
-    _computePrec: cudnnDataType_t,
-    _mathType: cudnnMathType_t,
-    _attnDropoutDesc: cudnnDropoutDescriptor_t,
-    _postDropoutDesc: cudnnDropoutDescriptor_t,
-    _qSize: c_int,
-    _kSize: c_int,
-    _vSize: c_int,
-    _qProjSize: c_int,
-    _kProjSize: c_int,
-    _vProjSize: c_int,
-    _oProjSize: c_int,
-    _qoMaxSeqLength: c_int,
-    _kvMaxSeqLength: c_int,
-    _maxBatchSize: c_int,
-    _maxBeamSize: c_int,
+    attnDesc: cudnnAttnDescriptor_t,
+    attnMode: c_uint,
+    nHeads: c_int,
+    smScaler: f64,
+    dataType: cudnnDataType_t,
+    computePrec: cudnnDataType_t,
+    mathType: cudnnMathType_t,
+    attnDropoutDesc: cudnnDropoutDescriptor_t,
+    postDropoutDesc: cudnnDropoutDescriptor_t,
+    qSize: c_int,
+    kSize: c_int,
+    vSize: c_int,
+    qProjSize: c_int,
+    kProjSize: c_int,
+    vProjSize: c_int,
+    oProjSize: c_int,
+    qoMaxSeqLength: c_int,
+    kvMaxSeqLength: c_int,
+    maxBatchSize: c_int,
+    maxBeamSize: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetAttnDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetAttnDescriptor")
+    ::trace::call!("cudnnSetAttnDescriptor", (
+        value attnDesc, value attnMode, value nHeads, value smScaler, value dataType, value computePrec, value mathType, value attnDropoutDesc, value postDropoutDesc, value qSize, value kSize, value vSize, value qProjSize, value kProjSize, value vProjSize, value oProjSize, value qoMaxSeqLength, value kvMaxSeqLength, value maxBatchSize, value maxBeamSize
+    ), {
+        ::cudnn::entry(9, "cudnnSetAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnSetAttnDescriptor(
+                attnDesc,
+                attnMode,
+                nHeads,
+                smScaler,
+                dataType,
+                computePrec,
+                mathType,
+                attnDropoutDesc,
+                postDropoutDesc,
+                qSize,
+                kSize,
+                vSize,
+                qProjSize,
+                kProjSize,
+                vProjSize,
+                oProjSize,
+                qoMaxSeqLength,
+                kvMaxSeqLength,
+                maxBatchSize,
+                maxBeamSize,
+            )
+        })
     })
 }
 
@@ -10192,33 +10542,59 @@ pub unsafe extern "C" fn cudnnSetReduceTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetSeqDataDescriptor_v08(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
-    _dataType: cudnnDataType_t,
-    _nbDims: c_int,
-    _dimA: *const c_int,
-    _axes: *const cudnnSeqDataAxis_t,
-    _seqLengthArraySize: usize,
-    _seqLengthArray: *const c_int,
-    _paddingFill: *mut c_void,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
+    dataType: cudnnDataType_t,
+    nbDims: c_int,
+    dimA: *const c_int,
+    axes: *const cudnnSeqDataAxis_t,
+    seqLengthArraySize: usize,
+    seqLengthArray: *const c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetSeqDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetSeqDataDescriptor")
+    ::trace::call!("cudnnSetSeqDataDescriptor", (
+        value seqDataDesc, value dataType, value nbDims, value dimA, value axes, value seqLengthArraySize, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(8, "cudnnSetSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnSetSeqDataDescriptor(
+                seqDataDesc,
+                dataType,
+                nbDims,
+                dimA,
+                axes,
+                seqLengthArraySize,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetSeqDataDescriptor_v09(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
-    _dataType: cudnnDataType_t,
-    _nbDims: c_int,
-    _dimA: *const c_int,
-    _axes: *const cudnnSeqDataAxis_t,
-    _seqLengthArraySize: usize,
-    _seqLengthArray: *const c_int,
-    _paddingFill: *mut c_void,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
+    dataType: cudnnDataType_t,
+    nbDims: c_int,
+    dimA: *const c_int,
+    axes: *const cudnnSeqDataAxis_t,
+    seqLengthArraySize: usize,
+    seqLengthArray: *const c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetSeqDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetSeqDataDescriptor")
+    ::trace::call!("cudnnSetSeqDataDescriptor", (
+        value seqDataDesc, value dataType, value nbDims, value dimA, value axes, value seqLengthArraySize, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(9, "cudnnSetSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnSetSeqDataDescriptor(
+                seqDataDesc,
+                dataType,
+                nbDims,
+                dimA,
+                axes,
+                seqLengthArraySize,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
