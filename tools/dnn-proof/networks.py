@@ -5,7 +5,7 @@ import ctypes
 
 import numpy as np
 
-from graphs import BOOLEAN, DATA_TYPE, DESCRIPTOR, DOUBLE_, FLOAT_, INT64, NORM_MODE, NORM_PHASE, PADDING, REDUCTION, RESAMPLE, RESHAPE_MODE, Graph
+from graphs import BOOLEAN, DATA_TYPE, DESCRIPTOR, DOUBLE_, FLOAT_, INT64, NORM_MODE, NORM_PHASE, PADDING, POINTWISE, REDUCTION, RESAMPLE, RESHAPE_MODE, Graph
 from library import BFLOAT16, DOUBLE, FLOAT, FLOATS, HALF, INT32, P, Scope, drawn, near
 
 TRUTH = 11
@@ -218,6 +218,60 @@ def attention(library, rng):
             for tensor, exact, what in zip((tdq, tdk, tdv), it.gradients(), "qkv"):
                 near(tensor.get(), exact, slack * it.h, of, it.s + it.t, f"attention's gradient {what}")
     return 48
+
+
+def masked(library, rng):
+    """As one operation with a graph for its scores, as cudnn-frontend 1.32 writes a causal mask or a window: a bias, a mask along a diagonal
+    that a right or a left bound and lengths move, and a softmax that gives statistics to either base."""
+    for case in range(24):
+        of, face = FLOATS[case % 4], library.drawn(rng)
+        it = Attention(rng, of, groups=case % 2 > 0)
+        wide = DOUBLE if of == DOUBLE else FLOAT
+        bound, is_left, moves = int(rng.integers(0, 3)), bool(rng.integers(0, 2)), bool(rng.integers(0, 2))
+        lengths = rng.integers(1, it.s + 1, it.b), rng.integers(1, it.t + 1, it.b)
+        ends = (lengths[1] - lengths[0]) * moves
+        rows, columns = np.arange(it.s)[None, :, None], np.arange(it.t)[None, None, :]
+        ends = ends[:, None, None]
+        stays = columns + bound - ends > rows if is_left else rows + ends + bound >= columns
+        bias = drawn(rng, (1, it.h, it.s, it.t), of)
+        scores = np.where(stays[:, None], it.scores(it.q, it.k) + bias, -np.inf)
+        most = scores.max(-1, keepdims=True)
+        e = np.where(most == -np.inf, 0, np.exp(scores - np.where(most == -np.inf, 0, most)))
+        total = e.sum(-1, keepdims=True)
+        exact = np.einsum("bhij,bhje->bhie", e / np.where(total == 0, 1, total), np.repeat(it.v, it.h // it.v_heads, 1))
+        with np.errstate(divide="ignore"):
+            statistics = np.where(total == 0, -np.inf, np.log(total) + np.where(total == 0, 0, most))
+        is_binary, sizes = bool(rng.integers(0, 2)), (it.b, it.h, it.s, it.t)
+        with Scope(face) as scope:
+            graph, inner = Graph(scope), Graph(scope)
+            inner.uids, inner.given = graph.uids, graph.given
+            tensor = lambda sizes: inner.tensor(sizes, [int(np.prod(sizes[at + 1:])) for at in range(4)], wide, virtual=True)
+            (first, taken), (_, middle), (last, given) = tensor(sizes), tensor(sizes), tensor(sizes)
+            inner.pointwise(0, taken, middle, inner.memory(scope.tensor(bias, of)))
+            settings = [(3000, DESCRIPTOR, middle), (3005, DESCRIPTOR, number_of(inner, -np.inf)), (3006, DESCRIPTOR, given),
+                        (3007, POINTWISE, 302 if is_left else 303), (3003 if is_left else 3004, DESCRIPTOR, number_of(inner, bound))]
+            if moves:
+                settings += [(name, DESCRIPTOR, inner.memory(scope.tensor(values.reshape(it.b, 1, 1, 1).astype(float), INT32)))
+                             for name, values in ((3002, lengths[0]), (3001, lengths[1]))]
+            inner.operations.append(inner.final(44, *settings))
+            part = inner.final(15, (801, DESCRIPTOR, *inner.operations))
+            heuristics = inner.made(4)
+            inner.set(heuristics, 201, DESCRIPTOR, part)
+            face.refused("BAD_PARAM", "cudnnBackendFinalize", heuristics)
+            to, tstat = scope.tensor(exact * 0, of, rng), scope.tensor(np.zeros(statistics.shape), wide)
+            softmax = graph.final(45, (3100, DESCRIPTOR, graph.virtual(sizes, wide)), (3101, DESCRIPTOR, graph.virtual(sizes, wide)),
+                                  (3102, DESCRIPTOR, graph.memory(tstat)), (3106, BOOLEAN, is_binary))
+            tensors = [graph.memory(scope.tensor(values, of, rng)) for values in (it.q, it.k, it.v)] + [graph.memory(to)]
+            graph.operations.append(graph.final(41, *[(2800 + at, DESCRIPTOR, tensor) for at, tensor in enumerate(tensors)],
+                                                (2805, DESCRIPTOR, number_of(graph, it.scale)), (2811, DESCRIPTOR, part), (2812, INT64, first),
+                                                (2813, INT64, last), (2814, DESCRIPTOR, softmax)))
+            graph.run()
+            near(to.get(), exact, it.large * 2, of, it.t + it.d, f"masked attention {is_left} {bound} {moves}")
+            found, finite = tstat.get(), np.isfinite(statistics)
+            assert (found[~finite] == -np.inf).all()
+            statistics = statistics * (np.log2(np.e) if is_binary else 1)
+            near(found[finite], statistics[finite], it.large * 2, wide, it.t + it.d, "masked attention's statistics")
+    return 24
 
 
 def in_parts(library, rng):

@@ -54,6 +54,7 @@ FAMILIES = {
     "graphs are refused when they are finalized": graphs.refusals,
     "graphs of norms": networks.norms,
     "graphs of attention": networks.attention,
+    "graphs of attention with masks": networks.masked,
     "graphs of attention in parts": networks.in_parts,
     "graphs that join, reshape and pool back": networks.shapes,
     "graphs become nodes of CUDA graphs": networks.native,

@@ -87,9 +87,20 @@ fn product<V: Value>(
     }
 }
 
-/// The values' weighted means, and for each query the logarithm of its scores' exponentials' sum. Queries behind a sequence's end give 0, and
-/// minus infinity.
-pub fn forward<V: Value>(shape: &Shape, of: &Inputs<V>) -> (Vec<V>, Vec<V>) {
+/// Scores of all queries and keys, by head.
+pub fn scores<V: Value>(shape: &Shape, of: &Inputs<V>) -> Vec<V> {
+    let mut all = vec![V::zero(); shape.batch * shape.heads * shape.queries * shape.keys];
+    let (queries, keys) = (shape.queries, shape.keys);
+    crate::pieces(&mut all, queries * keys, queries * keys * shape.depth, |number, scores| {
+        let (q, k, _) = shape.parts(of, number / shape.heads, number % shape.heads);
+        product((Op::N, Op::T), (queries, keys, shape.depth), of.scale, (q, k), V::zero(), scores);
+    });
+    all
+}
+
+/// The values' weighted means, by scores that are given or the products', and for each query the logarithm of its scores' exponentials' sum. Queries behind a sequence's end give 0, and
+/// minus infinity, as do those whose scores all are that.
+pub fn forward<V: Value>(shape: &Shape, of: &Inputs<V>, given: Option<&[V]>) -> (Vec<V>, Vec<V>) {
     let head = |number: usize| {
         let (batch, head) = (number / shape.heads, number % shape.heads);
         let (queries, keys) = shape.lengths(of, batch);
@@ -100,10 +111,21 @@ pub fn forward<V: Value>(shape: &Shape, of: &Inputs<V>) -> (Vec<V>, Vec<V>) {
         for first in (0..if keys == 0 { 0 } else { queries }).step_by(TILE) {
             let n = TILE.min(queries - first);
             let scores = &mut scores[..n * keys];
-            let q = &q[first * shape.depth..];
-            product((Op::N, Op::T), (n, keys, shape.depth), of.scale, (q, k), V::zero(), scores);
+            if let Some(given) = given {
+                let rows = &given[(number * shape.queries + first) * shape.keys..];
+                for (to, from) in scores.chunks_mut(keys).zip(rows.chunks(shape.keys)) {
+                    to.copy_from_slice(&from[..keys]);
+                }
+            } else {
+                let q = &q[first * shape.depth..];
+                product((Op::N, Op::T), (n, keys, shape.depth), of.scale, (q, k), V::zero(), scores);
+            }
             for (row, scores) in scores.chunks_mut(keys).enumerate() {
                 let most = scores.iter().fold(V::neg_infinity(), |most, score| most.max(*score));
+                if most == V::neg_infinity() {
+                    scores.fill(V::zero());
+                    continue;
+                }
                 let mut sum = V::zero();
                 for score in scores.iter_mut() {
                     *score = (*score - most).exp();

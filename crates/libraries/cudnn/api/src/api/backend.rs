@@ -65,7 +65,9 @@ pub unsafe fn cudnnBackendSetAttribute(
 fn graph_of(of: &Descriptor, name: Name, kind: Of) -> Result<Arc<Graph>> {
     let node = of.node(name, kind)?.ok_or(Error::BadParam("a descriptor lacks what it is for"))?;
     let graph = node.lock().graph.clone();
-    graph.ok_or(Error::BadParam("a descriptor that is set has no graph"))
+    let graph = graph.ok_or(Error::BadParam("a descriptor that is set has no graph"))?;
+    require(graph.lacks().is_none(), "a virtual tensor is taken that nothing gives")?;
+    Ok(graph)
 }
 
 /// Looks at the whole of it. A tensor, an operation and a graph are refused here, where they cannot be had.

@@ -1,14 +1,16 @@
 //! Scaled dot-product attention as one operation of a graph, and its gradients.
 
+use std::sync::Arc;
+
 use cudnn_cpu::Value;
 use cudnn_cpu::attention::{self, Inputs, Shape};
 
 use super::descriptor::Descriptor;
 use super::layers::Takes;
-use super::plan::{Operation, Tensor, Tensors, Work};
-use crate::Result;
+use super::plan::{Graph, Operation, Tensor, Tensors, Work};
 use crate::error::{require, supports};
 use crate::types::*;
+use crate::{Error, Result};
 
 type Name = cudnnBackendAttributeName_t;
 type Taken<'t, V> = (&'t Tensor, &'t [V]);
@@ -21,7 +23,58 @@ pub struct Attention {
     lengths: Option<(usize, usize)>,
     /// Where keys and values lie in pages, the tables that say in which.
     pages: [Option<usize>; 2],
+    /// What scores become before softmax.
+    scores: Option<Scores>,
     gives_statistics: bool,
+    /// Whether statistics are logarithms to the base 2.
+    is_binary: bool,
+}
+
+/// A graph that takes scores and gives others, and where the first of what else it takes is.
+struct Scores {
+    graph: Arc<Graph>,
+    input: i64,
+    output: i64,
+    first: usize,
+    given: Vec<i64>,
+}
+
+impl Scores {
+    fn of(
+        of: &Descriptor,
+        tensors: &mut Tensors,
+        takes: &mut Takes,
+        shape: &Shape,
+    ) -> Result<Option<Scores>> {
+        let name = Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH;
+        let Some(node) =
+            of.node(name, cudnnBackendDescriptorType_t::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)?
+        else {
+            return Ok(None);
+        };
+        let graph =
+            node.lock().graph.clone().ok_or(Error::BadParam("a descriptor that is set has no graph"))?;
+        let uid = |name: Name| -> Result<i64> {
+            of.integer(name)?.ok_or(Error::BadParam("the scores' graph lacks the number of a tensor"))
+        };
+        let input = uid(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH_INPUT_UID)?;
+        let output = uid(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH_OUTPUT_UID)?;
+        let sizes = [shape.batch, shape.heads, shape.queries, shape.keys];
+        let fits = graph.lacks() == Some(input) && graph.gives(output);
+        let same = [input, output].iter().all(|uid| graph.sizes(*uid) == Some(&sizes));
+        require(fits && same, "the scores' graph does not take scores and give others")?;
+        let given = tensors.adopt(&graph)?;
+        let first = takes.0.len();
+        given.iter().for_each(|tensor| _ = takes.add(tensor));
+        let given = given.iter().map(|tensor| tensor.uid).collect();
+        Ok(Some(Scores { graph, input, output, first, given }))
+    }
+
+    fn run<V: Value>(&self, scores: Vec<V>, taken: &[Taken<V>]) -> Vec<V> {
+        let others =
+            self.given.iter().zip(&taken[self.first..]).map(|(uid, (_, values))| (*uid, values.to_vec()));
+        self.graph.result(others.chain([(self.input, scores)]).collect(), self.output)
+    }
 }
 
 /// Behind the first three: the result, its statistics and its gradient.
@@ -96,8 +149,6 @@ impl Attention {
             of,
             &[
                 (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_BLOCK_MASK_DESC, "attention with a mask of blocks"),
-                (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH, "attention with a graph for its scores"),
-                (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SOFTMAX_DESC, "attention with a softmax of its own"),
                 (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DROPOUT_SEED_DESC, "attention that drops"),
                 (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DROPOUT_PROBABILITY, "attention that drops"),
                 (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_CU_SEQ_LEN_QDESC, "attention of summed lengths"),
@@ -110,7 +161,24 @@ impl Attention {
         let k = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC)?;
         let v = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC)?;
         let o = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC)?;
-        let statistics = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC)?;
+        let mut statistics = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC)?;
+        let mut is_binary = false;
+        let name = Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SOFTMAX_DESC;
+        if let Some(node) =
+            of.node(name, cudnnBackendDescriptorType_t::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR)?
+        {
+            let softmax = node.lock();
+            refused(
+                &softmax,
+                &[
+                    (Name::CUDNN_ATTR_OPERATION_SOFTMAX_SINK_DESC, "attention with a sink"),
+                    (Name::CUDNN_ATTR_OPERATION_SOFTMAX_MAX_DESC, "attention that gives its largest scores"),
+                    (Name::CUDNN_ATTR_OPERATION_SOFTMAX_SUM_EXP_DESC, "attention that gives its sums"),
+                ],
+            )?;
+            statistics = statistics.or(tensors.of(&softmax, Name::CUDNN_ATTR_OPERATION_SOFTMAX_STATS_DESC)?);
+            is_binary = softmax.number(Name::CUDNN_ATTR_OPERATION_SOFTMAX_STATS_LOG2)? != 0;
+        }
         let factor = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC)?;
         let sequences = [
             tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC)?,
@@ -135,8 +203,10 @@ impl Attention {
         let scale = scale(&mut takes, factor)?;
         let lengths = lengths(&mut takes, sequences, shape.batch)?;
         let pages = tables.map(|table| takes.add_if(table.as_ref()));
+        let scores = Scores::of(of, tensors, &mut takes, &shape)?;
         let gives = core::iter::once(o.uid).chain(statistics.iter().map(|it| it.uid)).collect();
-        let work = Attention { shape, scale, lengths, pages, gives_statistics: statistics.is_some() };
+        let gives_statistics = statistics.is_some();
+        let work = Attention { shape, scale, lengths, pages, scores, gives_statistics, is_binary };
         Ok(Operation { work: Work::Attention(work), takes: takes.0, gives })
     }
 
@@ -183,7 +253,12 @@ impl Attention {
         let lengths = self.lengths(taken);
         let lengths = lengths.as_ref().map(|(queries, keys)| (&queries[..], &keys[..]));
         let inputs = Inputs { q: taken[0].1, k: &k, v: &v, scale: self.scale(taken), lengths };
-        let (o, statistics) = attention::forward(&self.shape, &inputs);
+        let scores = self.scores.as_ref().map(|by| by.run(attention::scores(&self.shape, &inputs), taken));
+        let (o, mut statistics) = attention::forward(&self.shape, &inputs, scores.as_deref());
+        if self.is_binary {
+            let factor = V::of(core::f64::consts::LOG2_E);
+            statistics.iter_mut().for_each(|statistic| *statistic *= factor);
+        }
         if self.gives_statistics { vec![o, statistics] } else { vec![o] }
     }
 }
@@ -221,7 +296,15 @@ impl AttentionBackward {
         let mut takes = Takes(vec![q.uid, k.uid, v.uid, o.uid, statistics.uid, d_o.uid]);
         let scale = scale(&mut takes, factor)?;
         let lengths = lengths(&mut takes, sequences, shape.batch)?;
-        let work = Attention { shape, scale, lengths, pages: [None; 2], gives_statistics: false };
+        let work = Attention {
+            shape,
+            scale,
+            lengths,
+            pages: [None; 2],
+            scores: None,
+            gives_statistics: false,
+            is_binary: false,
+        };
         let gives = vec![dq.uid, dk.uid, dv.uid];
         Ok(Operation { work: Work::AttentionBackward(AttentionBackward(work)), takes: takes.0, gives })
     }

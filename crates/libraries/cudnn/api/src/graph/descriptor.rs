@@ -84,6 +84,7 @@ fn has(kind: Kind, name: u32) -> bool {
         Kind::CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR => 2200..2250,
         Kind::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR => 2800..2850,
         Kind::CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR => 2850..2900,
+        Kind::CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR => 3000..3100,
         Kind::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR => 3100..3200,
         // What no engine of ours runs keeps what it is told, and is refused when a graph of it is finalized.
         _ => 0..u32::MAX,

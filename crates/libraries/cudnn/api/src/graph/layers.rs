@@ -328,3 +328,82 @@ pub fn reshaped<V: Value>(is_view: bool, to: &Tensor, (from, values): Taken<V>) 
         View::new(at, V::KIND, &to.sizes, &to.strides).load()
     }
 }
+
+/// A mask along a diagonal: where places compare so, elements stay; elsewhere they are another number.
+pub struct Band {
+    comparison: u32,
+    otherwise: usize,
+    /// Of queries and keys by batch, which move the diagonal to the sequences' ends.
+    lengths: [Option<usize>; 2],
+    /// What is added to rows, or to columns, which are compared with rows then.
+    shift: Option<usize>,
+    left: Option<usize>,
+}
+
+impl Band {
+    pub fn operation(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
+        let summed = of.knows(Name::CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_CU_SEQ_LEN_KVDESC)
+            || of.knows(Name::CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_CU_SEQ_LEN_QDESC);
+        supports(!summed, "a diagonal mask of summed lengths")?;
+        let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_XDESC)?;
+        let y = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_YDESC)?;
+        let otherwise = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_BDESC)?;
+        let lengths = [
+            tensors.of(of, Name::CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_SEQ_LEN_QDESC)?,
+            tensors.of(of, Name::CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_SEQ_LEN_KVDESC)?,
+        ];
+        let left = tensors.of(of, Name::CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_LEFT_BOUND_DESC)?;
+        let shift = tensors.of(of, Name::CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_SHIFT_RIGHT_BOUND_DESC)?;
+        let comparison = of.number(Name::CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_COMPARISON_MODE)?;
+        require(x.sizes == y.sizes && x.sizes.len() == 4, "the tensors' sizes differ or are not four")?;
+        let count = |of: &Tensor| of.sizes.iter().product::<usize>();
+        let ones = [Some(&otherwise), left.as_ref(), shift.as_ref()];
+        require(ones.into_iter().flatten().all(|it| count(it) == 1), "a bound is not one number")?;
+        require(
+            lengths.iter().flatten().all(|it| count(it) == x.sizes[0]),
+            "there is not a length for each sequence",
+        )?;
+        require(left.is_none() || shift.is_none(), "a diagonal mask has one bound")?;
+        require((300..=305).contains(&comparison), "the mode compares nothing")?;
+        let mut takes = Takes(vec![x.uid]);
+        let otherwise = takes.add(&otherwise);
+        let lengths = lengths.map(|it| takes.add_if(it.as_ref()));
+        let (shift, left) = (takes.add_if(shift.as_ref()), takes.add_if(left.as_ref()));
+        let work = Work::Band(Band { comparison, otherwise, lengths, shift, left });
+        Ok(Operation { work, takes: takes.0, gives: vec![y.uid] })
+    }
+
+    pub fn counts(&self) -> impl Iterator<Item = usize> {
+        self.lengths.into_iter().chain([self.shift, self.left]).flatten()
+    }
+
+    pub fn run<V: Value>(&self, taken: &[Taken<V>]) -> Vec<V> {
+        let (tensor, x) = taken[0];
+        let [_, heads, rows, columns] = [0, 1, 2, 3].map(|at: usize| tensor.sizes[at]);
+        let number = |place: Option<usize>, at: usize| place.map_or(0.0, |place| taken[place].1[at].get());
+        let otherwise = taken[self.otherwise].1[0];
+        let mut y = x.to_vec();
+        for (number_, y) in y.chunks_mut(columns).enumerate() {
+            let (row, batch) = ((number_ % rows) as f64, number_ / rows / heads);
+            let ends = number(self.lengths[1], batch) - number(self.lengths[0], batch);
+            for (column, y) in y.iter_mut().enumerate() {
+                let (a, b) = match self.left {
+                    Some(_) => (column as f64 + number(self.left, 0) - ends, row),
+                    None => (row + ends + number(self.shift, 0), column as f64),
+                };
+                let stays = match self.comparison {
+                    300 => a == b,
+                    301 => a != b,
+                    302 => a > b,
+                    303 => a >= b,
+                    304 => a < b,
+                    _ => a <= b,
+                };
+                if !stays {
+                    *y = otherwise;
+                }
+            }
+        }
+        y
+    }
+}

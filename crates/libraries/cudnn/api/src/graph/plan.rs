@@ -16,7 +16,7 @@ use kit::Address;
 
 use super::attention::{Attention, AttentionBackward};
 use super::descriptor::{Descriptor, Node};
-use super::layers::{self, Norm, NormBackward, Softmax};
+use super::layers::{self, Band, Norm, NormBackward, Softmax};
 use crate::error::{require, supports};
 use crate::tensor;
 use crate::types::*;
@@ -62,6 +62,7 @@ pub enum Work {
     Concat(usize),
     /// Whether elements stay where they lie; else they keep their order.
     Reshape(bool),
+    Band(Band),
     Attention(Attention),
     AttentionBackward(AttentionBackward),
 }
@@ -79,6 +80,7 @@ pub struct Graph {
     /// In an order in which each comes behind those that it takes from.
     operations: Vec<Operation>,
     is_double: bool,
+    lacks: Option<i64>,
 }
 
 /// What a run is given for each tensor that is not virtual.
@@ -171,6 +173,16 @@ impl Tensors {
                 self.seen(node)
             })
             .collect()
+    }
+
+    /// The tensors that are given to a part of the graph: what is not virtual there.
+    pub fn adopt(&mut self, of: &Graph) -> Result<Vec<Tensor>> {
+        let given: Vec<Tensor> = of.tensors.values().filter(|tensor| !tensor.is_virtual).cloned().collect();
+        for tensor in &given {
+            let known = self.0.entry(tensor.uid).or_insert_with(|| tensor.clone());
+            require(known == tensor, "two tensors have one unique number")?;
+        }
+        Ok(given)
     }
 
     pub fn needed(&mut self, operation: &Descriptor, name: Name) -> Result<Tensor> {
@@ -404,6 +416,7 @@ impl Operation {
             Of::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR => Softmax::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_CONCAT_DESCRIPTOR => layers::concat(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR => layers::reshape(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR => Band::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR => Attention::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR => AttentionBackward::operation(of, tensors),
             _ => Err(Error::Bad(
@@ -548,18 +561,47 @@ impl Graph {
                 require(!tensors[uid].is_value, "an operation gives a number of the host's")?;
             }
         }
-        let virtuals = |uid: &&i64| tensors[*uid].is_virtual;
-        let lacking = operations.iter().flat_map(|operation| &operation.takes).filter(virtuals);
-        require(
-            lacking.clone().all(|uid| gives.contains(uid)),
-            "a virtual tensor is taken that nothing gives",
-        )?;
+        let taken: BTreeSet<i64> =
+            operations.iter().flat_map(|operation| &operation.takes).copied().collect();
+        let is_virtual = |uid: &&i64| tensors[*uid].is_virtual;
+        let lacks: Vec<i64> =
+            taken.iter().filter(is_virtual).filter(|uid| !gives.contains(uid)).copied().collect();
+        // One that another graph's attention gives, where there is a result for that to take.
+        let is_part = lacks.len() == 1 && gives.iter().filter(is_virtual).any(|uid| !taken.contains(uid));
+        require(lacks.is_empty() || is_part, "a virtual tensor is taken that nothing gives")?;
         let counts: BTreeSet<i64> = operations.iter().flat_map(Operation::counts).collect();
         let is_exact = |tensor: &Tensor| tensor.is_virtual || counts.contains(&tensor.uid);
         let is_double = tensors
             .values()
             .any(|tensor| tensor.kind == Kind::F64 || (tensor::is_double(tensor.kind) && !is_exact(tensor)));
-        Ok(Graph { operations: in_order(operations, &gives)?, tensors, is_double })
+        Ok(Graph {
+            operations: in_order(operations, &gives)?,
+            tensors,
+            is_double,
+            lacks: lacks.first().copied(),
+        })
+    }
+
+    /// The virtual tensor that another graph has to give, of one that is a part.
+    pub fn lacks(&self) -> Option<i64> {
+        self.lacks
+    }
+
+    /// A virtual tensor's sizes.
+    pub fn sizes(&self, uid: i64) -> Option<&[usize]> {
+        self.tensors.get(&uid).filter(|tensor| tensor.is_virtual).map(|tensor| &tensor.sizes[..])
+    }
+
+    /// Whether one of the operations gives the tensor.
+    pub fn gives(&self, uid: i64) -> bool {
+        self.operations.iter().any(|operation| operation.gives.contains(&uid))
+    }
+
+    /// A part's result from all that it is given.
+    pub fn result<V: Value>(&self, mut values: BTreeMap<i64, Vec<V>>, output: i64) -> Vec<V> {
+        // SAFETY: no memory is given: all is among the values.
+        unsafe { self.execute(&mut values, &BTreeMap::new()) };
+        values.remove(&output).unwrap_or_default()
     }
 
     /// The tensors that a run has to be given, and whether they are numbers of the host's.
@@ -598,7 +640,13 @@ impl Graph {
     /// # Safety
     /// As of [`Graph::run`].
     unsafe fn run_in<V: Value>(&self, given: &BTreeMap<i64, Given>) {
-        let mut values: BTreeMap<i64, Vec<V>> = BTreeMap::new();
+        // SAFETY: the caller's word.
+        unsafe { self.execute(&mut BTreeMap::<i64, Vec<V>>::new(), given) };
+    }
+
+    /// # Safety
+    /// As of [`Graph::run`].
+    unsafe fn execute<V: Value>(&self, values: &mut BTreeMap<i64, Vec<V>>, given: &BTreeMap<i64, Given>) {
         for operation in &self.operations {
             let to: Vec<&Tensor> = operation.gives.iter().map(|uid| &self.tensors[uid]).collect();
             for uid in &operation.takes {
@@ -657,6 +705,7 @@ impl Operation {
         let places: Vec<usize> = match &self.work {
             Work::Attention(of) => of.counts().collect(),
             Work::AttentionBackward(of) => of.counts().collect(),
+            Work::Band(of) => of.counts().collect(),
             _ => Vec::new(),
         };
         places.into_iter().map(|place| self.takes[place])
@@ -732,6 +781,7 @@ impl Work {
                 made.iter_mut().for_each(|value| *value = V::of(*alpha) * *value);
             }
             Work::Concat(axis) => made = layers::join(*axis, taken),
+            Work::Band(of) => made = of.run(taken),
             Work::Reshape(is_view) => made = layers::reshaped(*is_view, to, taken[0]),
             Work::Norm(of) => return of.run(taken),
             Work::NormBackward(of) => return of.run(taken),
