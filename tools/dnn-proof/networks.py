@@ -228,7 +228,9 @@ def masked(library, rng):
         it = Attention(rng, of, groups=case % 2 > 0)
         wide = DOUBLE if of == DOUBLE else FLOAT
         bound, is_left, moves = int(rng.integers(0, 3)), bool(rng.integers(0, 2)), bool(rng.integers(0, 2))
-        lengths = rng.integers(1, it.s + 1, it.b), rng.integers(1, it.t + 1, it.b)
+        # One length for all, or one for each sequence.
+        shared = bool(rng.integers(0, 2))
+        lengths = [np.resize(rng.integers(1, most + 1, 1 if shared else it.b), it.b) for most in (it.s, it.t)]
         ends = (lengths[1] - lengths[0]) * moves
         rows, columns = np.arange(it.s)[None, :, None], np.arange(it.t)[None, None, :]
         ends = ends[:, None, None]
@@ -251,7 +253,7 @@ def masked(library, rng):
             settings = [(3000, DESCRIPTOR, middle), (3005, DESCRIPTOR, number_of(inner, -np.inf)), (3006, DESCRIPTOR, given),
                         (3007, POINTWISE, 302 if is_left else 303), (3003 if is_left else 3004, DESCRIPTOR, number_of(inner, bound))]
             if moves:
-                settings += [(name, DESCRIPTOR, inner.memory(scope.tensor(values.reshape(it.b, 1, 1, 1).astype(float), INT32)))
+                settings += [(name, DESCRIPTOR, inner.memory(scope.tensor(values[:1 if shared else it.b].reshape(-1, 1, 1, 1).astype(float), INT32)))
                              for name, values in ((3002, lengths[0]), (3001, lengths[1]))]
             inner.operations.append(inner.final(44, *settings))
             part = inner.final(15, (801, DESCRIPTOR, *inner.operations))

@@ -359,9 +359,10 @@ impl Band {
         let count = |of: &Tensor| of.sizes.iter().product::<usize>();
         let ones = [Some(&otherwise), left.as_ref(), shift.as_ref()];
         require(ones.into_iter().flatten().all(|it| count(it) == 1), "a bound is not one number")?;
+        let are = |it: &Tensor| [1, x.sizes[0]].contains(&count(it));
         require(
-            lengths.iter().flatten().all(|it| count(it) == x.sizes[0]),
-            "there is not a length for each sequence",
+            lengths.iter().flatten().all(are),
+            "there is not a length for each sequence, or one for all",
         )?;
         require(left.is_none() || shift.is_none(), "a diagonal mask has one bound")?;
         require((300..=305).contains(&comparison), "the mode compares nothing")?;
@@ -380,7 +381,10 @@ impl Band {
     pub fn run<V: Value>(&self, taken: &[Taken<V>]) -> Vec<V> {
         let (tensor, x) = taken[0];
         let [_, heads, rows, columns] = [0, 1, 2, 3].map(|at: usize| tensor.sizes[at]);
-        let number = |place: Option<usize>, at: usize| place.map_or(0.0, |place| taken[place].1[at].get());
+        // One for all, or one for each sequence.
+        let number = |place: Option<usize>, at: usize| {
+            place.map_or(0.0, |place| taken[place].1[at.min(taken[place].1.len() - 1)].get())
+        };
         let otherwise = taken[self.otherwise].1[0];
         let mut y = x.to_vec();
         for (number_, y) in y.chunks_mut(columns).enumerate() {
