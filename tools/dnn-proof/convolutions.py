@@ -25,9 +25,9 @@ def taps(x, window, padding, stride, dilation):
 
 
 class Problem:
-    def __init__(self, rng, of, n=None):
+    def __init__(self, rng, of, wanted=None):
         while True:
-            n = int(rng.choice([1, 2, 2, 2, 3])) if n is None else n
+            n = int(rng.choice([1, 2, 2, 2, 3])) if wanted is None else wanted
             self.groups = int(rng.choice([1, 1, 2, 3]))
             shape = str(rng.choice(["any", "any", "depthwise", "product"]))
             channels, filters = (1, 1) if shape == "depthwise" else (int(rng.integers(1, 9)), int(rng.integers(1, 9)))
@@ -43,7 +43,6 @@ class Problem:
             self.out = output_sizes(self.sizes, self.window, self.padding, self.stride, self.dilation)
             if min(self.out) > 0:
                 break
-            n = None
         self.n, self.of, images = n, of, int(rng.integers(1, 4))
         self.flips = bool(rng.integers(0, 2))
         self.x_sizes = (images, self.groups * channels, *self.sizes)

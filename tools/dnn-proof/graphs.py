@@ -10,10 +10,10 @@ from convolutions import Problem
 from library import DOUBLE, FLOAT, FLOATS, HALF, P, STATUS, Scope, drawn, near
 
 HANDLE, DATA_TYPE, BOOLEAN, INT64, FLOAT_, DOUBLE_, POINTER, MODE, HEUR, NAN, POINTWISE, DESCRIPTOR, REDUCTION = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 14, 15, 18
-RESAMPLE, PADDING, INT32 = 21, 22, 23
+RESAMPLE, PADDING, INT32, NORM_MODE, NORM_PHASE, RESHAPE_MODE = 21, 22, 23, 27, 28, 31
 C = {HANDLE: P, DATA_TYPE: ctypes.c_int, BOOLEAN: ctypes.c_bool, INT64: ctypes.c_int64, FLOAT_: ctypes.c_float, DOUBLE_: ctypes.c_double,
      POINTER: P, MODE: ctypes.c_int, HEUR: ctypes.c_int, NAN: ctypes.c_int, POINTWISE: ctypes.c_int, DESCRIPTOR: P, REDUCTION: ctypes.c_int, RESAMPLE: ctypes.c_int,
-     PADDING: ctypes.c_int}
+     PADDING: ctypes.c_int, NORM_MODE: ctypes.c_int, NORM_PHASE: ctypes.c_int, RESHAPE_MODE: ctypes.c_int}
 erf = np.vectorize(math.erf)
 
 

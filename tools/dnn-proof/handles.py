@@ -58,7 +58,7 @@ def handles(library, rng):
             face.own.cudnnGetLastErrorString(text, ctypes.c_size_t(200))
             assert text.value == b""
         # What has no body says so.
-        face.refused("NOT_SUPPORTED", "cudnnCreateAttnDescriptor", ctypes.byref(P()))
+        face.refused("NOT_SUPPORTED", "cudnnDivisiveNormalizationForward", *[None] * 14)
     return 40
 
 

@@ -10,6 +10,10 @@ import convolutions
 import graphs
 import handles
 import layers
+import multihead
+import networks
+import recurrent
+import sequences
 from device import prove
 from library import Library
 
@@ -32,11 +36,29 @@ FAMILIES = {
     "batch normalization": layers.normalization,
     "reductions": layers.reductions,
     "dropout": layers.dropout,
+    "recurrent networks": recurrent.networks,
+    "recurrent networks by 8's first API": recurrent.first_api,
+    "recurrent networks drop between layers": recurrent.dropping,
+    "recurrent networks are refused": recurrent.refusals,
+    "multi-head attention": multihead.attention,
+    "multi-head attention drops": multihead.dropping,
+    "multi-head attention is refused": multihead.refusals,
+    "CTC loss": sequences.ctc,
+    "spatial transformers": sequences.spatial,
+    "transforms with padding": sequences.transforms,
+    "columns of images": sequences.columns,
     "graphs of convolutions": graphs.convolutions,
     "graphs of pointwise operations": graphs.pointwise,
     "graphs of products and reductions": graphs.products_and_reductions,
     "graphs of pooling": graphs.pooling,
     "graphs are refused when they are finalized": graphs.refusals,
+    "graphs of norms": networks.norms,
+    "graphs of attention": networks.attention,
+    "graphs of attention with masks": networks.masked,
+    "graphs of attention in parts": networks.in_parts,
+    "graphs that join, reshape and pool back": networks.shapes,
+    "graphs become nodes of CUDA graphs": networks.native,
+    "graphs of layers are refused when they are finalized": networks.refusals,
 }
 
 prove(Library(sys.argv[2], sys.argv[3]), FAMILIES, int(sys.argv[1]), sys.argv[4] if len(sys.argv) > 4 else "")

@@ -39,16 +39,24 @@ const NOTES: [(&str, &str); 5] = [
         "cuDNN",
         "Two majors by one implementation: `libcudnn.so.8` (8.9.7) and `.9` (9.27.0) have all declared names, each with its own numbers of statuses, and so have the libraries that
 NVIDIA's opens by name (`libcudnn_ops_infer.so.8` … `libcudnn_heuristic.so.9`). On the CPU device, by crates/libraries/cudnn/cpu, in stream order and in captured graphs; on AMD GPUs what computes
-answers `CUDNN_STATUS_NOT_SUPPORTED` (MIOpen is a later step), as does every name without a body, once in the log: recurrent networks, attention, CTC loss,
-spatial transformers, divisive normalization, fused operations, folds and reordered filters, `cudnnIm2Col`, what 9 has of causal convolutions and graph networks. Tensors are of any strides, of vectors of channels too.
+answers `CUDNN_STATUS_NOT_SUPPORTED` (MIOpen is a later step), as does every name without a body, once in the log: divisive normalization, fused operations, folds and reordered filters, what 9 has of causal convolutions and graph networks. Tensors are of any strides, of vectors of channels too.
 Convolutions (one to three sizes, groups, dilation, both modes, forward and both gradients, with bias and activation) are of `float`, `double`, half and bfloat16, and of bytes to bytes, `int` and `float`, whose sums are exact;
 half and bfloat16 are computed in `float`. An algorithm is a hint: all give the same numbers, the same again on as many cores, take no work area and are deterministic; `Get…Algorithm` tells of those that are a
 product of matrices, without a time, and `Find…` does the work once and tells how long it took. Batch normalization sums in double precision and takes no reserve space; its fused gradients know ReLU, clipped ReLU,
 sigmoid and tanh. The gradient of a largest element goes to the first of those that are equal. `CUDNN_OP_TENSOR_NOT` is not supported. Dropout's states are 24 bytes, and what is dropped is other than NVIDIA's;
-it repeats with the seed. The places that a reduction tells are counted among the elements that are reduced. `cudnnGetCudartVersion` follows the runtime that the process uses.
-Of the graph API (`cudnnBackend*`) there is one engine, 0, without knobs and notes: it runs convolutions in three directions, products of matrices, reductions, pooling (`RESAMPLE_FWD` without places) and pointwise operations
-of every mode, in any graph, one after the other, virtual tensors in `float` or `double`. A graph with any other operation (norms, attention, gradients of pooling, reshapes, random numbers and so on) is refused with the reason when it is
-finalized. Plans take no work area; they are not written down, their sizes do not change, and `cudnnBackendPopulateCudaGraph` is not there. What descriptors refuse is what NVIDIA's
+it repeats with the seed. Recurrent networks (ReLU, tanh, LSTM and GRU; both directions, layers, biases and layouts, projections, bounds of cells, dropout between layers; forward and
+both ways back, by the API of 8 and 9 and by 8's first one) multiply the inputs of all steps at once; their weights are all matrices and then all biases, by pseudo layer; they take no work area, and the reserve space of a
+training has gates and states in `float` or `double`. Lengths are those of descriptors: `devSeqLengths` is not read. The algorithms that compile (`PERSIST_DYNAMIC`) have nothing to compile, and finding an algorithm for a
+recurrent network is not supported. The places that a reduction tells are counted among the elements that are reduced. `cudnnGetCudartVersion` follows the runtime that the process uses.
+Multi-head attention (`cudnnMultiHeadAttn*`) takes no work area; its ways back make again what the way forward made, and a
+query without keys in its window gives 0. CTC loss is computed in double precision, by one algorithm
+for both; where labels do not fit into the steps the loss is infinite. A grid of a spatial transformer with one place along a size has it in the middle. Transforms with padding do not fold: which of the folded elements becomes
+which channel is written nowhere. Of the graph API (`cudnnBackend*`) there is one engine, 0, without knobs and notes: it runs convolutions in three directions, products of matrices, reductions (of parts of a size too, as heads that
+share keys need it), pooling and its gradients (without places), pointwise operations of every mode, normalization of layers, instances, batches and by the mean of squares with its gradients, softmax, joined and reshaped tensors, and scaled
+dot-product attention with its gradients: in parts, as cudnn-frontend writes it, or as the one operation of 9, there with a scale, statistics, lengths, fewer heads of keys and values, and, on the way forward, pages and a graph that changes
+scores, as masks along a diagonal do. All in any graph, one after the other, virtual tensors in `float` or `double`. Queries behind a sequence's end give 0 and minus infinity as their statistic. A graph with anything else (random numbers and so dropout, masks of blocks, sinks, graphs for scores on the way back, 8-bit attention,
+paged loads of their own, grouped products, statistics for a later batch norm and so on) is refused with the reason when it is finalized. Plans take no work area; they are not written down, and their sizes do not change.
+`cudnnBackendPopulateCudaGraph` makes a run one node of a graph, which `cudnnBackendUpdateCudaGraph` replaces. What descriptors refuse is what NVIDIA's
 9.27 refuses. Shown by `cargo xtask test --only dnn` (tools/dnn-proof: drawn tensors beside their definition in `double`, through both majors' names; refusals, streams, graphs), crates/libraries/cudnn/cpu's
 tests, `examples/cudnn_network.cu`",
     ),

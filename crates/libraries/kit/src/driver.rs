@@ -4,12 +4,22 @@ use core::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 use cuda_abi::{
-    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUhostFn, CUpointer_attribute, CUresult, CUstream,
-    CUstreamCaptureStatus, CudawayHipStream,
+    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUgraph, CUgraphNode, CUhostFn, CUpointer_attribute,
+    CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureStatus, CudawayHipStream,
 };
 use libloading::os::unix::Library;
 
 use crate::{Error, Result};
+
+/// Nodes in front, what is said of their edges, and how many they are.
+type CaptureToGraph = unsafe extern "C" fn(
+    CUstream,
+    CUgraph,
+    *const CUgraphNode,
+    *const c_void,
+    usize,
+    CUstreamCaptureMode,
+) -> CUresult;
 
 macro_rules! driver {
     ($($name:ident($($argument:ty),*);)*) => {
@@ -18,6 +28,7 @@ macro_rules! driver {
             pub cudaway_hip_stream: Option<unsafe extern "C" fn(CUstream, c_int, *mut CudawayHipStream) -> CUresult>,
             pub cudaway_launch_host_function:
                 Option<unsafe extern "C" fn(CUstream, CUhostFn, *mut c_void, CUhostFn) -> CUresult>,
+            pub cuStreamBeginCaptureToGraph: Option<CaptureToGraph>,
         }
 
         impl Driver {
@@ -29,6 +40,8 @@ macro_rules! driver {
                         cudaway_hip_stream: library.get("cudaway_hip_stream\0").ok().map(|symbol| *symbol),
                         cudaway_launch_host_function:
                             library.get("cudaway_launch_host_function\0").ok().map(|symbol| *symbol),
+                        cuStreamBeginCaptureToGraph:
+                            library.get("cuStreamBeginCaptureToGraph\0").ok().map(|symbol| *symbol),
                     })
                 }
             }
@@ -56,6 +69,11 @@ driver! {
     cuMemFree_v2(cuda_abi::CUdeviceptr);
     cuMemcpy2D_v2(*const CUDA_MEMCPY2D);
     cuMemcpy2DAsync_v2(*const CUDA_MEMCPY2D, CUstream);
+    cuStreamCreate(*mut CUstream, c_uint);
+    cuStreamDestroy_v2(CUstream);
+    cuStreamEndCapture(CUstream, *mut CUgraph);
+    cuGraphGetNodes(CUgraph, *mut CUgraphNode, *mut usize);
+    cuGraphDestroyNode(CUgraphNode);
 }
 
 /// The process's driver, initialised.

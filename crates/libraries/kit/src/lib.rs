@@ -12,6 +12,7 @@ mod border;
 pub mod driver;
 pub mod engine;
 mod error;
+pub mod graph;
 pub mod hip;
 pub mod log;
 mod numbers;

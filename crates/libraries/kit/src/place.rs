@@ -1,10 +1,10 @@
 //! Where a handle's work is done, for a library that computes on the CPU device alone so far.
 
 use config::LibraryChoice;
-use cuda_abi::{CUcontext, CUstream};
+use cuda_abi::{CUcontext, CUgraph, CUstream};
 
 use crate::engine::{self, Engine};
-use crate::{Addresses, Error, Result, driver, stream};
+use crate::{Addresses, Error, Result, driver, graph, stream};
 
 /// The device that a handle was made for.
 pub struct Place {
@@ -43,6 +43,17 @@ impl Place {
     ) -> Result {
         self.enter()?;
         stream::enqueue(stream, at, work)
+    }
+
+    /// Puts the work into a graph that the program has made, as a node behind no other.
+    pub fn add_to_graph<A: Addresses + 'static>(
+        &self,
+        graph: CUgraph,
+        at: A,
+        work: impl Fn(A) + Send + Sync + 'static,
+    ) -> Result {
+        self.enter()?;
+        graph::fill(graph, |stream| stream::enqueue(stream, at, work))
     }
 
     /// Waits for a result that goes to the host, as a copy to its memory does; in a graph it is there when the graph has run.

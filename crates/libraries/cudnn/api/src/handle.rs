@@ -38,6 +38,11 @@ impl Context {
         Ok(self.place.enqueue(self.stream(), (), move |()| work())?)
     }
 
+    /// Makes the work a node of the program's graph.
+    pub fn add_to_graph(&self, graph: cudaGraph_t, work: impl Fn() + Send + Sync + 'static) -> Result {
+        Ok(self.place.add_to_graph(graph, (), move |()| work())?)
+    }
+
     /// Waits for what the stream has to do.
     pub fn synchronize(&self) -> Result {
         Ok(self.place.synchronize(self.stream())?)

@@ -10,6 +10,7 @@ mod error;
 mod face;
 mod graph;
 mod handle;
+mod recurrent;
 mod tensor;
 pub mod types;
 

@@ -158,6 +158,20 @@ impl Geometry {
     }
 }
 
+/// What the filter meets, of one group: a row for each channel and tap, a column for each image and element of its result.
+pub fn columns<V: Value>(of: &Geometry, x: &[V]) -> Vec<V> {
+    let (inputs, outputs, rows) = (of.inputs(), of.outputs(), of.channels * of.taps());
+    let mut all = vec![V::zero(); rows * of.images * outputs];
+    let mut columns = Vec::new();
+    for (image, x) in x.chunks((of.channels * inputs).max(1)).enumerate().take(of.images) {
+        of.columns(x, 0..of.channels, 0..of.lines(), &mut columns);
+        for (row, from) in columns.chunks(outputs).enumerate() {
+            all[(row * of.images + image) * outputs..][..outputs].copy_from_slice(from);
+        }
+    }
+    all
+}
+
 /// Where a line of the result meets the image.
 struct Met {
     channel: usize,

@@ -7,15 +7,21 @@
 //! The rule: no two cores add to one sum, so that a result is the same again on as many cores.
 
 pub mod activation;
+pub mod attention;
 pub mod convolution;
+pub mod ctc;
 pub mod dropout;
 pub mod lrn;
 pub mod matmul;
+pub mod multihead;
 pub mod norm;
+pub mod normal;
 pub mod pointwise;
 pub mod pooling;
+pub mod recurrent;
 pub mod reduction;
 pub mod softmax;
+pub mod spatial;
 mod value;
 mod view;
 

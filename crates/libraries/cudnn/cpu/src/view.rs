@@ -96,6 +96,18 @@ impl View {
         self
     }
 
+    /// What has the place along the size, which it no longer has.
+    #[must_use]
+    pub fn part(mut self, size: usize, place: usize) -> View {
+        assert!(size < self.n && place < self.sizes[size]);
+        let offset = place as isize * self.strides[size] * self.kind.bytes() as isize;
+        self.at = self.at.wrapping_offset(offset);
+        self.sizes.copy_within(size + 1.., size);
+        self.strides.copy_within(size + 1.., size);
+        self.n -= 1;
+        self
+    }
+
     /// Sizes that follow each other without a gap are one.
     fn steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();

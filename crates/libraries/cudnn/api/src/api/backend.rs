@@ -65,7 +65,9 @@ pub unsafe fn cudnnBackendSetAttribute(
 fn graph_of(of: &Descriptor, name: Name, kind: Of) -> Result<Arc<Graph>> {
     let node = of.node(name, kind)?.ok_or(Error::BadParam("a descriptor lacks what it is for"))?;
     let graph = node.lock().graph.clone();
-    graph.ok_or(Error::BadParam("a descriptor that is set has no graph"))
+    let graph = graph.ok_or(Error::BadParam("a descriptor that is set has no graph"))?;
+    require(graph.lacks().is_none(), "a virtual tensor is taken that nothing gives")?;
+    Ok(graph)
 }
 
 /// Looks at the whole of it. A tensor, an operation and a graph are refused here, where they cannot be had.
@@ -240,13 +242,11 @@ pub fn cudnnBackendGetAttribute(
     Ok(())
 }
 
-/// What a pack gives for each tensor that a plan wants.
-pub fn cudnnBackendExecute(
-    handle: cudnnHandle_t,
+/// A run of a plan with what a pack gives for each tensor that it wants.
+fn run_of(
     executionPlan: cudnnBackendDescriptor_t,
     variantPack: cudnnBackendDescriptor_t,
-) -> Result {
-    let context = computing(handle)?;
+) -> Result<impl Fn() + Send + Sync + 'static> {
     let graph = {
         let plan = find(executionPlan)?;
         let plan = final_of(&plan, Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)?;
@@ -271,10 +271,52 @@ pub fn cudnnBackendExecute(
         let at = core::ptr::with_exposed_provenance_mut::<u8>(*address as usize);
         given.insert(uid, graph.given(uid, at)?);
     }
-    context.enqueue(move || {
-        // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
+    Ok(move || {
+        // SAFETY: cuDNN's contract: the tensors are there until the stream, or the graph, has come here.
         unsafe { graph.run(&given) };
     })
+}
+
+pub fn cudnnBackendExecute(
+    handle: cudnnHandle_t,
+    executionPlan: cudnnBackendDescriptor_t,
+    variantPack: cudnnBackendDescriptor_t,
+) -> Result {
+    let context = computing(handle)?;
+    context.enqueue(run_of(executionPlan, variantPack)?)
+}
+
+/// Makes a run of the plan the one node of a graph that has none.
+pub fn cudnnBackendPopulateCudaGraph(
+    handle: cudnnHandle_t,
+    executionPlan: cudnnBackendDescriptor_t,
+    variantPack: cudnnBackendDescriptor_t,
+    graph: cudaGraph_t,
+) -> Result {
+    let context = computing(handle)?;
+    let run = run_of(executionPlan, variantPack)?;
+    require(
+        !graph.is_null() && kit::graph::nodes(graph)?.is_empty(),
+        "the graph is NULL or has nodes already",
+    )?;
+    context.add_to_graph(graph, run)
+}
+
+/// The one node of a graph that was populated is for another pack from now on.
+pub fn cudnnBackendUpdateCudaGraph(
+    handle: cudnnHandle_t,
+    executionPlan: cudnnBackendDescriptor_t,
+    variantPack: cudnnBackendDescriptor_t,
+    graph: cudaGraph_t,
+) -> Result {
+    let context = computing(handle)?;
+    let run = run_of(executionPlan, variantPack)?;
+    require(!graph.is_null(), "the graph is NULL")?;
+    let [node] = kit::graph::nodes(graph)?[..] else {
+        return Err(Error::BadParam("the graph is none that cudnnBackendPopulateCudaGraph has made"));
+    };
+    kit::graph::remove(node)?;
+    context.add_to_graph(graph, run)
 }
 
 /// The graph of a descriptor that is final and of that kind.

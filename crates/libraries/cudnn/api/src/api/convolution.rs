@@ -303,6 +303,39 @@ pub fn cudnnGetConvolutionNdForwardOutputDim(
     give(tensorOuputDimA, nbDims, &sizes)
 }
 
+/// The matrix whose product with the filters is a convolution: a row for each channel and tap, a column for each element of a result.
+pub fn cudnnIm2Col(
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    colBuffer: *mut c_void,
+) -> Result {
+    let context = computing(handle)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
+    let (x, from) = at(xDesc, x)?;
+    supports(settings.groups == 1, "the columns of several groups")?;
+    let kind = x.element()?;
+    supports(
+        filter.kind == x.kind && matches!(kind, Kind::F32 | Kind::F64 | Kind::F16 | Kind::Bf16),
+        "columns of these types",
+    )?;
+    let y =
+        Tensor::of_format(cudnnTensorFormat_t::CUDNN_TENSOR_NCHW, x.kind, &settings.output(&x, &filter)?)?;
+    let geometry = settings.problem(&x, &filter, &y)?.geometry;
+    require(!colBuffer.is_null(), "colBuffer")?;
+    require(colBuffer.addr().is_multiple_of(kind.bytes()), "the columns are not aligned to their type")?;
+    let rows: usize = filter.sizes[1..].iter().map(|&size| size as usize).product();
+    let sizes = [rows, y.count() / filter.sizes[0] as usize];
+    // SAFETY: cuDNN's contract: room for the columns until the stream has come here.
+    let to = unsafe { View::packed(colBuffer.cast::<u8>(), kind, &sizes) };
+    compute!(context, kind == Kind::F64, V => {
+        // SAFETY: as above.
+        unsafe { to.store(&convolution::columns(&geometry, &from.dense::<V>()), V::of(1.0), V::of(0.0)) };
+    })
+}
+
 pub fn cudnnConvolutionForward(
     handle: cudnnHandle_t,
     alpha: *const c_void,

@@ -29,6 +29,16 @@ impl Default for Dropout {
 
 static DROPOUTS: Descriptors<Dropout> = Descriptors::new();
 
+/// For layers that drop between others: the probability and the states; `None` where nothing is dropped.
+pub(crate) fn inside(of: cudnnDropoutDescriptor_t) -> Result<Option<(f64, Address<*mut u8>)>> {
+    if of.is_null() {
+        return Ok(None);
+    }
+    let Dropout { dropped, states, .. } = DROPOUTS.get(of)?;
+    require(dropped == 0.0 || !states.get().is_null(), "the dropout descriptor has no states")?;
+    Ok((dropped > 0.0).then_some((f64::from(dropped), states)))
+}
+
 pub fn cudnnCreateDropoutDescriptor(descriptor: Out<'_, cudnnDropoutDescriptor_t>) -> Result {
     descriptor.write(DROPOUTS.add());
     Ok(())

@@ -14,7 +14,9 @@ use cudnn_cpu::reduction::{Reduction, reduce};
 use cudnn_cpu::{Kind, Value, View, matmul};
 use kit::Address;
 
+use super::attention::{Attention, AttentionBackward};
 use super::descriptor::{Descriptor, Node};
+use super::layers::{self, Band, Norm, NormBackward, Softmax};
 use crate::error::{require, supports};
 use crate::tensor;
 use crate::types::*;
@@ -28,21 +30,21 @@ type Of = cudnnBackendDescriptorType_t;
 pub struct Tensor {
     pub uid: i64,
     kind: Kind,
-    sizes: Vec<usize>,
-    strides: Vec<isize>,
+    pub sizes: Vec<usize>,
+    pub strides: Vec<isize>,
     is_virtual: bool,
     /// A number in the host's memory.
     is_value: bool,
 }
 
 /// An operation: what it does, takes and gives.
-struct Operation {
-    work: Work,
-    takes: Vec<i64>,
-    gives: i64,
+pub struct Operation {
+    pub work: Work,
+    pub takes: Vec<i64>,
+    pub gives: Vec<i64>,
 }
 
-enum Work {
+pub enum Work {
     Forward(Convolution),
     BackwardData(Convolution),
     BackwardFilter(Convolution),
@@ -51,9 +53,21 @@ enum Work {
     Matmul,
     Reduce(Reduction),
     Pool(Pooling, Window),
+    /// The factor of the gradient.
+    PoolBackward(Pooling, Window, f64),
+    Norm(Norm),
+    NormBackward(NormBackward),
+    Softmax(Softmax),
+    /// The size along which parts follow each other.
+    Concat(usize),
+    /// Whether elements stay where they lie; else they keep their order.
+    Reshape(bool),
+    Band(Band),
+    Attention(Attention),
+    AttentionBackward(AttentionBackward),
 }
 
-struct Convolution {
+pub struct Convolution {
     geometry: Geometry,
     /// Sizes of the filter that are turned round.
     flipped: usize,
@@ -66,6 +80,7 @@ pub struct Graph {
     /// In an order in which each comes behind those that it takes from.
     operations: Vec<Operation>,
     is_double: bool,
+    lacks: Option<i64>,
 }
 
 /// What a run is given for each tensor that is not virtual.
@@ -105,6 +120,23 @@ impl Tensor {
         })
     }
 
+    /// Elements of memory from the first to the last.
+    pub fn span(&self) -> usize {
+        let last: usize =
+            self.sizes.iter().zip(&self.strides).map(|(size, stride)| (size - 1) * *stride as usize).sum();
+        last + 1
+    }
+
+    /// Whether elements lie in their order without gaps.
+    pub fn is_packed(&self) -> bool {
+        let mut stride = 1;
+        (0..self.sizes.len()).rev().all(|at| {
+            let is_next = self.sizes[at] == 1 || self.strides[at] == stride;
+            stride *= self.sizes[at] as isize;
+            is_next
+        })
+    }
+
     fn view(&self, at: *mut u8) -> View {
         // SAFETY: cuDNN's contract: the memory has what its descriptor says until the stream has come there.
         unsafe { View::new(at, self.kind, &self.sizes, &self.strides) }
@@ -113,20 +145,47 @@ impl Tensor {
 
 /// The tensors that a graph's operations name, as they are looked at.
 #[derive(Default)]
-struct Tensors(BTreeMap<i64, Tensor>);
+pub struct Tensors(BTreeMap<i64, Tensor>);
 
 impl Tensors {
-    fn of(&mut self, operation: &Descriptor, name: Name) -> Result<Option<Tensor>> {
-        let Some(node) = operation.node(name, Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR)? else { return Ok(None) };
+    pub fn of(&mut self, operation: &Descriptor, name: Name) -> Result<Option<Tensor>> {
+        let node = operation.node(name, Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR)?;
+        node.map(|node| self.seen(&node)).transpose()
+    }
+
+    fn seen(&mut self, node: &Node) -> Result<Tensor> {
         let tensor = Tensor::of(&node.lock())?;
         match self.0.get(&tensor.uid) {
             Some(known) => require(*known == tensor, "two tensors have one unique number")?,
             None => _ = self.0.insert(tensor.uid, tensor.clone()),
         }
-        Ok(Some(tensor))
+        Ok(tensor)
     }
 
-    fn needed(&mut self, operation: &Descriptor, name: Name) -> Result<Tensor> {
+    /// All tensors of an attribute.
+    pub fn all(&mut self, operation: &Descriptor, name: Name) -> Result<Vec<Tensor>> {
+        operation
+            .nodes(name)
+            .iter()
+            .map(|node| {
+                let is_tensor = node.lock().kind == Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR;
+                require(is_tensor, "a descriptor that is set is of another kind")?;
+                self.seen(node)
+            })
+            .collect()
+    }
+
+    /// The tensors that are given to a part of the graph: what is not virtual there.
+    pub fn adopt(&mut self, of: &Graph) -> Result<Vec<Tensor>> {
+        let given: Vec<Tensor> = of.tensors.values().filter(|tensor| !tensor.is_virtual).cloned().collect();
+        for tensor in &given {
+            let known = self.0.entry(tensor.uid).or_insert_with(|| tensor.clone());
+            require(known == tensor, "two tensors have one unique number")?;
+        }
+        Ok(given)
+    }
+
+    pub fn needed(&mut self, operation: &Descriptor, name: Name) -> Result<Tensor> {
         self.of(operation, name)?.ok_or(Error::BadParam("an operation lacks a tensor"))
     }
 }
@@ -269,7 +328,7 @@ impl Operation {
                     Of::CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
                 )?;
                 let work = convolve(&by.lock(), &x, &w, &y, (alpha.unwrap_or(1.0), beta.unwrap_or(0.0)))?;
-                Ok(Operation { work: Work::Forward(work), takes: vec![x.uid, w.uid], gives: y.uid })
+                Ok(Operation { work: Work::Forward(work), takes: vec![x.uid, w.uid], gives: vec![y.uid] })
             }
             Of::CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR => {
                 let dx = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX)?;
@@ -285,7 +344,11 @@ impl Operation {
                     Of::CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
                 )?;
                 let work = convolve(&by.lock(), &dx, &w, &dy, (alpha.unwrap_or(1.0), beta.unwrap_or(0.0)))?;
-                Ok(Operation { work: Work::BackwardData(work), takes: vec![w.uid, dy.uid], gives: dx.uid })
+                Ok(Operation {
+                    work: Work::BackwardData(work),
+                    takes: vec![w.uid, dy.uid],
+                    gives: vec![dx.uid],
+                })
             }
             Of::CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR => {
                 let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X)?;
@@ -301,7 +364,11 @@ impl Operation {
                     Of::CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
                 )?;
                 let work = convolve(&by.lock(), &x, &dw, &dy, (alpha.unwrap_or(1.0), beta.unwrap_or(0.0)))?;
-                Ok(Operation { work: Work::BackwardFilter(work), takes: vec![x.uid, dy.uid], gives: dw.uid })
+                Ok(Operation {
+                    work: Work::BackwardFilter(work),
+                    takes: vec![x.uid, dy.uid],
+                    gives: vec![dw.uid],
+                })
             }
             Of::CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR => Operation::pointwise(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR => {
@@ -321,7 +388,7 @@ impl Operation {
                     matmul::fits(&a.sizes, &b.sizes, &c.sizes),
                     "the matrices' sizes do not fit each other",
                 )?;
-                Ok(Operation { work: Work::Matmul, takes: vec![a.uid, b.uid], gives: c.uid })
+                Ok(Operation { work: Work::Matmul, takes: vec![a.uid, b.uid], gives: vec![c.uid] })
             }
             Of::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR => {
                 let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_REDUCTION_XDESC)?;
@@ -334,13 +401,24 @@ impl Operation {
                 let op = cudnnReduceTensorOp_t(by.lock().number(Name::CUDNN_ATTR_REDUCTION_OPERATOR)?);
                 let known = op <= cudnnReduceTensorOp_t::CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS;
                 supports(known, "a reduction of this kind")?;
-                let same = x.sizes.len() == y.sizes.len()
-                    && x.sizes.iter().zip(&y.sizes).all(|(x, y)| x == y || *y == 1);
-                require(same, "a size of the result is neither the tensor's nor 1")?;
+                let fits = x.sizes.len() == y.sizes.len()
+                    && x.sizes.iter().zip(&y.sizes).all(|(x, y)| x.is_multiple_of(*y));
+                require(fits, "a size of the result does not divide the tensor's")?;
+                let split = x.sizes.iter().zip(&y.sizes).filter(|(x, y)| x != y && **y != 1).count();
+                supports(x.sizes.len() + split <= cudnn_cpu::MOST, "a reduction of so many sizes")?;
                 let work = Work::Reduce(crate::api::reduction::of_number(op));
-                Ok(Operation { work, takes: vec![x.uid], gives: y.uid })
+                Ok(Operation { work, takes: vec![x.uid], gives: vec![y.uid] })
             }
             Of::CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR => Operation::resample(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR => Operation::resample_backward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR => Norm::operation(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR => NormBackward::operation(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR => Softmax::operation(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_CONCAT_DESCRIPTOR => layers::concat(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR => layers::reshape(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR => Band::operation(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR => Attention::operation(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR => AttentionBackward::operation(of, tensors),
             _ => Err(Error::Bad(
                 cudnnStatus_t::CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN,
                 "no engine has an operation of this graph",
@@ -391,7 +469,7 @@ impl Operation {
             require(axis < given.sizes.len(), "the tensor has no such axis")?;
         }
         let takes = taken.iter().map(|tensor| tensor.uid).collect();
-        Ok(Operation { work: Work::Pointwise(function, alpha, beta), takes, gives: given.uid })
+        Ok(Operation { work: Work::Pointwise(function, alpha, beta), takes, gives: vec![given.uid] })
     }
 
     /// Pooling: windows of whole sizes and strides.
@@ -404,39 +482,66 @@ impl Operation {
             Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
             Of::CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
         )?;
-        let by = by.lock();
-        let before = by.integers(Name::CUDNN_ATTR_RESAMPLE_PRE_PADDINGS)?;
-        let keeps_nan = by.number(Name::CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION)? == 1;
-        let padding = cudnnPaddingMode_t(by.number(Name::CUDNN_ATTR_RESAMPLE_PADDING_MODE)?);
-        let mode = match cudnnResampleMode_t(by.number(Name::CUDNN_ATTR_RESAMPLE_MODE)?) {
-            cudnnResampleMode_t::CUDNN_RESAMPLE_MAXPOOL => {
-                let is_none = padding == cudnnPaddingMode_t::CUDNN_NEG_INF_PAD
-                    || before.iter().all(|&padding| padding == 0);
-                supports(is_none, "the largest of what is padded with zeros")?;
-                Pooling::Max(keeps_nan)
-            }
-            cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING => Pooling::MeanOfAll,
-            cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING => Pooling::MeanOfInside,
-            _ => return Err(Error::NotSupported("a resampling of this mode")),
-        };
-        let window = by.integers(Name::CUDNN_ATTR_RESAMPLE_WINDOW_DIMS)?;
-        let stride = by.integers(Name::CUDNN_ATTR_RESAMPLE_STRIDES)?;
-        let n = window.len();
-        let fits = x.sizes.len() == n + 2 && y.sizes.len() == n + 2 && stride.len() == n && before.len() == n;
-        require(fits && x.sizes[..2] == y.sizes[..2], "sizes are not as many as the window's")?;
-        require(
-            window.iter().chain(&stride).all(|&number| number > 0),
-            "a window's size or stride is not positive",
-        )?;
-        let window = Window {
-            input: three(&x.sizes[2..], 1, |size| size)?,
-            output: three(&y.sizes[2..], 1, |size| size)?,
-            window: three(&window, 1, |size| size as usize)?,
-            padding: three(&before, 0, |padding| padding as isize)?,
-            stride: three(&stride, 1, |stride| stride as usize)?,
-        };
-        Ok(Operation { work: Work::Pool(mode, window), takes: vec![x.uid], gives: y.uid })
+        let (mode, window) = window(&by.lock(), &x, &y)?;
+        Ok(Operation { work: Work::Pool(mode, window), takes: vec![x.uid], gives: vec![y.uid] })
     }
+
+    /// Where a largest element was is seen from the images.
+    fn resample_backward(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
+        let dx = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC)?;
+        let dy = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC)?;
+        let x = tensors.of(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_XDESC)?;
+        supports(!of.knows(Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC), "places of a pooling")?;
+        let alpha = of.real(Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_ALPHA)?.unwrap_or(1.0);
+        let beta = of.real(Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_BETA)?.unwrap_or(0.0);
+        supports(beta == 0.0, "a gradient of pooling that is added to another")?;
+        let by = described(
+            of,
+            Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC,
+            Of::CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
+        )?;
+        let (mode, window) = window(&by.lock(), &dx, &dy)?;
+        let is_max = matches!(mode, Pooling::Max(_));
+        require(!is_max || x.is_some(), "the gradient of a largest element lacks the images")?;
+        require(x.as_ref().is_none_or(|x| x.sizes == dx.sizes), "the tensors' sizes differ")?;
+        let takes = core::iter::once(dy.uid).chain(x.filter(|_| is_max).map(|x| x.uid)).collect();
+        Ok(Operation { work: Work::PoolBackward(mode, window, alpha), takes, gives: vec![dx.uid] })
+    }
+}
+
+/// What a pooling of these images to these results does.
+fn window(by: &Descriptor, x: &Tensor, y: &Tensor) -> Result<(Pooling, Window)> {
+    let before = by.integers(Name::CUDNN_ATTR_RESAMPLE_PRE_PADDINGS)?;
+    let keeps_nan = by.number(Name::CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION)? == 1;
+    let padding = cudnnPaddingMode_t(by.number(Name::CUDNN_ATTR_RESAMPLE_PADDING_MODE)?);
+    let mode = match cudnnResampleMode_t(by.number(Name::CUDNN_ATTR_RESAMPLE_MODE)?) {
+        cudnnResampleMode_t::CUDNN_RESAMPLE_MAXPOOL => {
+            let is_none = padding == cudnnPaddingMode_t::CUDNN_NEG_INF_PAD
+                || before.iter().all(|&padding| padding == 0);
+            supports(is_none, "the largest of what is padded with zeros")?;
+            Pooling::Max(keeps_nan)
+        }
+        cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING => Pooling::MeanOfAll,
+        cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING => Pooling::MeanOfInside,
+        _ => return Err(Error::NotSupported("a resampling of this mode")),
+    };
+    let window = by.integers(Name::CUDNN_ATTR_RESAMPLE_WINDOW_DIMS)?;
+    let stride = by.integers(Name::CUDNN_ATTR_RESAMPLE_STRIDES)?;
+    let n = window.len();
+    let fits = x.sizes.len() == n + 2 && y.sizes.len() == n + 2 && stride.len() == n && before.len() == n;
+    require(fits && x.sizes[..2] == y.sizes[..2], "sizes are not as many as the window's")?;
+    require(
+        window.iter().chain(&stride).all(|&number| number > 0),
+        "a window's size or stride is not positive",
+    )?;
+    let window = Window {
+        input: three(&x.sizes[2..], 1, |size| size)?,
+        output: three(&y.sizes[2..], 1, |size| size)?,
+        window: three(&window, 1, |size| size as usize)?,
+        padding: three(&before, 0, |padding| padding as isize)?,
+        stride: three(&stride, 1, |stride| stride as usize)?,
+    };
+    Ok((mode, window))
 }
 
 impl Graph {
@@ -451,17 +556,52 @@ impl Graph {
         let tensors = tensors.0;
         let mut gives = BTreeSet::new();
         for operation in &operations {
-            require(gives.insert(operation.gives), "two operations give one tensor")?;
-            require(!tensors[&operation.gives].is_value, "an operation gives a number of the host's")?;
+            for uid in &operation.gives {
+                require(gives.insert(*uid), "two operations give one tensor")?;
+                require(!tensors[uid].is_value, "an operation gives a number of the host's")?;
+            }
         }
-        let virtuals = |uid: &&i64| tensors[*uid].is_virtual;
-        let lacking = operations.iter().flat_map(|operation| &operation.takes).filter(virtuals);
-        require(
-            lacking.clone().all(|uid| gives.contains(uid)),
-            "a virtual tensor is taken that nothing gives",
-        )?;
-        let is_double = tensors.values().any(|tensor| tensor::is_double(tensor.kind));
-        Ok(Graph { operations: in_order(operations, &gives)?, tensors, is_double })
+        let taken: BTreeSet<i64> =
+            operations.iter().flat_map(|operation| &operation.takes).copied().collect();
+        let is_virtual = |uid: &&i64| tensors[*uid].is_virtual;
+        let lacks: Vec<i64> =
+            taken.iter().filter(is_virtual).filter(|uid| !gives.contains(uid)).copied().collect();
+        // One that another graph's attention gives, where there is a result for that to take.
+        let is_part = lacks.len() == 1 && gives.iter().filter(is_virtual).any(|uid| !taken.contains(uid));
+        require(lacks.is_empty() || is_part, "a virtual tensor is taken that nothing gives")?;
+        let counts: BTreeSet<i64> = operations.iter().flat_map(Operation::counts).collect();
+        let is_exact = |tensor: &Tensor| tensor.is_virtual || counts.contains(&tensor.uid);
+        let is_double = tensors
+            .values()
+            .any(|tensor| tensor.kind == Kind::F64 || (tensor::is_double(tensor.kind) && !is_exact(tensor)));
+        Ok(Graph {
+            operations: in_order(operations, &gives)?,
+            tensors,
+            is_double,
+            lacks: lacks.first().copied(),
+        })
+    }
+
+    /// The virtual tensor that another graph has to give, of one that is a part.
+    pub fn lacks(&self) -> Option<i64> {
+        self.lacks
+    }
+
+    /// A virtual tensor's sizes.
+    pub fn sizes(&self, uid: i64) -> Option<&[usize]> {
+        self.tensors.get(&uid).filter(|tensor| tensor.is_virtual).map(|tensor| &tensor.sizes[..])
+    }
+
+    /// Whether one of the operations gives the tensor.
+    pub fn gives(&self, uid: i64) -> bool {
+        self.operations.iter().any(|operation| operation.gives.contains(&uid))
+    }
+
+    /// A part's result from all that it is given.
+    pub fn result<V: Value>(&self, mut values: BTreeMap<i64, Vec<V>>, output: i64) -> Vec<V> {
+        // SAFETY: no memory is given: all is among the values.
+        unsafe { self.execute(&mut values, &BTreeMap::new()) };
+        values.remove(&output).unwrap_or_default()
     }
 
     /// The tensors that a run has to be given, and whether they are numbers of the host's.
@@ -500,9 +640,15 @@ impl Graph {
     /// # Safety
     /// As of [`Graph::run`].
     unsafe fn run_in<V: Value>(&self, given: &BTreeMap<i64, Given>) {
-        let mut values: BTreeMap<i64, Vec<V>> = BTreeMap::new();
+        // SAFETY: the caller's word.
+        unsafe { self.execute(&mut BTreeMap::<i64, Vec<V>>::new(), given) };
+    }
+
+    /// # Safety
+    /// As of [`Graph::run`].
+    unsafe fn execute<V: Value>(&self, values: &mut BTreeMap<i64, Vec<V>>, given: &BTreeMap<i64, Given>) {
         for operation in &self.operations {
-            let to = &self.tensors[&operation.gives];
+            let to: Vec<&Tensor> = operation.gives.iter().map(|uid| &self.tensors[uid]).collect();
             for uid in &operation.takes {
                 if !values.contains_key(uid) {
                     let tensor = &self.tensors[uid];
@@ -514,45 +660,74 @@ impl Graph {
                     values.insert(*uid, loaded);
                 }
             }
-            let before = match (&operation.work, given.get(&operation.gives)) {
+            let before = match (&operation.work, given.get(&to[0].uid)) {
                 (
                     Work::Forward(by) | Work::BackwardData(by) | Work::BackwardFilter(by),
                     Some(Given::Memory(at)),
                 ) if by.beta != 0.0 => {
                     // SAFETY: as above.
-                    Some(unsafe { to.view(at.get()).load::<V>() })
+                    Some(unsafe { to[0].view(at.get()).load::<V>() })
                 }
                 _ => None,
             };
             let taken: Vec<(&Tensor, &[V])> =
                 operation.takes.iter().map(|uid| (&self.tensors[uid], &values[uid][..])).collect();
-            let made = operation.work.run(to, before, &taken);
-            if let Some(Given::Memory(at)) = given.get(&operation.gives) {
-                // SAFETY: as above.
-                unsafe { to.view(at.get()).store(&made, V::of(1.0), V::of(0.0)) };
+            let made = operation.work.run(&to, before, &taken);
+            for (to, made) in to.iter().zip(made) {
+                if let Some(Given::Memory(at)) = given.get(&to.uid) {
+                    // SAFETY: as above.
+                    unsafe { to.view(at.get()).store(&made, V::of(1.0), V::of(0.0)) };
+                }
+                values.insert(to.uid, made);
             }
-            values.insert(operation.gives, made);
         }
     }
 }
 
 /// Each operation behind those that it takes from.
 fn in_order(operations: Vec<Operation>, given: &BTreeSet<i64>) -> Result<Vec<Operation>> {
-    let (mut ordered, mut done, mut left) = (Vec::new(), BTreeSet::new(), operations);
+    let (mut ordered, mut done, mut left) = (Vec::new(), BTreeSet::<i64>::new(), operations);
     while !left.is_empty() {
         let ready = |operation: &Operation| {
             operation.takes.iter().all(|uid| !given.contains(uid) || done.contains(uid))
         };
         let next = left.iter().position(ready).ok_or(Error::BadParam("operations wait for each other"))?;
         let operation = left.remove(next);
-        done.insert(operation.gives);
+        done.extend(&operation.gives);
         ordered.push(operation);
     }
     Ok(ordered)
 }
 
+impl Operation {
+    /// The tensors whose numbers count others.
+    fn counts(&self) -> impl Iterator<Item = i64> {
+        let places: Vec<usize> = match &self.work {
+            Work::Attention(of) => of.counts().collect(),
+            Work::AttentionBackward(of) => of.counts().collect(),
+            Work::Band(of) => of.counts().collect(),
+            _ => Vec::new(),
+        };
+        places.into_iter().map(|place| self.takes[place])
+    }
+}
+
+/// Sizes of a reduction whose result has 1 in place of each that is reduced: one of which a part is, is two.
+fn split(from: &[usize], to: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let halves = |(&from, &to): (&usize, &usize)| {
+        if from == to || to == 1 { vec![(from, to)] } else { vec![(to, to), (from / to, 1)] }
+    };
+    from.iter().zip(to).flat_map(halves).unzip()
+}
+
 impl Work {
-    fn run<V: Value>(&self, to: &Tensor, before: Option<Vec<V>>, taken: &[(&Tensor, &[V])]) -> Vec<V> {
+    fn run<V: Value>(
+        &self,
+        given: &[&Tensor],
+        before: Option<Vec<V>>,
+        taken: &[(&Tensor, &[V])],
+    ) -> Vec<Vec<V>> {
+        let to = given[0];
         let count = to.sizes.iter().product();
         let mut made = before.unwrap_or_else(|| vec![V::of(0.0); count]);
         match self {
@@ -595,10 +770,26 @@ impl Work {
                 let [(a, a_values), (b, b_values)] = [taken[0], taken[1]];
                 matmul::product((a_values, &a.sizes), (b_values, &b.sizes), (&mut made, &to.sizes));
             }
-            Work::Reduce(of) => made = reduce(*of, true, &taken[0].0.sizes, &to.sizes, taken[0].1).0,
+            Work::Reduce(of) => {
+                let (from, to) = split(&taken[0].0.sizes, &to.sizes);
+                made = reduce(*of, true, &from, &to, taken[0].1).0;
+            }
             Work::Pool(mode, window) => pooling::forward(*mode, window, taken[0].1, &mut made),
+            Work::PoolBackward(mode, window, alpha) => {
+                let images = taken.get(1).map_or(&[][..], |(_, x)| x);
+                made = pooling::backward(*mode, window, images, taken[0].1);
+                made.iter_mut().for_each(|value| *value = V::of(*alpha) * *value);
+            }
+            Work::Concat(axis) => made = layers::join(*axis, taken),
+            Work::Band(of) => made = of.run(taken),
+            Work::Reshape(is_view) => made = layers::reshaped(*is_view, to, taken[0]),
+            Work::Norm(of) => return of.run(taken),
+            Work::NormBackward(of) => return of.run(taken),
+            Work::Softmax(of) => return of.run(taken),
+            Work::Attention(of) => return of.run(taken),
+            Work::AttentionBackward(of) => return of.run(taken),
         }
-        made
+        vec![made]
     }
 }
 

@@ -407,13 +407,15 @@ pub unsafe extern "C" fn cudnnBackendInitialize_v09(descriptor: cudnnBackendDesc
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnBackendPopulateCudaGraph_v09(
-    _handle: cudnnHandle_t,
-    _executionPlan: cudnnBackendDescriptor_t,
-    _variantPack: cudnnBackendDescriptor_t,
-    _graph: cudaGraph_t,
+    handle: cudnnHandle_t,
+    executionPlan: cudnnBackendDescriptor_t,
+    variantPack: cudnnBackendDescriptor_t,
+    graph: cudaGraph_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnBackendPopulateCudaGraph", (), {
-        ::cudnn::missing(9, "cudnnBackendPopulateCudaGraph")
+    ::trace::call!("cudnnBackendPopulateCudaGraph", (value handle, value executionPlan, value variantPack, value graph), {
+        ::cudnn::entry(9, "cudnnBackendPopulateCudaGraph", || {
+            ::cudnn::api::backend::cudnnBackendPopulateCudaGraph(handle, executionPlan, variantPack, graph)
+        })
     })
 }
 
@@ -465,13 +467,15 @@ pub unsafe extern "C" fn cudnnBackendSetAttribute_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnBackendUpdateCudaGraph_v09(
-    _handle: cudnnHandle_t,
-    _executionPlan: cudnnBackendDescriptor_t,
-    _variantPack: cudnnBackendDescriptor_t,
-    _graph: cudaGraph_t,
+    handle: cudnnHandle_t,
+    executionPlan: cudnnBackendDescriptor_t,
+    variantPack: cudnnBackendDescriptor_t,
+    graph: cudaGraph_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnBackendUpdateCudaGraph", (), {
-        ::cudnn::missing(9, "cudnnBackendUpdateCudaGraph")
+    ::trace::call!("cudnnBackendUpdateCudaGraph", (value handle, value executionPlan, value variantPack, value graph), {
+        ::cudnn::entry(9, "cudnnBackendUpdateCudaGraph", || {
+            ::cudnn::api::backend::cudnnBackendUpdateCudaGraph(handle, executionPlan, variantPack, graph)
+        })
     })
 }
 
@@ -1027,107 +1031,183 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardTrainingEx_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnBuildRNNDynamic_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _miniBatch: c_int,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    miniBatch: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnBuildRNNDynamic", (), {
-        ::cudnn::missing(8, "cudnnBuildRNNDynamic")
+    ::trace::call!("cudnnBuildRNNDynamic", (value handle, value rnnDesc, value miniBatch), {
+        ::cudnn::entry(8, "cudnnBuildRNNDynamic", || {
+            ::cudnn::api::recurrent::cudnnBuildRNNDynamic(handle, rnnDesc, miniBatch)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnBuildRNNDynamic_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _miniBatch: c_int,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    miniBatch: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnBuildRNNDynamic", (), {
-        ::cudnn::missing(9, "cudnnBuildRNNDynamic")
+    ::trace::call!("cudnnBuildRNNDynamic", (value handle, value rnnDesc, value miniBatch), {
+        ::cudnn::entry(9, "cudnnBuildRNNDynamic", || {
+            ::cudnn::api::recurrent::cudnnBuildRNNDynamic(handle, rnnDesc, miniBatch)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCTCLoss_v08(
-    _handle: cudnnHandle_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _probs: *const c_void,
-    _hostLabels: *const c_int,
-    _hostLabelLengths: *const c_int,
-    _hostInputLengths: *const c_int,
-    _costs: *mut c_void,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _gradients: *mut c_void,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _workspace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    probs: *const c_void,
+    hostLabels: *const c_int,
+    hostLabelLengths: *const c_int,
+    hostInputLengths: *const c_int,
+    costs: *mut c_void,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    gradients: *mut c_void,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    workspace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCTCLoss", (), {
-        ::cudnn::missing(8, "cudnnCTCLoss")
+    ::trace::call!("cudnnCTCLoss", (
+        value handle, value probsDesc, value probs, value hostLabels, value hostLabelLengths, value hostInputLengths, value costs, value gradientsDesc, value gradients, value algo, value ctcLossDesc, value workspace, value workSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnCTCLoss", || {
+            ::cudnn::api::loss::cudnnCTCLoss(
+                handle,
+                probsDesc,
+                probs,
+                hostLabels,
+                hostLabelLengths,
+                hostInputLengths,
+                costs,
+                gradientsDesc,
+                gradients,
+                algo,
+                ctcLossDesc,
+                workspace,
+                workSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCTCLoss_v09(
-    _handle: cudnnHandle_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _probs: *const c_void,
-    _hostLabels: *const c_int,
-    _hostLabelLengths: *const c_int,
-    _hostInputLengths: *const c_int,
-    _costs: *mut c_void,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _gradients: *mut c_void,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _workspace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    probs: *const c_void,
+    hostLabels: *const c_int,
+    hostLabelLengths: *const c_int,
+    hostInputLengths: *const c_int,
+    costs: *mut c_void,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    gradients: *mut c_void,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    workspace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCTCLoss", (), {
-        ::cudnn::missing(9, "cudnnCTCLoss")
+    ::trace::call!("cudnnCTCLoss", (
+        value handle, value probsDesc, value probs, value hostLabels, value hostLabelLengths, value hostInputLengths, value costs, value gradientsDesc, value gradients, value algo, value ctcLossDesc, value workspace, value workSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(9, "cudnnCTCLoss", || {
+            ::cudnn::api::loss::cudnnCTCLoss(
+                handle,
+                probsDesc,
+                probs,
+                hostLabels,
+                hostLabelLengths,
+                hostInputLengths,
+                costs,
+                gradientsDesc,
+                gradients,
+                algo,
+                ctcLossDesc,
+                workspace,
+                workSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCTCLoss_v8_v08(
-    _handle: cudnnHandle_t,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _probs: *const c_void,
-    _labels: *const c_int,
-    _labelLengths: *const c_int,
-    _inputLengths: *const c_int,
-    _costs: *mut c_void,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _gradients: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _workspace: *mut c_void,
+    handle: cudnnHandle_t,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    probs: *const c_void,
+    labels: *const c_int,
+    labelLengths: *const c_int,
+    inputLengths: *const c_int,
+    costs: *mut c_void,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    gradients: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    workspace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCTCLoss_v8", (), {
-        ::cudnn::missing(8, "cudnnCTCLoss_v8")
+    ::trace::call!("cudnnCTCLoss_v8", (
+        value handle, value algo, value ctcLossDesc, value probsDesc, value probs, value labels, value labelLengths, value inputLengths, value costs, value gradientsDesc, value gradients, value workSpaceSizeInBytes, value workspace
+    ), {
+        ::cudnn::entry(8, "cudnnCTCLoss_v8", || {
+            ::cudnn::api::loss::cudnnCTCLoss_v8(
+                handle,
+                algo,
+                ctcLossDesc,
+                probsDesc,
+                probs,
+                labels,
+                labelLengths,
+                inputLengths,
+                costs,
+                gradientsDesc,
+                gradients,
+                workSpaceSizeInBytes,
+                workspace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCTCLoss_v8_v09(
-    _handle: cudnnHandle_t,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _probs: *const c_void,
-    _labels: *const c_int,
-    _labelLengths: *const c_int,
-    _inputLengths: *const c_int,
-    _costs: *mut c_void,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _gradients: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _workspace: *mut c_void,
+    handle: cudnnHandle_t,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    probs: *const c_void,
+    labels: *const c_int,
+    labelLengths: *const c_int,
+    inputLengths: *const c_int,
+    costs: *mut c_void,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    gradients: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    workspace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCTCLoss_v8", (), {
-        ::cudnn::missing(9, "cudnnCTCLoss_v8")
+    ::trace::call!("cudnnCTCLoss_v8", (
+        value handle, value algo, value ctcLossDesc, value probsDesc, value probs, value labels, value labelLengths, value inputLengths, value costs, value gradientsDesc, value gradients, value workSpaceSizeInBytes, value workspace
+    ), {
+        ::cudnn::entry(9, "cudnnCTCLoss_v8", || {
+            ::cudnn::api::loss::cudnnCTCLoss_v8(
+                handle,
+                algo,
+                ctcLossDesc,
+                probsDesc,
+                probs,
+                labels,
+                labelLengths,
+                inputLengths,
+                costs,
+                gradientsDesc,
+                gradients,
+                workSpaceSizeInBytes,
+                workspace,
+            )
+        })
     })
 }
 
@@ -1681,37 +1761,45 @@ pub unsafe extern "C" fn cudnnCreateAlgorithmPerformance_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateAttnDescriptor_v08(
-    _attnDesc: *mut cudnnAttnDescriptor_t,
+    attnDesc: *mut cudnnAttnDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateAttnDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateAttnDescriptor")
+    ::trace::call!("cudnnCreateAttnDescriptor", (out attnDesc), {
+        ::cudnn::entry(8, "cudnnCreateAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnCreateAttnDescriptor(unsafe { Out::new(attnDesc, "attnDesc") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateAttnDescriptor_v09(
-    _attnDesc: *mut cudnnAttnDescriptor_t,
+    attnDesc: *mut cudnnAttnDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateAttnDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateAttnDescriptor")
+    ::trace::call!("cudnnCreateAttnDescriptor", (out attnDesc), {
+        ::cudnn::entry(9, "cudnnCreateAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnCreateAttnDescriptor(unsafe { Out::new(attnDesc, "attnDesc") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateCTCLossDescriptor_v08(
-    _ctcLossDesc: *mut cudnnCTCLossDescriptor_t,
+    ctcLossDesc: *mut cudnnCTCLossDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateCTCLossDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateCTCLossDescriptor")
+    ::trace::call!("cudnnCreateCTCLossDescriptor", (out ctcLossDesc), {
+        ::cudnn::entry(8, "cudnnCreateCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnCreateCTCLossDescriptor(unsafe { Out::new(ctcLossDesc, "ctcLossDesc") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateCTCLossDescriptor_v09(
-    _ctcLossDesc: *mut cudnnCTCLossDescriptor_t,
+    ctcLossDesc: *mut cudnnCTCLossDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateCTCLossDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateCTCLossDescriptor")
+    ::trace::call!("cudnnCreateCTCLossDescriptor", (out ctcLossDesc), {
+        ::cudnn::entry(9, "cudnnCreateCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnCreateCTCLossDescriptor(unsafe { Out::new(ctcLossDesc, "ctcLossDesc") }?)
+        })
     })
 }
 
@@ -1891,13 +1979,20 @@ pub unsafe extern "C" fn cudnnCreateOpTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreatePersistentRNNPlan_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _minibatch: c_int,
-    _dataType: cudnnDataType_t,
-    _plan: *mut cudnnPersistentRNNPlan_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    minibatch: c_int,
+    dataType: cudnnDataType_t,
+    plan: *mut cudnnPersistentRNNPlan_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreatePersistentRNNPlan", (), {
-        ::cudnn::missing(8, "cudnnCreatePersistentRNNPlan")
+    ::trace::call!("cudnnCreatePersistentRNNPlan", (value rnnDesc, value minibatch, value dataType, out plan), {
+        ::cudnn::entry(8, "cudnnCreatePersistentRNNPlan", || {
+            ::cudnn::api::recurrent_first::cudnnCreatePersistentRNNPlan(
+                rnnDesc,
+                minibatch,
+                dataType,
+                unsafe { Out::new(plan, "plan") }?,
+            )
+        })
     })
 }
 
@@ -1925,33 +2020,45 @@ pub unsafe extern "C" fn cudnnCreatePoolingDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateRNNDataDescriptor_v08(
-    _rnnDataDesc: *mut cudnnRNNDataDescriptor_t,
+    rnnDataDesc: *mut cudnnRNNDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateRNNDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateRNNDataDescriptor")
+    ::trace::call!("cudnnCreateRNNDataDescriptor", (out rnnDataDesc), {
+        ::cudnn::entry(8, "cudnnCreateRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnCreateRNNDataDescriptor(
+                unsafe { Out::new(rnnDataDesc, "rnnDataDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateRNNDataDescriptor_v09(
-    _rnnDataDesc: *mut cudnnRNNDataDescriptor_t,
+    rnnDataDesc: *mut cudnnRNNDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateRNNDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateRNNDataDescriptor")
+    ::trace::call!("cudnnCreateRNNDataDescriptor", (out rnnDataDesc), {
+        ::cudnn::entry(9, "cudnnCreateRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnCreateRNNDataDescriptor(
+                unsafe { Out::new(rnnDataDesc, "rnnDataDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnCreateRNNDescriptor_v08(_rnnDesc: *mut cudnnRNNDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateRNNDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateRNNDescriptor")
+pub unsafe extern "C" fn cudnnCreateRNNDescriptor_v08(rnnDesc: *mut cudnnRNNDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnCreateRNNDescriptor", (out rnnDesc), {
+        ::cudnn::entry(8, "cudnnCreateRNNDescriptor", || {
+            ::cudnn::api::recurrent::cudnnCreateRNNDescriptor(unsafe { Out::new(rnnDesc, "rnnDesc") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnCreateRNNDescriptor_v09(_rnnDesc: *mut cudnnRNNDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateRNNDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateRNNDescriptor")
+pub unsafe extern "C" fn cudnnCreateRNNDescriptor_v09(rnnDesc: *mut cudnnRNNDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnCreateRNNDescriptor", (out rnnDesc), {
+        ::cudnn::entry(9, "cudnnCreateRNNDescriptor", || {
+            ::cudnn::api::recurrent::cudnnCreateRNNDescriptor(unsafe { Out::new(rnnDesc, "rnnDesc") }?)
+        })
     })
 }
 
@@ -1983,37 +2090,49 @@ pub unsafe extern "C" fn cudnnCreateReduceTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateSeqDataDescriptor_v08(
-    _seqDataDesc: *mut cudnnSeqDataDescriptor_t,
+    seqDataDesc: *mut cudnnSeqDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateSeqDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateSeqDataDescriptor")
+    ::trace::call!("cudnnCreateSeqDataDescriptor", (out seqDataDesc), {
+        ::cudnn::entry(8, "cudnnCreateSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnCreateSeqDataDescriptor(
+                unsafe { Out::new(seqDataDesc, "seqDataDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateSeqDataDescriptor_v09(
-    _seqDataDesc: *mut cudnnSeqDataDescriptor_t,
+    seqDataDesc: *mut cudnnSeqDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateSeqDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateSeqDataDescriptor")
+    ::trace::call!("cudnnCreateSeqDataDescriptor", (out seqDataDesc), {
+        ::cudnn::entry(9, "cudnnCreateSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnCreateSeqDataDescriptor(
+                unsafe { Out::new(seqDataDesc, "seqDataDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateSpatialTransformerDescriptor_v08(
-    _stDesc: *mut cudnnSpatialTransformerDescriptor_t,
+    stDesc: *mut cudnnSpatialTransformerDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateSpatialTransformerDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateSpatialTransformerDescriptor")
+    ::trace::call!("cudnnCreateSpatialTransformerDescriptor", (out stDesc), {
+        ::cudnn::entry(8, "cudnnCreateSpatialTransformerDescriptor", || {
+            ::cudnn::api::spatial::cudnnCreateSpatialTransformerDescriptor(unsafe { Out::new(stDesc, "stDesc") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateSpatialTransformerDescriptor_v09(
-    _stDesc: *mut cudnnSpatialTransformerDescriptor_t,
+    stDesc: *mut cudnnSpatialTransformerDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateSpatialTransformerDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateSpatialTransformerDescriptor")
+    ::trace::call!("cudnnCreateSpatialTransformerDescriptor", (out stDesc), {
+        ::cudnn::entry(9, "cudnnCreateSpatialTransformerDescriptor", || {
+            ::cudnn::api::spatial::cudnnCreateSpatialTransformerDescriptor(unsafe { Out::new(stDesc, "stDesc") }?)
+        })
     })
 }
 
@@ -2041,19 +2160,27 @@ pub unsafe extern "C" fn cudnnCreateTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateTensorTransformDescriptor_v08(
-    _transformDesc: *mut cudnnTensorTransformDescriptor_t,
+    transformDesc: *mut cudnnTensorTransformDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateTensorTransformDescriptor", (), {
-        ::cudnn::missing(8, "cudnnCreateTensorTransformDescriptor")
+    ::trace::call!("cudnnCreateTensorTransformDescriptor", (out transformDesc), {
+        ::cudnn::entry(8, "cudnnCreateTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnCreateTensorTransformDescriptor(
+                unsafe { Out::new(transformDesc, "transformDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCreateTensorTransformDescriptor_v09(
-    _transformDesc: *mut cudnnTensorTransformDescriptor_t,
+    transformDesc: *mut cudnnTensorTransformDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCreateTensorTransformDescriptor", (), {
-        ::cudnn::missing(9, "cudnnCreateTensorTransformDescriptor")
+    ::trace::call!("cudnnCreateTensorTransformDescriptor", (out transformDesc), {
+        ::cudnn::entry(9, "cudnnCreateTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnCreateTensorTransformDescriptor(
+                unsafe { Out::new(transformDesc, "transformDesc") }?,
+            )
+        })
     })
 }
 
@@ -2185,34 +2312,42 @@ pub unsafe extern "C" fn cudnnDestroyAlgorithmPerformance_v08(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnDestroyAttnDescriptor_v08(_attnDesc: cudnnAttnDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyAttnDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroyAttnDescriptor")
+pub unsafe extern "C" fn cudnnDestroyAttnDescriptor_v08(attnDesc: cudnnAttnDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnDestroyAttnDescriptor", (value attnDesc), {
+        ::cudnn::entry(8, "cudnnDestroyAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnDestroyAttnDescriptor(attnDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnDestroyAttnDescriptor_v09(_attnDesc: cudnnAttnDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyAttnDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroyAttnDescriptor")
+pub unsafe extern "C" fn cudnnDestroyAttnDescriptor_v09(attnDesc: cudnnAttnDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnDestroyAttnDescriptor", (value attnDesc), {
+        ::cudnn::entry(9, "cudnnDestroyAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnDestroyAttnDescriptor(attnDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyCTCLossDescriptor_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyCTCLossDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroyCTCLossDescriptor")
+    ::trace::call!("cudnnDestroyCTCLossDescriptor", (value ctcLossDesc), {
+        ::cudnn::entry(8, "cudnnDestroyCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnDestroyCTCLossDescriptor(ctcLossDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyCTCLossDescriptor_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyCTCLossDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroyCTCLossDescriptor")
+    ::trace::call!("cudnnDestroyCTCLossDescriptor", (value ctcLossDesc), {
+        ::cudnn::entry(9, "cudnnDestroyCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnDestroyCTCLossDescriptor(ctcLossDesc)
+        })
     })
 }
 
@@ -2373,9 +2508,11 @@ pub unsafe extern "C" fn cudnnDestroyOpTensorDescriptor_v09(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnDestroyPersistentRNNPlan_v08(_plan: cudnnPersistentRNNPlan_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyPersistentRNNPlan", (), {
-        ::cudnn::missing(8, "cudnnDestroyPersistentRNNPlan")
+pub unsafe extern "C" fn cudnnDestroyPersistentRNNPlan_v08(plan: cudnnPersistentRNNPlan_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnDestroyPersistentRNNPlan", (value plan), {
+        ::cudnn::entry(8, "cudnnDestroyPersistentRNNPlan", || {
+            ::cudnn::api::recurrent_first::cudnnDestroyPersistentRNNPlan(plan)
+        })
     })
 }
 
@@ -2403,33 +2540,41 @@ pub unsafe extern "C" fn cudnnDestroyPoolingDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyRNNDataDescriptor_v08(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyRNNDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroyRNNDataDescriptor")
+    ::trace::call!("cudnnDestroyRNNDataDescriptor", (value rnnDataDesc), {
+        ::cudnn::entry(8, "cudnnDestroyRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnDestroyRNNDataDescriptor(rnnDataDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyRNNDataDescriptor_v09(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyRNNDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroyRNNDataDescriptor")
+    ::trace::call!("cudnnDestroyRNNDataDescriptor", (value rnnDataDesc), {
+        ::cudnn::entry(9, "cudnnDestroyRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnDestroyRNNDataDescriptor(rnnDataDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnDestroyRNNDescriptor_v08(_rnnDesc: cudnnRNNDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyRNNDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroyRNNDescriptor")
+pub unsafe extern "C" fn cudnnDestroyRNNDescriptor_v08(rnnDesc: cudnnRNNDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnDestroyRNNDescriptor", (value rnnDesc), {
+        ::cudnn::entry(8, "cudnnDestroyRNNDescriptor", || {
+            ::cudnn::api::recurrent::cudnnDestroyRNNDescriptor(rnnDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudnnDestroyRNNDescriptor_v09(_rnnDesc: cudnnRNNDescriptor_t) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyRNNDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroyRNNDescriptor")
+pub unsafe extern "C" fn cudnnDestroyRNNDescriptor_v09(rnnDesc: cudnnRNNDescriptor_t) -> cudnnStatus_t {
+    ::trace::call!("cudnnDestroyRNNDescriptor", (value rnnDesc), {
+        ::cudnn::entry(9, "cudnnDestroyRNNDescriptor", || {
+            ::cudnn::api::recurrent::cudnnDestroyRNNDescriptor(rnnDesc)
+        })
     })
 }
 
@@ -2457,37 +2602,45 @@ pub unsafe extern "C" fn cudnnDestroyReduceTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroySeqDataDescriptor_v08(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroySeqDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroySeqDataDescriptor")
+    ::trace::call!("cudnnDestroySeqDataDescriptor", (value seqDataDesc), {
+        ::cudnn::entry(8, "cudnnDestroySeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnDestroySeqDataDescriptor(seqDataDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroySeqDataDescriptor_v09(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroySeqDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroySeqDataDescriptor")
+    ::trace::call!("cudnnDestroySeqDataDescriptor", (value seqDataDesc), {
+        ::cudnn::entry(9, "cudnnDestroySeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnDestroySeqDataDescriptor(seqDataDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroySpatialTransformerDescriptor_v08(
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroySpatialTransformerDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroySpatialTransformerDescriptor")
+    ::trace::call!("cudnnDestroySpatialTransformerDescriptor", (value stDesc), {
+        ::cudnn::entry(8, "cudnnDestroySpatialTransformerDescriptor", || {
+            ::cudnn::api::spatial::cudnnDestroySpatialTransformerDescriptor(stDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroySpatialTransformerDescriptor_v09(
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroySpatialTransformerDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroySpatialTransformerDescriptor")
+    ::trace::call!("cudnnDestroySpatialTransformerDescriptor", (value stDesc), {
+        ::cudnn::entry(9, "cudnnDestroySpatialTransformerDescriptor", || {
+            ::cudnn::api::spatial::cudnnDestroySpatialTransformerDescriptor(stDesc)
+        })
     })
 }
 
@@ -2515,19 +2668,23 @@ pub unsafe extern "C" fn cudnnDestroyTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyTensorTransformDescriptor_v08(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyTensorTransformDescriptor", (), {
-        ::cudnn::missing(8, "cudnnDestroyTensorTransformDescriptor")
+    ::trace::call!("cudnnDestroyTensorTransformDescriptor", (value transformDesc), {
+        ::cudnn::entry(8, "cudnnDestroyTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnDestroyTensorTransformDescriptor(transformDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnDestroyTensorTransformDescriptor_v09(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnDestroyTensorTransformDescriptor", (), {
-        ::cudnn::missing(9, "cudnnDestroyTensorTransformDescriptor")
+    ::trace::call!("cudnnDestroyTensorTransformDescriptor", (value transformDesc), {
+        ::cudnn::entry(9, "cudnnDestroyTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnDestroyTensorTransformDescriptor(transformDesc)
+        })
     })
 }
 
@@ -3491,57 +3648,107 @@ pub unsafe extern "C" fn cudnnGetAlgorithmSpaceSize_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetAttnDescriptor_v08(
-    _attnDesc: cudnnAttnDescriptor_t,
-    _attnMode: *mut c_uint,
-    _nHeads: *mut c_int,
-    _smScaler: *mut f64,
-    _dataType: *mut cudnnDataType_t,
-    _computePrec: *mut cudnnDataType_t,
-    _mathType: *mut cudnnMathType_t,
-    _attnDropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _postDropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _qSize: *mut c_int,
-    _kSize: *mut c_int,
-    _vSize: *mut c_int,
-    _qProjSize: *mut c_int,
-    _kProjSize: *mut c_int,
-    _vProjSize: *mut c_int,
-    _oProjSize: *mut c_int,
-    _qoMaxSeqLength: *mut c_int,
-    _kvMaxSeqLength: *mut c_int,
-    _maxBatchSize: *mut c_int,
-    _maxBeamSize: *mut c_int,
+    attnDesc: cudnnAttnDescriptor_t,
+    attnMode: *mut c_uint,
+    nHeads: *mut c_int,
+    smScaler: *mut f64,
+    dataType: *mut cudnnDataType_t,
+    computePrec: *mut cudnnDataType_t,
+    mathType: *mut cudnnMathType_t,
+    attnDropoutDesc: *mut cudnnDropoutDescriptor_t,
+    postDropoutDesc: *mut cudnnDropoutDescriptor_t,
+    qSize: *mut c_int,
+    kSize: *mut c_int,
+    vSize: *mut c_int,
+    qProjSize: *mut c_int,
+    kProjSize: *mut c_int,
+    vProjSize: *mut c_int,
+    oProjSize: *mut c_int,
+    qoMaxSeqLength: *mut c_int,
+    kvMaxSeqLength: *mut c_int,
+    maxBatchSize: *mut c_int,
+    maxBeamSize: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetAttnDescriptor", (), {
-        ::cudnn::missing(8, "cudnnGetAttnDescriptor")
+    ::trace::call!("cudnnGetAttnDescriptor", (
+        value attnDesc, out attnMode, out nHeads, out smScaler, out dataType, out computePrec, out mathType, out attnDropoutDesc, out postDropoutDesc, out qSize, out kSize, out vSize, out qProjSize, out kProjSize, out vProjSize, out oProjSize, out qoMaxSeqLength, out kvMaxSeqLength, out maxBatchSize, out maxBeamSize
+    ), {
+        ::cudnn::entry(8, "cudnnGetAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnGetAttnDescriptor(
+                attnDesc,
+                unsafe { OptOut::new(attnMode) },
+                unsafe { OptOut::new(nHeads) },
+                unsafe { OptOut::new(smScaler) },
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(computePrec) },
+                unsafe { OptOut::new(mathType) },
+                unsafe { OptOut::new(attnDropoutDesc) },
+                unsafe { OptOut::new(postDropoutDesc) },
+                unsafe { OptOut::new(qSize) },
+                unsafe { OptOut::new(kSize) },
+                unsafe { OptOut::new(vSize) },
+                unsafe { OptOut::new(qProjSize) },
+                unsafe { OptOut::new(kProjSize) },
+                unsafe { OptOut::new(vProjSize) },
+                unsafe { OptOut::new(oProjSize) },
+                unsafe { OptOut::new(qoMaxSeqLength) },
+                unsafe { OptOut::new(kvMaxSeqLength) },
+                unsafe { OptOut::new(maxBatchSize) },
+                unsafe { OptOut::new(maxBeamSize) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetAttnDescriptor_v09(
-    _attnDesc: cudnnAttnDescriptor_t,
-    _attnMode: *mut c_uint,
-    _nHeads: *mut c_int,
-    _smScaler: *mut f64,
-    _dataType: *mut cudnnDataType_t,
-    _computePrec: *mut cudnnDataType_t,
-    _mathType: *mut cudnnMathType_t,
-    _attnDropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _postDropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _qSize: *mut c_int,
-    _kSize: *mut c_int,
-    _vSize: *mut c_int,
-    _qProjSize: *mut c_int,
-    _kProjSize: *mut c_int,
-    _vProjSize: *mut c_int,
-    _oProjSize: *mut c_int,
-    _qoMaxSeqLength: *mut c_int,
-    _kvMaxSeqLength: *mut c_int,
-    _maxBatchSize: *mut c_int,
-    _maxBeamSize: *mut c_int,
+    attnDesc: cudnnAttnDescriptor_t,
+    attnMode: *mut c_uint,
+    nHeads: *mut c_int,
+    smScaler: *mut f64,
+    dataType: *mut cudnnDataType_t,
+    computePrec: *mut cudnnDataType_t,
+    mathType: *mut cudnnMathType_t,
+    attnDropoutDesc: *mut cudnnDropoutDescriptor_t,
+    postDropoutDesc: *mut cudnnDropoutDescriptor_t,
+    qSize: *mut c_int,
+    kSize: *mut c_int,
+    vSize: *mut c_int,
+    qProjSize: *mut c_int,
+    kProjSize: *mut c_int,
+    vProjSize: *mut c_int,
+    oProjSize: *mut c_int,
+    qoMaxSeqLength: *mut c_int,
+    kvMaxSeqLength: *mut c_int,
+    maxBatchSize: *mut c_int,
+    maxBeamSize: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetAttnDescriptor", (), {
-        ::cudnn::missing(9, "cudnnGetAttnDescriptor")
+    ::trace::call!("cudnnGetAttnDescriptor", (
+        value attnDesc, out attnMode, out nHeads, out smScaler, out dataType, out computePrec, out mathType, out attnDropoutDesc, out postDropoutDesc, out qSize, out kSize, out vSize, out qProjSize, out kProjSize, out vProjSize, out oProjSize, out qoMaxSeqLength, out kvMaxSeqLength, out maxBatchSize, out maxBeamSize
+    ), {
+        ::cudnn::entry(9, "cudnnGetAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnGetAttnDescriptor(
+                attnDesc,
+                unsafe { OptOut::new(attnMode) },
+                unsafe { OptOut::new(nHeads) },
+                unsafe { OptOut::new(smScaler) },
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(computePrec) },
+                unsafe { OptOut::new(mathType) },
+                unsafe { OptOut::new(attnDropoutDesc) },
+                unsafe { OptOut::new(postDropoutDesc) },
+                unsafe { OptOut::new(qSize) },
+                unsafe { OptOut::new(kSize) },
+                unsafe { OptOut::new(vSize) },
+                unsafe { OptOut::new(qProjSize) },
+                unsafe { OptOut::new(kProjSize) },
+                unsafe { OptOut::new(vProjSize) },
+                unsafe { OptOut::new(oProjSize) },
+                unsafe { OptOut::new(qoMaxSeqLength) },
+                unsafe { OptOut::new(kvMaxSeqLength) },
+                unsafe { OptOut::new(maxBatchSize) },
+                unsafe { OptOut::new(maxBeamSize) },
+            )
+        })
     })
 }
 
@@ -3729,146 +3936,244 @@ pub unsafe extern "C" fn cudnnGetBatchNormalizationTrainingExReserveSpaceSize_v0
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptor_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptor", (), {
-        ::cudnn::missing(8, "cudnnGetCTCLossDescriptor")
+    ::trace::call!("cudnnGetCTCLossDescriptor", (value ctcLossDesc, out compType), {
+        ::cudnn::entry(8, "cudnnGetCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptor(ctcLossDesc, unsafe { OptOut::new(compType) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptor_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptor", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossDescriptor")
+    ::trace::call!("cudnnGetCTCLossDescriptor", (value ctcLossDesc, out compType), {
+        ::cudnn::entry(9, "cudnnGetCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptor(ctcLossDesc, unsafe { OptOut::new(compType) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptorEx_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
-    _normMode: *mut cudnnLossNormalizationMode_t,
-    _gradMode: *mut cudnnNanPropagation_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
+    normMode: *mut cudnnLossNormalizationMode_t,
+    gradMode: *mut cudnnNanPropagation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptorEx", (), {
-        ::cudnn::missing(8, "cudnnGetCTCLossDescriptorEx")
+    ::trace::call!("cudnnGetCTCLossDescriptorEx", (value ctcLossDesc, out compType, out normMode, out gradMode), {
+        ::cudnn::entry(8, "cudnnGetCTCLossDescriptorEx", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptorEx(
+                ctcLossDesc,
+                unsafe { OptOut::new(compType) },
+                unsafe { OptOut::new(normMode) },
+                unsafe { OptOut::new(gradMode) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptorEx_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
-    _normMode: *mut cudnnLossNormalizationMode_t,
-    _gradMode: *mut cudnnNanPropagation_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
+    normMode: *mut cudnnLossNormalizationMode_t,
+    gradMode: *mut cudnnNanPropagation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptorEx", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossDescriptorEx")
+    ::trace::call!("cudnnGetCTCLossDescriptorEx", (value ctcLossDesc, out compType, out normMode, out gradMode), {
+        ::cudnn::entry(9, "cudnnGetCTCLossDescriptorEx", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptorEx(
+                ctcLossDesc,
+                unsafe { OptOut::new(compType) },
+                unsafe { OptOut::new(normMode) },
+                unsafe { OptOut::new(gradMode) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptor_v8_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
-    _normMode: *mut cudnnLossNormalizationMode_t,
-    _gradMode: *mut cudnnNanPropagation_t,
-    _maxLabelLength: *mut c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
+    normMode: *mut cudnnLossNormalizationMode_t,
+    gradMode: *mut cudnnNanPropagation_t,
+    maxLabelLength: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptor_v8", (), {
-        ::cudnn::missing(8, "cudnnGetCTCLossDescriptor_v8")
+    ::trace::call!("cudnnGetCTCLossDescriptor_v8", (
+        value ctcLossDesc, out compType, out normMode, out gradMode, out maxLabelLength
+    ), {
+        ::cudnn::entry(8, "cudnnGetCTCLossDescriptor_v8", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptor_v8(
+                ctcLossDesc,
+                unsafe { OptOut::new(compType) },
+                unsafe { OptOut::new(normMode) },
+                unsafe { OptOut::new(gradMode) },
+                unsafe { OptOut::new(maxLabelLength) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptor_v8_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
-    _normMode: *mut cudnnLossNormalizationMode_t,
-    _gradMode: *mut cudnnNanPropagation_t,
-    _maxLabelLength: *mut c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
+    normMode: *mut cudnnLossNormalizationMode_t,
+    gradMode: *mut cudnnNanPropagation_t,
+    maxLabelLength: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptor_v8", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossDescriptor_v8")
+    ::trace::call!("cudnnGetCTCLossDescriptor_v8", (
+        value ctcLossDesc, out compType, out normMode, out gradMode, out maxLabelLength
+    ), {
+        ::cudnn::entry(9, "cudnnGetCTCLossDescriptor_v8", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptor_v8(
+                ctcLossDesc,
+                unsafe { OptOut::new(compType) },
+                unsafe { OptOut::new(normMode) },
+                unsafe { OptOut::new(gradMode) },
+                unsafe { OptOut::new(maxLabelLength) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossDescriptor_v9_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: *mut cudnnDataType_t,
-    _normMode: *mut cudnnLossNormalizationMode_t,
-    _ctcGradMode: *mut cudnnCTCGradMode_t,
-    _maxLabelLength: *mut c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: *mut cudnnDataType_t,
+    normMode: *mut cudnnLossNormalizationMode_t,
+    ctcGradMode: *mut cudnnCTCGradMode_t,
+    maxLabelLength: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossDescriptor_v9", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossDescriptor_v9")
+    ::trace::call!("cudnnGetCTCLossDescriptor_v9", (
+        value ctcLossDesc, out compType, out normMode, out ctcGradMode, out maxLabelLength
+    ), {
+        ::cudnn::entry(9, "cudnnGetCTCLossDescriptor_v9", || {
+            ::cudnn::api::loss::cudnnGetCTCLossDescriptor_v9(
+                ctcLossDesc,
+                unsafe { OptOut::new(compType) },
+                unsafe { OptOut::new(normMode) },
+                unsafe { OptOut::new(ctcGradMode) },
+                unsafe { OptOut::new(maxLabelLength) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossWorkspaceSize_v08(
-    _handle: cudnnHandle_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _labels: *const c_int,
-    _labelLengths: *const c_int,
-    _inputLengths: *const c_int,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    labels: *const c_int,
+    labelLengths: *const c_int,
+    inputLengths: *const c_int,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossWorkspaceSize", (), {
-        ::cudnn::missing(8, "cudnnGetCTCLossWorkspaceSize")
+    ::trace::call!("cudnnGetCTCLossWorkspaceSize", (
+        value handle, value probsDesc, value gradientsDesc, value labels, value labelLengths, value inputLengths, value algo, value ctcLossDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnGetCTCLossWorkspaceSize", || {
+            ::cudnn::api::loss::cudnnGetCTCLossWorkspaceSize(
+                handle,
+                probsDesc,
+                gradientsDesc,
+                labels,
+                labelLengths,
+                inputLengths,
+                algo,
+                ctcLossDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossWorkspaceSize_v09(
-    _handle: cudnnHandle_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _labels: *const c_int,
-    _labelLengths: *const c_int,
-    _inputLengths: *const c_int,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    labels: *const c_int,
+    labelLengths: *const c_int,
+    inputLengths: *const c_int,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossWorkspaceSize", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossWorkspaceSize")
+    ::trace::call!("cudnnGetCTCLossWorkspaceSize", (
+        value handle, value probsDesc, value gradientsDesc, value labels, value labelLengths, value inputLengths, value algo, value ctcLossDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(9, "cudnnGetCTCLossWorkspaceSize", || {
+            ::cudnn::api::loss::cudnnGetCTCLossWorkspaceSize(
+                handle,
+                probsDesc,
+                gradientsDesc,
+                labels,
+                labelLengths,
+                inputLengths,
+                algo,
+                ctcLossDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossWorkspaceSize_v8_v08(
-    _handle: cudnnHandle_t,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossWorkspaceSize_v8", (), {
-        ::cudnn::missing(8, "cudnnGetCTCLossWorkspaceSize_v8")
+    ::trace::call!("cudnnGetCTCLossWorkspaceSize_v8", (
+        value handle, value algo, value ctcLossDesc, value probsDesc, value gradientsDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnGetCTCLossWorkspaceSize_v8", || {
+            ::cudnn::api::loss::cudnnGetCTCLossWorkspaceSize_v8(
+                handle,
+                algo,
+                ctcLossDesc,
+                probsDesc,
+                gradientsDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetCTCLossWorkspaceSize_v8_v09(
-    _handle: cudnnHandle_t,
-    _algo: cudnnCTCLossAlgo_t,
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _probsDesc: cudnnTensorDescriptor_t,
-    _gradientsDesc: cudnnTensorDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    algo: cudnnCTCLossAlgo_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    probsDesc: cudnnTensorDescriptor_t,
+    gradientsDesc: cudnnTensorDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetCTCLossWorkspaceSize_v8", (), {
-        ::cudnn::missing(9, "cudnnGetCTCLossWorkspaceSize_v8")
+    ::trace::call!("cudnnGetCTCLossWorkspaceSize_v8", (
+        value handle, value algo, value ctcLossDesc, value probsDesc, value gradientsDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(9, "cudnnGetCTCLossWorkspaceSize_v8", || {
+            ::cudnn::api::loss::cudnnGetCTCLossWorkspaceSize_v8(
+                handle,
+                algo,
+                ctcLossDesc,
+                probsDesc,
+                gradientsDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -5018,57 +5323,101 @@ pub unsafe extern "C" fn cudnnGetMaxDeviceVersion_v09() -> usize {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetMultiHeadAttnBuffers_v08(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _weightSizeInBytes: *mut usize,
-    _workSpaceSizeInBytes: *mut usize,
-    _reserveSpaceSizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    weightSizeInBytes: *mut usize,
+    workSpaceSizeInBytes: *mut usize,
+    reserveSpaceSizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetMultiHeadAttnBuffers", (), {
-        ::cudnn::missing(8, "cudnnGetMultiHeadAttnBuffers")
+    ::trace::call!("cudnnGetMultiHeadAttnBuffers", (
+        value handle, value attnDesc, out weightSizeInBytes, out workSpaceSizeInBytes, out reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnGetMultiHeadAttnBuffers", || {
+            ::cudnn::api::attention::cudnnGetMultiHeadAttnBuffers(
+                handle,
+                attnDesc,
+                unsafe { Out::new(weightSizeInBytes, "weightSizeInBytes") }?,
+                unsafe { Out::new(workSpaceSizeInBytes, "workSpaceSizeInBytes") }?,
+                unsafe { OptOut::new(reserveSpaceSizeInBytes) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetMultiHeadAttnBuffers_v09(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _weightSizeInBytes: *mut usize,
-    _workSpaceSizeInBytes: *mut usize,
-    _reserveSpaceSizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    weightSizeInBytes: *mut usize,
+    workSpaceSizeInBytes: *mut usize,
+    reserveSpaceSizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetMultiHeadAttnBuffers", (), {
-        ::cudnn::missing(9, "cudnnGetMultiHeadAttnBuffers")
+    ::trace::call!("cudnnGetMultiHeadAttnBuffers", (
+        value handle, value attnDesc, out weightSizeInBytes, out workSpaceSizeInBytes, out reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(9, "cudnnGetMultiHeadAttnBuffers", || {
+            ::cudnn::api::attention::cudnnGetMultiHeadAttnBuffers(
+                handle,
+                attnDesc,
+                unsafe { Out::new(weightSizeInBytes, "weightSizeInBytes") }?,
+                unsafe { Out::new(workSpaceSizeInBytes, "workSpaceSizeInBytes") }?,
+                unsafe { OptOut::new(reserveSpaceSizeInBytes) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetMultiHeadAttnWeights_v08(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _wKind: cudnnMultiHeadAttnWeightKind_t,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _wDesc: cudnnTensorDescriptor_t,
-    _wAddr: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    wKind: cudnnMultiHeadAttnWeightKind_t,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    wDesc: cudnnTensorDescriptor_t,
+    wAddr: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetMultiHeadAttnWeights", (), {
-        ::cudnn::missing(8, "cudnnGetMultiHeadAttnWeights")
+    ::trace::call!("cudnnGetMultiHeadAttnWeights", (
+        value handle, value attnDesc, value wKind, value weightSizeInBytes, value weights, value wDesc, out wAddr
+    ), {
+        ::cudnn::entry(8, "cudnnGetMultiHeadAttnWeights", || {
+            ::cudnn::api::attention::cudnnGetMultiHeadAttnWeights(
+                handle,
+                attnDesc,
+                wKind,
+                weightSizeInBytes,
+                weights,
+                wDesc,
+                unsafe { Out::new(wAddr, "wAddr") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetMultiHeadAttnWeights_v09(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _wKind: cudnnMultiHeadAttnWeightKind_t,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _wDesc: cudnnTensorDescriptor_t,
-    _wAddr: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    wKind: cudnnMultiHeadAttnWeightKind_t,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    wDesc: cudnnTensorDescriptor_t,
+    wAddr: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetMultiHeadAttnWeights", (), {
-        ::cudnn::missing(9, "cudnnGetMultiHeadAttnWeights")
+    ::trace::call!("cudnnGetMultiHeadAttnWeights", (
+        value handle, value attnDesc, value wKind, value weightSizeInBytes, value weights, value wDesc, out wAddr
+    ), {
+        ::cudnn::entry(9, "cudnnGetMultiHeadAttnWeights", || {
+            ::cudnn::api::attention::cudnnGetMultiHeadAttnWeights(
+                handle,
+                attnDesc,
+                wKind,
+                weightSizeInBytes,
+                weights,
+                wDesc,
+                unsafe { Out::new(wAddr, "wAddr") }?,
+            )
+        })
     })
 }
 
@@ -5584,109 +5933,197 @@ pub unsafe extern "C" fn cudnnGetRNNBackwardWeightsAlgorithmMaxCount_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNBiasMode_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _biasMode: *mut cudnnRNNBiasMode_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    biasMode: *mut cudnnRNNBiasMode_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNBiasMode", (), {
-        ::cudnn::missing(8, "cudnnGetRNNBiasMode")
+    ::trace::call!("cudnnGetRNNBiasMode", (value rnnDesc, out biasMode), {
+        ::cudnn::entry(8, "cudnnGetRNNBiasMode", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNBiasMode(
+                rnnDesc,
+                unsafe { Out::new(biasMode, "biasMode") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNDataDescriptor_v08(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
-    _dataType: *mut cudnnDataType_t,
-    _layout: *mut cudnnRNNDataLayout_t,
-    _maxSeqLength: *mut c_int,
-    _batchSize: *mut c_int,
-    _vectorSize: *mut c_int,
-    _arrayLengthRequested: c_int,
-    _seqLengthArray: *mut c_int,
-    _paddingFill: *mut c_void,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
+    dataType: *mut cudnnDataType_t,
+    layout: *mut cudnnRNNDataLayout_t,
+    maxSeqLength: *mut c_int,
+    batchSize: *mut c_int,
+    vectorSize: *mut c_int,
+    arrayLengthRequested: c_int,
+    seqLengthArray: *mut c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnGetRNNDataDescriptor")
+    ::trace::call!("cudnnGetRNNDataDescriptor", (
+        value rnnDataDesc, out dataType, out layout, out maxSeqLength, out batchSize, out vectorSize, value arrayLengthRequested, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnGetRNNDataDescriptor(
+                rnnDataDesc,
+                unsafe { Out::new(dataType, "dataType") }?,
+                unsafe { Out::new(layout, "layout") }?,
+                unsafe { Out::new(maxSeqLength, "maxSeqLength") }?,
+                unsafe { Out::new(batchSize, "batchSize") }?,
+                unsafe { Out::new(vectorSize, "vectorSize") }?,
+                arrayLengthRequested,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNDataDescriptor_v09(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
-    _dataType: *mut cudnnDataType_t,
-    _layout: *mut cudnnRNNDataLayout_t,
-    _maxSeqLength: *mut c_int,
-    _batchSize: *mut c_int,
-    _vectorSize: *mut c_int,
-    _arrayLengthRequested: c_int,
-    _seqLengthArray: *mut c_int,
-    _paddingFill: *mut c_void,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
+    dataType: *mut cudnnDataType_t,
+    layout: *mut cudnnRNNDataLayout_t,
+    maxSeqLength: *mut c_int,
+    batchSize: *mut c_int,
+    vectorSize: *mut c_int,
+    arrayLengthRequested: c_int,
+    seqLengthArray: *mut c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnGetRNNDataDescriptor")
+    ::trace::call!("cudnnGetRNNDataDescriptor", (
+        value rnnDataDesc, out dataType, out layout, out maxSeqLength, out batchSize, out vectorSize, value arrayLengthRequested, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(9, "cudnnGetRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnGetRNNDataDescriptor(
+                rnnDataDesc,
+                unsafe { Out::new(dataType, "dataType") }?,
+                unsafe { Out::new(layout, "layout") }?,
+                unsafe { Out::new(maxSeqLength, "maxSeqLength") }?,
+                unsafe { Out::new(batchSize, "batchSize") }?,
+                unsafe { Out::new(vectorSize, "vectorSize") }?,
+                arrayLengthRequested,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNDescriptor_v6_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _hiddenSize: *mut c_int,
-    _numLayers: *mut c_int,
-    _dropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _inputMode: *mut cudnnRNNInputMode_t,
-    _direction: *mut cudnnDirectionMode_t,
-    _cellMode: *mut cudnnRNNMode_t,
-    _algo: *mut cudnnRNNAlgo_t,
-    _mathPrec: *mut cudnnDataType_t,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    hiddenSize: *mut c_int,
+    numLayers: *mut c_int,
+    dropoutDesc: *mut cudnnDropoutDescriptor_t,
+    inputMode: *mut cudnnRNNInputMode_t,
+    direction: *mut cudnnDirectionMode_t,
+    cellMode: *mut cudnnRNNMode_t,
+    algo: *mut cudnnRNNAlgo_t,
+    mathPrec: *mut cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNDescriptor_v6", (), {
-        ::cudnn::missing(8, "cudnnGetRNNDescriptor_v6")
+    ::trace::call!("cudnnGetRNNDescriptor_v6", (
+        value handle, value rnnDesc, out hiddenSize, out numLayers, out dropoutDesc, out inputMode, out direction, out cellMode, out algo, out mathPrec
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNDescriptor_v6", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNDescriptor_v6(
+                handle,
+                rnnDesc,
+                unsafe { OptOut::new(hiddenSize) },
+                unsafe { OptOut::new(numLayers) },
+                unsafe { OptOut::new(dropoutDesc) },
+                unsafe { OptOut::new(inputMode) },
+                unsafe { OptOut::new(direction) },
+                unsafe { OptOut::new(cellMode) },
+                unsafe { OptOut::new(algo) },
+                unsafe { OptOut::new(mathPrec) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNDescriptor_v8_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _algo: *mut cudnnRNNAlgo_t,
-    _cellMode: *mut cudnnRNNMode_t,
-    _biasMode: *mut cudnnRNNBiasMode_t,
-    _dirMode: *mut cudnnDirectionMode_t,
-    _inputMode: *mut cudnnRNNInputMode_t,
-    _dataType: *mut cudnnDataType_t,
-    _mathPrec: *mut cudnnDataType_t,
-    _mathType: *mut cudnnMathType_t,
-    _inputSize: *mut i32,
-    _hiddenSize: *mut i32,
-    _projSize: *mut i32,
-    _numLayers: *mut i32,
-    _dropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _auxFlags: *mut uint32_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    algo: *mut cudnnRNNAlgo_t,
+    cellMode: *mut cudnnRNNMode_t,
+    biasMode: *mut cudnnRNNBiasMode_t,
+    dirMode: *mut cudnnDirectionMode_t,
+    inputMode: *mut cudnnRNNInputMode_t,
+    dataType: *mut cudnnDataType_t,
+    mathPrec: *mut cudnnDataType_t,
+    mathType: *mut cudnnMathType_t,
+    inputSize: *mut i32,
+    hiddenSize: *mut i32,
+    projSize: *mut i32,
+    numLayers: *mut i32,
+    dropoutDesc: *mut cudnnDropoutDescriptor_t,
+    auxFlags: *mut uint32_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNDescriptor_v8", (), {
-        ::cudnn::missing(8, "cudnnGetRNNDescriptor_v8")
+    ::trace::call!("cudnnGetRNNDescriptor_v8", (
+        value rnnDesc, out algo, out cellMode, out biasMode, out dirMode, out inputMode, out dataType, out mathPrec, out mathType, out inputSize, out hiddenSize, out projSize, out numLayers, out dropoutDesc, out auxFlags
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNDescriptor_v8", || {
+            ::cudnn::api::recurrent::cudnnGetRNNDescriptor_v8(
+                rnnDesc,
+                unsafe { OptOut::new(algo) },
+                unsafe { OptOut::new(cellMode) },
+                unsafe { OptOut::new(biasMode) },
+                unsafe { OptOut::new(dirMode) },
+                unsafe { OptOut::new(inputMode) },
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(mathPrec) },
+                unsafe { OptOut::new(mathType) },
+                unsafe { OptOut::new(inputSize) },
+                unsafe { OptOut::new(hiddenSize) },
+                unsafe { OptOut::new(projSize) },
+                unsafe { OptOut::new(numLayers) },
+                unsafe { OptOut::new(dropoutDesc) },
+                unsafe { OptOut::new(auxFlags) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNDescriptor_v8_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _algo: *mut cudnnRNNAlgo_t,
-    _cellMode: *mut cudnnRNNMode_t,
-    _biasMode: *mut cudnnRNNBiasMode_t,
-    _dirMode: *mut cudnnDirectionMode_t,
-    _inputMode: *mut cudnnRNNInputMode_t,
-    _dataType: *mut cudnnDataType_t,
-    _mathPrec: *mut cudnnDataType_t,
-    _mathType: *mut cudnnMathType_t,
-    _inputSize: *mut i32,
-    _hiddenSize: *mut i32,
-    _projSize: *mut i32,
-    _numLayers: *mut i32,
-    _dropoutDesc: *mut cudnnDropoutDescriptor_t,
-    _auxFlags: *mut uint32_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    algo: *mut cudnnRNNAlgo_t,
+    cellMode: *mut cudnnRNNMode_t,
+    biasMode: *mut cudnnRNNBiasMode_t,
+    dirMode: *mut cudnnDirectionMode_t,
+    inputMode: *mut cudnnRNNInputMode_t,
+    dataType: *mut cudnnDataType_t,
+    mathPrec: *mut cudnnDataType_t,
+    mathType: *mut cudnnMathType_t,
+    inputSize: *mut i32,
+    hiddenSize: *mut i32,
+    projSize: *mut i32,
+    numLayers: *mut i32,
+    dropoutDesc: *mut cudnnDropoutDescriptor_t,
+    auxFlags: *mut uint32_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNDescriptor_v8", (), {
-        ::cudnn::missing(9, "cudnnGetRNNDescriptor_v8")
+    ::trace::call!("cudnnGetRNNDescriptor_v8", (
+        value rnnDesc, out algo, out cellMode, out biasMode, out dirMode, out inputMode, out dataType, out mathPrec, out mathType, out inputSize, out hiddenSize, out projSize, out numLayers, out dropoutDesc, out auxFlags
+    ), {
+        ::cudnn::entry(9, "cudnnGetRNNDescriptor_v8", || {
+            ::cudnn::api::recurrent::cudnnGetRNNDescriptor_v8(
+                rnnDesc,
+                unsafe { OptOut::new(algo) },
+                unsafe { OptOut::new(cellMode) },
+                unsafe { OptOut::new(biasMode) },
+                unsafe { OptOut::new(dirMode) },
+                unsafe { OptOut::new(inputMode) },
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(mathPrec) },
+                unsafe { OptOut::new(mathType) },
+                unsafe { OptOut::new(inputSize) },
+                unsafe { OptOut::new(hiddenSize) },
+                unsafe { OptOut::new(projSize) },
+                unsafe { OptOut::new(numLayers) },
+                unsafe { OptOut::new(dropoutDesc) },
+                unsafe { OptOut::new(auxFlags) },
+            )
+        })
     })
 }
 
@@ -5714,192 +6151,331 @@ pub unsafe extern "C" fn cudnnGetRNNForwardTrainingAlgorithmMaxCount_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNLinLayerBiasParams_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _pseudoLayer: c_int,
-    _xDesc: cudnnTensorDescriptor_t,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _linLayerID: c_int,
-    _linLayerBiasDesc: cudnnFilterDescriptor_t,
-    _linLayerBias: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    pseudoLayer: c_int,
+    xDesc: cudnnTensorDescriptor_t,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    linLayerID: c_int,
+    linLayerBiasDesc: cudnnFilterDescriptor_t,
+    linLayerBias: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNLinLayerBiasParams", (), {
-        ::cudnn::missing(8, "cudnnGetRNNLinLayerBiasParams")
+    ::trace::call!("cudnnGetRNNLinLayerBiasParams", (
+        value handle, value rnnDesc, value pseudoLayer, value xDesc, value wDesc, value w, value linLayerID, value linLayerBiasDesc, out linLayerBias
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNLinLayerBiasParams", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNLinLayerBiasParams(
+                handle,
+                rnnDesc,
+                pseudoLayer,
+                xDesc,
+                wDesc,
+                w,
+                linLayerID,
+                linLayerBiasDesc,
+                unsafe { Out::new(linLayerBias, "linLayerBias") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNLinLayerMatrixParams_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _pseudoLayer: c_int,
-    _xDesc: cudnnTensorDescriptor_t,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _linLayerID: c_int,
-    _linLayerMatDesc: cudnnFilterDescriptor_t,
-    _linLayerMat: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    pseudoLayer: c_int,
+    xDesc: cudnnTensorDescriptor_t,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    linLayerID: c_int,
+    linLayerMatDesc: cudnnFilterDescriptor_t,
+    linLayerMat: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNLinLayerMatrixParams", (), {
-        ::cudnn::missing(8, "cudnnGetRNNLinLayerMatrixParams")
+    ::trace::call!("cudnnGetRNNLinLayerMatrixParams", (
+        value handle, value rnnDesc, value pseudoLayer, value xDesc, value wDesc, value w, value linLayerID, value linLayerMatDesc, out linLayerMat
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNLinLayerMatrixParams", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNLinLayerMatrixParams(
+                handle,
+                rnnDesc,
+                pseudoLayer,
+                xDesc,
+                wDesc,
+                w,
+                linLayerID,
+                linLayerMatDesc,
+                unsafe { Out::new(linLayerMat, "linLayerMat") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNMatrixMathType_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _mType: *mut cudnnMathType_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    mType: *mut cudnnMathType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNMatrixMathType", (), {
-        ::cudnn::missing(8, "cudnnGetRNNMatrixMathType")
+    ::trace::call!("cudnnGetRNNMatrixMathType", (value rnnDesc, out mType), {
+        ::cudnn::entry(8, "cudnnGetRNNMatrixMathType", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNMatrixMathType(
+                rnnDesc,
+                unsafe { Out::new(mType, "mType") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNPaddingMode_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _paddingMode: *mut c_uint,
+    rnnDesc: cudnnRNNDescriptor_t,
+    paddingMode: *mut c_uint,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNPaddingMode", (), {
-        ::cudnn::missing(8, "cudnnGetRNNPaddingMode")
+    ::trace::call!("cudnnGetRNNPaddingMode", (value rnnDesc, out paddingMode), {
+        ::cudnn::entry(8, "cudnnGetRNNPaddingMode", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNPaddingMode(
+                rnnDesc,
+                unsafe { Out::new(paddingMode, "paddingMode") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNParamsSize_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _xDesc: cudnnTensorDescriptor_t,
-    _sizeInBytes: *mut usize,
-    _dataType: cudnnDataType_t,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    xDesc: cudnnTensorDescriptor_t,
+    sizeInBytes: *mut usize,
+    dataType: cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNParamsSize", (), {
-        ::cudnn::missing(8, "cudnnGetRNNParamsSize")
+    ::trace::call!("cudnnGetRNNParamsSize", (
+        value handle, value rnnDesc, value xDesc, out sizeInBytes, value dataType
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNParamsSize", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNParamsSize(
+                handle,
+                rnnDesc,
+                xDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+                dataType,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNProjectionLayers_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _recProjSize: *mut c_int,
-    _outProjSize: *mut c_int,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    recProjSize: *mut c_int,
+    outProjSize: *mut c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNProjectionLayers", (), {
-        ::cudnn::missing(8, "cudnnGetRNNProjectionLayers")
+    ::trace::call!("cudnnGetRNNProjectionLayers", (value handle, value rnnDesc, out recProjSize, out outProjSize), {
+        ::cudnn::entry(8, "cudnnGetRNNProjectionLayers", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNProjectionLayers(
+                handle,
+                rnnDesc,
+                unsafe { OptOut::new(recProjSize) },
+                unsafe { OptOut::new(outProjSize) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNTempSpaceSizes_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _fwdMode: cudnnForwardMode_t,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _workSpaceSize: *mut usize,
-    _reserveSpaceSize: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    fwdMode: cudnnForwardMode_t,
+    xDesc: cudnnRNNDataDescriptor_t,
+    workSpaceSize: *mut usize,
+    reserveSpaceSize: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNTempSpaceSizes", (), {
-        ::cudnn::missing(8, "cudnnGetRNNTempSpaceSizes")
+    ::trace::call!("cudnnGetRNNTempSpaceSizes", (
+        value handle, value rnnDesc, value fwdMode, value xDesc, out workSpaceSize, out reserveSpaceSize
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNTempSpaceSizes", || {
+            ::cudnn::api::recurrent::cudnnGetRNNTempSpaceSizes(
+                handle,
+                rnnDesc,
+                fwdMode,
+                xDesc,
+                unsafe { OptOut::new(workSpaceSize) },
+                unsafe { OptOut::new(reserveSpaceSize) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNTempSpaceSizes_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _fwdMode: cudnnForwardMode_t,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _workSpaceSize: *mut usize,
-    _reserveSpaceSize: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    fwdMode: cudnnForwardMode_t,
+    xDesc: cudnnRNNDataDescriptor_t,
+    workSpaceSize: *mut usize,
+    reserveSpaceSize: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNTempSpaceSizes", (), {
-        ::cudnn::missing(9, "cudnnGetRNNTempSpaceSizes")
+    ::trace::call!("cudnnGetRNNTempSpaceSizes", (
+        value handle, value rnnDesc, value fwdMode, value xDesc, out workSpaceSize, out reserveSpaceSize
+    ), {
+        ::cudnn::entry(9, "cudnnGetRNNTempSpaceSizes", || {
+            ::cudnn::api::recurrent::cudnnGetRNNTempSpaceSizes(
+                handle,
+                rnnDesc,
+                fwdMode,
+                xDesc,
+                unsafe { OptOut::new(workSpaceSize) },
+                unsafe { OptOut::new(reserveSpaceSize) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNTrainingReserveSize_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _xDesc: *const cudnnTensorDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    xDesc: *const cudnnTensorDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNTrainingReserveSize", (), {
-        ::cudnn::missing(8, "cudnnGetRNNTrainingReserveSize")
+    ::trace::call!("cudnnGetRNNTrainingReserveSize", (
+        value handle, value rnnDesc, value seqLength, value xDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNTrainingReserveSize", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNTrainingReserveSize(
+                handle,
+                rnnDesc,
+                seqLength,
+                xDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNWeightParams_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _pseudoLayer: i32,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _linLayerID: i32,
-    _mDesc: cudnnTensorDescriptor_t,
-    _mAddr: *mut *mut c_void,
-    _bDesc: cudnnTensorDescriptor_t,
-    _bAddr: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    pseudoLayer: i32,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    linLayerID: i32,
+    mDesc: cudnnTensorDescriptor_t,
+    mAddr: *mut *mut c_void,
+    bDesc: cudnnTensorDescriptor_t,
+    bAddr: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNWeightParams", (), {
-        ::cudnn::missing(8, "cudnnGetRNNWeightParams")
+    ::trace::call!("cudnnGetRNNWeightParams", (
+        value handle, value rnnDesc, value pseudoLayer, value weightSpaceSize, value weightSpace, value linLayerID, value mDesc, out mAddr, value bDesc, out bAddr
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNWeightParams", || {
+            ::cudnn::api::recurrent::cudnnGetRNNWeightParams(
+                handle,
+                rnnDesc,
+                pseudoLayer,
+                weightSpaceSize,
+                weightSpace,
+                linLayerID,
+                mDesc,
+                unsafe { OptOut::new(mAddr) },
+                bDesc,
+                unsafe { OptOut::new(bAddr) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNWeightParams_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _pseudoLayer: i32,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _linLayerID: i32,
-    _mDesc: cudnnTensorDescriptor_t,
-    _mAddr: *mut *mut c_void,
-    _bDesc: cudnnTensorDescriptor_t,
-    _bAddr: *mut *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    pseudoLayer: i32,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    linLayerID: i32,
+    mDesc: cudnnTensorDescriptor_t,
+    mAddr: *mut *mut c_void,
+    bDesc: cudnnTensorDescriptor_t,
+    bAddr: *mut *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNWeightParams", (), {
-        ::cudnn::missing(9, "cudnnGetRNNWeightParams")
+    ::trace::call!("cudnnGetRNNWeightParams", (
+        value handle, value rnnDesc, value pseudoLayer, value weightSpaceSize, value weightSpace, value linLayerID, value mDesc, out mAddr, value bDesc, out bAddr
+    ), {
+        ::cudnn::entry(9, "cudnnGetRNNWeightParams", || {
+            ::cudnn::api::recurrent::cudnnGetRNNWeightParams(
+                handle,
+                rnnDesc,
+                pseudoLayer,
+                weightSpaceSize,
+                weightSpace,
+                linLayerID,
+                mDesc,
+                unsafe { OptOut::new(mAddr) },
+                bDesc,
+                unsafe { OptOut::new(bAddr) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNWeightSpaceSize_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _weightSpaceSize: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    weightSpaceSize: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNWeightSpaceSize", (), {
-        ::cudnn::missing(8, "cudnnGetRNNWeightSpaceSize")
+    ::trace::call!("cudnnGetRNNWeightSpaceSize", (value handle, value rnnDesc, out weightSpaceSize), {
+        ::cudnn::entry(8, "cudnnGetRNNWeightSpaceSize", || {
+            ::cudnn::api::recurrent::cudnnGetRNNWeightSpaceSize(
+                handle,
+                rnnDesc,
+                unsafe { Out::new(weightSpaceSize, "weightSpaceSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNWeightSpaceSize_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _weightSpaceSize: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    weightSpaceSize: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNWeightSpaceSize", (), {
-        ::cudnn::missing(9, "cudnnGetRNNWeightSpaceSize")
+    ::trace::call!("cudnnGetRNNWeightSpaceSize", (value handle, value rnnDesc, out weightSpaceSize), {
+        ::cudnn::entry(9, "cudnnGetRNNWeightSpaceSize", || {
+            ::cudnn::api::recurrent::cudnnGetRNNWeightSpaceSize(
+                handle,
+                rnnDesc,
+                unsafe { Out::new(weightSpaceSize, "weightSpaceSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetRNNWorkspaceSize_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _xDesc: *const cudnnTensorDescriptor_t,
-    _sizeInBytes: *mut usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    xDesc: *const cudnnTensorDescriptor_t,
+    sizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetRNNWorkspaceSize", (), {
-        ::cudnn::missing(8, "cudnnGetRNNWorkspaceSize")
+    ::trace::call!("cudnnGetRNNWorkspaceSize", (
+        value handle, value rnnDesc, value seqLength, value xDesc, out sizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnGetRNNWorkspaceSize", || {
+            ::cudnn::api::recurrent_first::cudnnGetRNNWorkspaceSize(
+                handle,
+                rnnDesc,
+                seqLength,
+                xDesc,
+                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -6047,37 +6623,67 @@ pub unsafe extern "C" fn cudnnGetReductionWorkspaceSize_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetSeqDataDescriptor_v08(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
-    _dataType: *mut cudnnDataType_t,
-    _nbDims: *mut c_int,
-    _nbDimsRequested: c_int,
-    _dimA: *mut c_int,
-    _axes: *mut cudnnSeqDataAxis_t,
-    _seqLengthArraySize: *mut usize,
-    _seqLengthSizeRequested: usize,
-    _seqLengthArray: *mut c_int,
-    _paddingFill: *mut c_void,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
+    dataType: *mut cudnnDataType_t,
+    nbDims: *mut c_int,
+    nbDimsRequested: c_int,
+    dimA: *mut c_int,
+    axes: *mut cudnnSeqDataAxis_t,
+    seqLengthArraySize: *mut usize,
+    seqLengthSizeRequested: usize,
+    seqLengthArray: *mut c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetSeqDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnGetSeqDataDescriptor")
+    ::trace::call!("cudnnGetSeqDataDescriptor", (
+        value seqDataDesc, out dataType, out nbDims, value nbDimsRequested, value dimA, value axes, out seqLengthArraySize, value seqLengthSizeRequested, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(8, "cudnnGetSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnGetSeqDataDescriptor(
+                seqDataDesc,
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(nbDims) },
+                nbDimsRequested,
+                dimA,
+                axes,
+                unsafe { OptOut::new(seqLengthArraySize) },
+                seqLengthSizeRequested,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetSeqDataDescriptor_v09(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
-    _dataType: *mut cudnnDataType_t,
-    _nbDims: *mut c_int,
-    _nbDimsRequested: c_int,
-    _dimA: *mut c_int,
-    _axes: *mut cudnnSeqDataAxis_t,
-    _seqLengthArraySize: *mut usize,
-    _seqLengthSizeRequested: usize,
-    _seqLengthArray: *mut c_int,
-    _paddingFill: *mut c_void,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
+    dataType: *mut cudnnDataType_t,
+    nbDims: *mut c_int,
+    nbDimsRequested: c_int,
+    dimA: *mut c_int,
+    axes: *mut cudnnSeqDataAxis_t,
+    seqLengthArraySize: *mut usize,
+    seqLengthSizeRequested: usize,
+    seqLengthArray: *mut c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetSeqDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnGetSeqDataDescriptor")
+    ::trace::call!("cudnnGetSeqDataDescriptor", (
+        value seqDataDesc, out dataType, out nbDims, value nbDimsRequested, value dimA, value axes, out seqLengthArraySize, value seqLengthSizeRequested, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(9, "cudnnGetSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnGetSeqDataDescriptor(
+                seqDataDesc,
+                unsafe { OptOut::new(dataType) },
+                unsafe { OptOut::new(nbDims) },
+                nbDimsRequested,
+                dimA,
+                axes,
+                unsafe { OptOut::new(seqLengthArraySize) },
+                seqLengthSizeRequested,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
@@ -6247,31 +6853,55 @@ pub unsafe extern "C" fn cudnnGetTensorSizeInBytes_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetTensorTransformDescriptor_v08(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _nbDimsRequested: uint32_t,
-    _destFormat: *mut cudnnTensorFormat_t,
-    _padBeforeA: *mut i32,
-    _padAfterA: *mut i32,
-    _foldA: *mut uint32_t,
-    _direction: *mut cudnnFoldingDirection_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    nbDimsRequested: uint32_t,
+    destFormat: *mut cudnnTensorFormat_t,
+    padBeforeA: *mut i32,
+    padAfterA: *mut i32,
+    foldA: *mut uint32_t,
+    direction: *mut cudnnFoldingDirection_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetTensorTransformDescriptor", (), {
-        ::cudnn::missing(8, "cudnnGetTensorTransformDescriptor")
+    ::trace::call!("cudnnGetTensorTransformDescriptor", (
+        value transformDesc, value nbDimsRequested, out destFormat, value padBeforeA, value padAfterA, value foldA, out direction
+    ), {
+        ::cudnn::entry(8, "cudnnGetTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnGetTensorTransformDescriptor(
+                transformDesc,
+                nbDimsRequested,
+                unsafe { OptOut::new(destFormat) },
+                padBeforeA,
+                padAfterA,
+                foldA,
+                unsafe { OptOut::new(direction) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnGetTensorTransformDescriptor_v09(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _nbDimsRequested: uint32_t,
-    _destFormat: *mut cudnnTensorFormat_t,
-    _padBeforeA: *mut i32,
-    _padAfterA: *mut i32,
-    _foldA: *mut uint32_t,
-    _direction: *mut cudnnFoldingDirection_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    nbDimsRequested: uint32_t,
+    destFormat: *mut cudnnTensorFormat_t,
+    padBeforeA: *mut i32,
+    padAfterA: *mut i32,
+    foldA: *mut uint32_t,
+    direction: *mut cudnnFoldingDirection_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnGetTensorTransformDescriptor", (), {
-        ::cudnn::missing(9, "cudnnGetTensorTransformDescriptor")
+    ::trace::call!("cudnnGetTensorTransformDescriptor", (
+        value transformDesc, value nbDimsRequested, out destFormat, value padBeforeA, value padAfterA, value foldA, out direction
+    ), {
+        ::cudnn::entry(9, "cudnnGetTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnGetTensorTransformDescriptor(
+                transformDesc,
+                nbDimsRequested,
+                unsafe { OptOut::new(destFormat) },
+                padBeforeA,
+                padAfterA,
+                foldA,
+                unsafe { OptOut::new(direction) },
+            )
+        })
     })
 }
 
@@ -6338,53 +6968,79 @@ pub unsafe extern "C" fn cudnnGraphVersionCheck_v09() -> cudnnStatus_t {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnIm2Col_v08(
-    _handle: cudnnHandle_t,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _convDesc: cudnnConvolutionDescriptor_t,
-    _colBuffer: *mut c_void,
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    colBuffer: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnIm2Col", (), {
-        ::cudnn::missing(8, "cudnnIm2Col")
+    ::trace::call!("cudnnIm2Col", (
+        value handle, value xDesc, value x, value wDesc, value convDesc, value colBuffer
+    ), {
+        ::cudnn::entry(8, "cudnnIm2Col", || {
+            ::cudnn::api::convolution::cudnnIm2Col(handle, xDesc, x, wDesc, convDesc, colBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnIm2Col_v09(
-    _handle: cudnnHandle_t,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _convDesc: cudnnConvolutionDescriptor_t,
-    _colBuffer: *mut c_void,
+    handle: cudnnHandle_t,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    convDesc: cudnnConvolutionDescriptor_t,
+    colBuffer: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnIm2Col", (), {
-        ::cudnn::missing(9, "cudnnIm2Col")
+    ::trace::call!("cudnnIm2Col", (
+        value handle, value xDesc, value x, value wDesc, value convDesc, value colBuffer
+    ), {
+        ::cudnn::entry(9, "cudnnIm2Col", || {
+            ::cudnn::api::convolution::cudnnIm2Col(handle, xDesc, x, wDesc, convDesc, colBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnInitTransformDest_v08(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _srcDesc: cudnnTensorDescriptor_t,
-    _destDesc: cudnnTensorDescriptor_t,
-    _destSizeInBytes: *mut usize,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    srcDesc: cudnnTensorDescriptor_t,
+    destDesc: cudnnTensorDescriptor_t,
+    destSizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnInitTransformDest", (), {
-        ::cudnn::missing(8, "cudnnInitTransformDest")
+    ::trace::call!("cudnnInitTransformDest", (
+        value transformDesc, value srcDesc, value destDesc, out destSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnInitTransformDest", || {
+            ::cudnn::api::transform::cudnnInitTransformDest(
+                transformDesc,
+                srcDesc,
+                destDesc,
+                unsafe { Out::new(destSizeInBytes, "destSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnInitTransformDest_v09(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _srcDesc: cudnnTensorDescriptor_t,
-    _destDesc: cudnnTensorDescriptor_t,
-    _destSizeInBytes: *mut usize,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    srcDesc: cudnnTensorDescriptor_t,
+    destDesc: cudnnTensorDescriptor_t,
+    destSizeInBytes: *mut usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnInitTransformDest", (), {
-        ::cudnn::missing(9, "cudnnInitTransformDest")
+    ::trace::call!("cudnnInitTransformDest", (
+        value transformDesc, value srcDesc, value destDesc, out destSizeInBytes
+    ), {
+        ::cudnn::entry(9, "cudnnInitTransformDest", || {
+            ::cudnn::api::transform::cudnnInitTransformDest(
+                transformDesc,
+                srcDesc,
+                destDesc,
+                unsafe { Out::new(destSizeInBytes, "destSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -6611,175 +7267,331 @@ pub unsafe extern "C" fn cudnnMakeFusedOpsPlan_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardData_v08(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _loWinIdx: *const c_int,
-    _hiWinIdx: *const c_int,
-    _devSeqLengthsDQDO: *const c_int,
-    _devSeqLengthsDKDV: *const c_int,
-    _doDesc: cudnnSeqDataDescriptor_t,
-    _dout: *const c_void,
-    _dqDesc: cudnnSeqDataDescriptor_t,
-    _dqueries: *mut c_void,
-    _queries: *const c_void,
-    _dkDesc: cudnnSeqDataDescriptor_t,
-    _dkeys: *mut c_void,
-    _keys: *const c_void,
-    _dvDesc: cudnnSeqDataDescriptor_t,
-    _dvalues: *mut c_void,
-    _values: *const c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    loWinIdx: *const c_int,
+    hiWinIdx: *const c_int,
+    devSeqLengthsDQDO: *const c_int,
+    devSeqLengthsDKDV: *const c_int,
+    doDesc: cudnnSeqDataDescriptor_t,
+    dout: *const c_void,
+    dqDesc: cudnnSeqDataDescriptor_t,
+    dqueries: *mut c_void,
+    queries: *const c_void,
+    dkDesc: cudnnSeqDataDescriptor_t,
+    dkeys: *mut c_void,
+    keys: *const c_void,
+    dvDesc: cudnnSeqDataDescriptor_t,
+    dvalues: *mut c_void,
+    values: *const c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnBackwardData", (), {
-        ::cudnn::missing(8, "cudnnMultiHeadAttnBackwardData")
+    ::trace::call!("cudnnMultiHeadAttnBackwardData", (
+        value handle, value attnDesc, value loWinIdx, value hiWinIdx, value devSeqLengthsDQDO, value devSeqLengthsDKDV, value doDesc, value dout, value dqDesc, value dqueries, value queries, value dkDesc, value dkeys, value keys, value dvDesc, value dvalues, value values, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnMultiHeadAttnBackwardData", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardData(
+                handle,
+                attnDesc,
+                loWinIdx,
+                hiWinIdx,
+                devSeqLengthsDQDO,
+                devSeqLengthsDKDV,
+                doDesc,
+                dout,
+                dqDesc,
+                dqueries,
+                queries,
+                dkDesc,
+                dkeys,
+                keys,
+                dvDesc,
+                dvalues,
+                values,
+                weightSizeInBytes,
+                weights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardData_v09(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _loWinIdx: *const c_int,
-    _hiWinIdx: *const c_int,
-    _devSeqLengthsDQDO: *const c_int,
-    _devSeqLengthsDKDV: *const c_int,
-    _doDesc: cudnnSeqDataDescriptor_t,
-    _dout: *const c_void,
-    _dqDesc: cudnnSeqDataDescriptor_t,
-    _dqueries: *mut c_void,
-    _queries: *const c_void,
-    _dkDesc: cudnnSeqDataDescriptor_t,
-    _dkeys: *mut c_void,
-    _keys: *const c_void,
-    _dvDesc: cudnnSeqDataDescriptor_t,
-    _dvalues: *mut c_void,
-    _values: *const c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    loWinIdx: *const c_int,
+    hiWinIdx: *const c_int,
+    devSeqLengthsDQDO: *const c_int,
+    devSeqLengthsDKDV: *const c_int,
+    doDesc: cudnnSeqDataDescriptor_t,
+    dout: *const c_void,
+    dqDesc: cudnnSeqDataDescriptor_t,
+    dqueries: *mut c_void,
+    queries: *const c_void,
+    dkDesc: cudnnSeqDataDescriptor_t,
+    dkeys: *mut c_void,
+    keys: *const c_void,
+    dvDesc: cudnnSeqDataDescriptor_t,
+    dvalues: *mut c_void,
+    values: *const c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnBackwardData", (), {
-        ::cudnn::missing(9, "cudnnMultiHeadAttnBackwardData")
+    ::trace::call!("cudnnMultiHeadAttnBackwardData", (
+        value handle, value attnDesc, value loWinIdx, value hiWinIdx, value devSeqLengthsDQDO, value devSeqLengthsDKDV, value doDesc, value dout, value dqDesc, value dqueries, value queries, value dkDesc, value dkeys, value keys, value dvDesc, value dvalues, value values, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnMultiHeadAttnBackwardData", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardData(
+                handle,
+                attnDesc,
+                loWinIdx,
+                hiWinIdx,
+                devSeqLengthsDQDO,
+                devSeqLengthsDKDV,
+                doDesc,
+                dout,
+                dqDesc,
+                dqueries,
+                queries,
+                dkDesc,
+                dkeys,
+                keys,
+                dvDesc,
+                dvalues,
+                values,
+                weightSizeInBytes,
+                weights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardWeights_v08(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _addGrad: cudnnWgradMode_t,
-    _qDesc: cudnnSeqDataDescriptor_t,
-    _queries: *const c_void,
-    _kDesc: cudnnSeqDataDescriptor_t,
-    _keys: *const c_void,
-    _vDesc: cudnnSeqDataDescriptor_t,
-    _values: *const c_void,
-    _doDesc: cudnnSeqDataDescriptor_t,
-    _dout: *const c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _dweights: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    addGrad: cudnnWgradMode_t,
+    qDesc: cudnnSeqDataDescriptor_t,
+    queries: *const c_void,
+    kDesc: cudnnSeqDataDescriptor_t,
+    keys: *const c_void,
+    vDesc: cudnnSeqDataDescriptor_t,
+    values: *const c_void,
+    doDesc: cudnnSeqDataDescriptor_t,
+    dout: *const c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    dweights: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnBackwardWeights", (), {
-        ::cudnn::missing(8, "cudnnMultiHeadAttnBackwardWeights")
+    ::trace::call!("cudnnMultiHeadAttnBackwardWeights", (
+        value handle, value attnDesc, value addGrad, value qDesc, value queries, value kDesc, value keys, value vDesc, value values, value doDesc, value dout, value weightSizeInBytes, value weights, value dweights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnMultiHeadAttnBackwardWeights", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardWeights(
+                handle,
+                attnDesc,
+                addGrad,
+                qDesc,
+                queries,
+                kDesc,
+                keys,
+                vDesc,
+                values,
+                doDesc,
+                dout,
+                weightSizeInBytes,
+                weights,
+                dweights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardWeights_v09(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _addGrad: cudnnWgradMode_t,
-    _qDesc: cudnnSeqDataDescriptor_t,
-    _queries: *const c_void,
-    _kDesc: cudnnSeqDataDescriptor_t,
-    _keys: *const c_void,
-    _vDesc: cudnnSeqDataDescriptor_t,
-    _values: *const c_void,
-    _doDesc: cudnnSeqDataDescriptor_t,
-    _dout: *const c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _dweights: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    addGrad: cudnnWgradMode_t,
+    qDesc: cudnnSeqDataDescriptor_t,
+    queries: *const c_void,
+    kDesc: cudnnSeqDataDescriptor_t,
+    keys: *const c_void,
+    vDesc: cudnnSeqDataDescriptor_t,
+    values: *const c_void,
+    doDesc: cudnnSeqDataDescriptor_t,
+    dout: *const c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    dweights: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnBackwardWeights", (), {
-        ::cudnn::missing(9, "cudnnMultiHeadAttnBackwardWeights")
+    ::trace::call!("cudnnMultiHeadAttnBackwardWeights", (
+        value handle, value attnDesc, value addGrad, value qDesc, value queries, value kDesc, value keys, value vDesc, value values, value doDesc, value dout, value weightSizeInBytes, value weights, value dweights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnMultiHeadAttnBackwardWeights", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardWeights(
+                handle,
+                attnDesc,
+                addGrad,
+                qDesc,
+                queries,
+                kDesc,
+                keys,
+                vDesc,
+                values,
+                doDesc,
+                dout,
+                weightSizeInBytes,
+                weights,
+                dweights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnForward_v08(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _currIdx: c_int,
-    _loWinIdx: *const c_int,
-    _hiWinIdx: *const c_int,
-    _devSeqLengthsQO: *const c_int,
-    _devSeqLengthsKV: *const c_int,
-    _qDesc: cudnnSeqDataDescriptor_t,
-    _queries: *const c_void,
-    _residuals: *const c_void,
-    _kDesc: cudnnSeqDataDescriptor_t,
-    _keys: *const c_void,
-    _vDesc: cudnnSeqDataDescriptor_t,
-    _values: *const c_void,
-    _oDesc: cudnnSeqDataDescriptor_t,
-    _out: *mut c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    currIdx: c_int,
+    loWinIdx: *const c_int,
+    hiWinIdx: *const c_int,
+    devSeqLengthsQO: *const c_int,
+    devSeqLengthsKV: *const c_int,
+    qDesc: cudnnSeqDataDescriptor_t,
+    queries: *const c_void,
+    residuals: *const c_void,
+    kDesc: cudnnSeqDataDescriptor_t,
+    keys: *const c_void,
+    vDesc: cudnnSeqDataDescriptor_t,
+    values: *const c_void,
+    oDesc: cudnnSeqDataDescriptor_t,
+    out: *mut c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnForward", (), {
-        ::cudnn::missing(8, "cudnnMultiHeadAttnForward")
+    ::trace::call!("cudnnMultiHeadAttnForward", (
+        value handle, value attnDesc, value currIdx, value loWinIdx, value hiWinIdx, value devSeqLengthsQO, value devSeqLengthsKV, value qDesc, value queries, value residuals, value kDesc, value keys, value vDesc, value values, value oDesc, value out, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnMultiHeadAttnForward", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnForward(
+                handle,
+                attnDesc,
+                currIdx,
+                loWinIdx,
+                hiWinIdx,
+                devSeqLengthsQO,
+                devSeqLengthsKV,
+                qDesc,
+                queries,
+                residuals,
+                kDesc,
+                keys,
+                vDesc,
+                values,
+                oDesc,
+                out,
+                weightSizeInBytes,
+                weights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnMultiHeadAttnForward_v09(
-    _handle: cudnnHandle_t,
-    _attnDesc: cudnnAttnDescriptor_t,
-    _currIdx: c_int,
-    _loWinIdx: *const c_int,
-    _hiWinIdx: *const c_int,
-    _devSeqLengthsQO: *const c_int,
-    _devSeqLengthsKV: *const c_int,
-    _qDesc: cudnnSeqDataDescriptor_t,
-    _queries: *const c_void,
-    _residuals: *const c_void,
-    _kDesc: cudnnSeqDataDescriptor_t,
-    _keys: *const c_void,
-    _vDesc: cudnnSeqDataDescriptor_t,
-    _values: *const c_void,
-    _oDesc: cudnnSeqDataDescriptor_t,
-    _out: *mut c_void,
-    _weightSizeInBytes: usize,
-    _weights: *const c_void,
-    _workSpaceSizeInBytes: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    attnDesc: cudnnAttnDescriptor_t,
+    currIdx: c_int,
+    loWinIdx: *const c_int,
+    hiWinIdx: *const c_int,
+    devSeqLengthsQO: *const c_int,
+    devSeqLengthsKV: *const c_int,
+    qDesc: cudnnSeqDataDescriptor_t,
+    queries: *const c_void,
+    residuals: *const c_void,
+    kDesc: cudnnSeqDataDescriptor_t,
+    keys: *const c_void,
+    vDesc: cudnnSeqDataDescriptor_t,
+    values: *const c_void,
+    oDesc: cudnnSeqDataDescriptor_t,
+    out: *mut c_void,
+    weightSizeInBytes: usize,
+    weights: *const c_void,
+    workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnMultiHeadAttnForward", (), {
-        ::cudnn::missing(9, "cudnnMultiHeadAttnForward")
+    ::trace::call!("cudnnMultiHeadAttnForward", (
+        value handle, value attnDesc, value currIdx, value loWinIdx, value hiWinIdx, value devSeqLengthsQO, value devSeqLengthsKV, value qDesc, value queries, value residuals, value kDesc, value keys, value vDesc, value values, value oDesc, value out, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnMultiHeadAttnForward", || {
+            ::cudnn::api::attention::cudnnMultiHeadAttnForward(
+                handle,
+                attnDesc,
+                currIdx,
+                loWinIdx,
+                hiWinIdx,
+                devSeqLengthsQO,
+                devSeqLengthsKV,
+                qDesc,
+                queries,
+                residuals,
+                kDesc,
+                keys,
+                vDesc,
+                values,
+                oDesc,
+                out,
+                weightSizeInBytes,
+                weights,
+                workSpaceSizeInBytes,
+                workSpace,
+                reserveSpaceSizeInBytes,
+                reserveSpace,
+            )
+        })
     })
 }
 
@@ -7434,513 +8246,927 @@ pub unsafe extern "C" fn cudnnQueryRuntimeError_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardData_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _yDesc: *const cudnnTensorDescriptor_t,
-    _y: *const c_void,
-    _dyDesc: *const cudnnTensorDescriptor_t,
-    _dy: *const c_void,
-    _dhyDesc: cudnnTensorDescriptor_t,
-    _dhy: *const c_void,
-    _dcyDesc: cudnnTensorDescriptor_t,
-    _dcy: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _dxDesc: *const cudnnTensorDescriptor_t,
-    _dx: *mut c_void,
-    _dhxDesc: cudnnTensorDescriptor_t,
-    _dhx: *mut c_void,
-    _dcxDesc: cudnnTensorDescriptor_t,
-    _dcx: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    yDesc: *const cudnnTensorDescriptor_t,
+    y: *const c_void,
+    dyDesc: *const cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    dhyDesc: cudnnTensorDescriptor_t,
+    dhy: *const c_void,
+    dcyDesc: cudnnTensorDescriptor_t,
+    dcy: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    dxDesc: *const cudnnTensorDescriptor_t,
+    dx: *mut c_void,
+    dhxDesc: cudnnTensorDescriptor_t,
+    dhx: *mut c_void,
+    dcxDesc: cudnnTensorDescriptor_t,
+    dcx: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardData", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardData")
+    ::trace::call!("cudnnRNNBackwardData", (
+        value handle, value rnnDesc, value seqLength, value yDesc, value y, value dyDesc, value dy, value dhyDesc, value dhy, value dcyDesc, value dcy, value wDesc, value w, value hxDesc, value hx, value cxDesc, value cx, value dxDesc, value dx, value dhxDesc, value dhx, value dcxDesc, value dcx, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardData", || {
+            ::cudnn::api::recurrent_first::cudnnRNNBackwardData(
+                handle,
+                rnnDesc,
+                seqLength,
+                yDesc,
+                y,
+                dyDesc,
+                dy,
+                dhyDesc,
+                dhy,
+                dcyDesc,
+                dcy,
+                wDesc,
+                w,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                dxDesc,
+                dx,
+                dhxDesc,
+                dhx,
+                dcxDesc,
+                dcx,
+                workSpace,
+                workSpaceSizeInBytes,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardDataEx_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _dyDesc: cudnnRNNDataDescriptor_t,
-    _dy: *const c_void,
-    _dcDesc: cudnnRNNDataDescriptor_t,
-    _dcAttn: *const c_void,
-    _dhyDesc: cudnnTensorDescriptor_t,
-    _dhy: *const c_void,
-    _dcyDesc: cudnnTensorDescriptor_t,
-    _dcy: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _dxDesc: cudnnRNNDataDescriptor_t,
-    _dx: *mut c_void,
-    _dhxDesc: cudnnTensorDescriptor_t,
-    _dhx: *mut c_void,
-    _dcxDesc: cudnnTensorDescriptor_t,
-    _dcx: *mut c_void,
-    _dkDesc: cudnnRNNDataDescriptor_t,
-    _dkeys: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    dyDesc: cudnnRNNDataDescriptor_t,
+    dy: *const c_void,
+    dcDesc: cudnnRNNDataDescriptor_t,
+    dcAttn: *const c_void,
+    dhyDesc: cudnnTensorDescriptor_t,
+    dhy: *const c_void,
+    dcyDesc: cudnnTensorDescriptor_t,
+    dcy: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    dxDesc: cudnnRNNDataDescriptor_t,
+    dx: *mut c_void,
+    dhxDesc: cudnnTensorDescriptor_t,
+    dhx: *mut c_void,
+    dcxDesc: cudnnTensorDescriptor_t,
+    dcx: *mut c_void,
+    dkDesc: cudnnRNNDataDescriptor_t,
+    dkeys: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardDataEx", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardDataEx")
+    ::trace::call!("cudnnRNNBackwardDataEx", (
+        value handle, value rnnDesc, value yDesc, value y, value dyDesc, value dy, value dcDesc, value dcAttn, value dhyDesc, value dhy, value dcyDesc, value dcy, value wDesc, value w, value hxDesc, value hx, value cxDesc, value cx, value dxDesc, value dx, value dhxDesc, value dhx, value dcxDesc, value dcx, value dkDesc, value dkeys, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardDataEx", || {
+            ::cudnn::api::recurrent_first::cudnnRNNBackwardDataEx(
+                handle,
+                rnnDesc,
+                yDesc,
+                y,
+                dyDesc,
+                dy,
+                dcDesc,
+                dcAttn,
+                dhyDesc,
+                dhy,
+                dcyDesc,
+                dcy,
+                wDesc,
+                w,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                dxDesc,
+                dx,
+                dhxDesc,
+                dhx,
+                dcxDesc,
+                dcx,
+                dkDesc,
+                dkeys,
+                workSpace,
+                workSpaceSizeInBytes,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardData_v8_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _devSeqLengths: *const i32,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _dy: *const c_void,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _dx: *mut c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _dhy: *const c_void,
-    _dhx: *mut c_void,
-    _cDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _dcy: *const c_void,
-    _dcx: *mut c_void,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    devSeqLengths: *const i32,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    dy: *const c_void,
+    xDesc: cudnnRNNDataDescriptor_t,
+    dx: *mut c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    dhy: *const c_void,
+    dhx: *mut c_void,
+    cDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    dcy: *const c_void,
+    dcx: *mut c_void,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardData_v8", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardData_v8")
+    ::trace::call!("cudnnRNNBackwardData_v8", (
+        value handle, value rnnDesc, value devSeqLengths, value yDesc, value y, value dy, value xDesc, value dx, value hDesc, value hx, value dhy, value dhx, value cDesc, value cx, value dcy, value dcx, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardData_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNBackwardData_v8(
+                handle,
+                rnnDesc,
+                devSeqLengths,
+                yDesc,
+                y,
+                dy,
+                xDesc,
+                dx,
+                hDesc,
+                hx,
+                dhy,
+                dhx,
+                cDesc,
+                cx,
+                dcy,
+                dcx,
+                weightSpaceSize,
+                weightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardData_v8_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _devSeqLengths: *const i32,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _dy: *const c_void,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _dx: *mut c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _dhy: *const c_void,
-    _dhx: *mut c_void,
-    _cDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _dcy: *const c_void,
-    _dcx: *mut c_void,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    devSeqLengths: *const i32,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    dy: *const c_void,
+    xDesc: cudnnRNNDataDescriptor_t,
+    dx: *mut c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    dhy: *const c_void,
+    dhx: *mut c_void,
+    cDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    dcy: *const c_void,
+    dcx: *mut c_void,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardData_v8", (), {
-        ::cudnn::missing(9, "cudnnRNNBackwardData_v8")
+    ::trace::call!("cudnnRNNBackwardData_v8", (
+        value handle, value rnnDesc, value devSeqLengths, value yDesc, value y, value dy, value xDesc, value dx, value hDesc, value hx, value dhy, value dhx, value cDesc, value cx, value dcy, value dcx, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnRNNBackwardData_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNBackwardData_v8(
+                handle,
+                rnnDesc,
+                devSeqLengths,
+                yDesc,
+                y,
+                dy,
+                xDesc,
+                dx,
+                hDesc,
+                hx,
+                dhy,
+                dhx,
+                cDesc,
+                cx,
+                dcy,
+                dcx,
+                weightSpaceSize,
+                weightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardWeights_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _xDesc: *const cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _yDesc: *const cudnnTensorDescriptor_t,
-    _y: *const c_void,
-    _workSpace: *const c_void,
-    _workSpaceSizeInBytes: usize,
-    _dwDesc: cudnnFilterDescriptor_t,
-    _dw: *mut c_void,
-    _reserveSpace: *const c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    xDesc: *const cudnnTensorDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    yDesc: *const cudnnTensorDescriptor_t,
+    y: *const c_void,
+    workSpace: *const c_void,
+    workSpaceSizeInBytes: usize,
+    dwDesc: cudnnFilterDescriptor_t,
+    dw: *mut c_void,
+    reserveSpace: *const c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardWeights", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardWeights")
+    ::trace::call!("cudnnRNNBackwardWeights", (
+        value handle, value rnnDesc, value seqLength, value xDesc, value x, value hxDesc, value hx, value yDesc, value y, value workSpace, value workSpaceSizeInBytes, value dwDesc, value dw, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardWeights", || {
+            ::cudnn::api::recurrent_first::cudnnRNNBackwardWeights(
+                handle,
+                rnnDesc,
+                seqLength,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                yDesc,
+                y,
+                workSpace,
+                workSpaceSizeInBytes,
+                dwDesc,
+                dw,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardWeightsEx_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _dwDesc: cudnnFilterDescriptor_t,
-    _dw: *mut c_void,
-    _reserveSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    dwDesc: cudnnFilterDescriptor_t,
+    dw: *mut c_void,
+    reserveSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardWeightsEx", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardWeightsEx")
+    ::trace::call!("cudnnRNNBackwardWeightsEx", (
+        value handle, value rnnDesc, value xDesc, value x, value hxDesc, value hx, value yDesc, value y, value workSpace, value workSpaceSizeInBytes, value dwDesc, value dw, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardWeightsEx", || {
+            ::cudnn::api::recurrent_first::cudnnRNNBackwardWeightsEx(
+                handle,
+                rnnDesc,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                yDesc,
+                y,
+                workSpace,
+                workSpaceSizeInBytes,
+                dwDesc,
+                dw,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardWeights_v8_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _addGrad: cudnnWgradMode_t,
-    _devSeqLengths: *const i32,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _weightSpaceSize: usize,
-    _dweightSpace: *mut c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    addGrad: cudnnWgradMode_t,
+    devSeqLengths: *const i32,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    weightSpaceSize: usize,
+    dweightSpace: *mut c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardWeights_v8", (), {
-        ::cudnn::missing(8, "cudnnRNNBackwardWeights_v8")
+    ::trace::call!("cudnnRNNBackwardWeights_v8", (
+        value handle, value rnnDesc, value addGrad, value devSeqLengths, value xDesc, value x, value hDesc, value hx, value yDesc, value y, value weightSpaceSize, value dweightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnRNNBackwardWeights_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNBackwardWeights_v8(
+                handle,
+                rnnDesc,
+                addGrad,
+                devSeqLengths,
+                xDesc,
+                x,
+                hDesc,
+                hx,
+                yDesc,
+                y,
+                weightSpaceSize,
+                dweightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNBackwardWeights_v8_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _addGrad: cudnnWgradMode_t,
-    _devSeqLengths: *const i32,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *const c_void,
-    _weightSpaceSize: usize,
-    _dweightSpace: *mut c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    addGrad: cudnnWgradMode_t,
+    devSeqLengths: *const i32,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *const c_void,
+    weightSpaceSize: usize,
+    dweightSpace: *mut c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNBackwardWeights_v8", (), {
-        ::cudnn::missing(9, "cudnnRNNBackwardWeights_v8")
+    ::trace::call!("cudnnRNNBackwardWeights_v8", (
+        value handle, value rnnDesc, value addGrad, value devSeqLengths, value xDesc, value x, value hDesc, value hx, value yDesc, value y, value weightSpaceSize, value dweightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnRNNBackwardWeights_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNBackwardWeights_v8(
+                handle,
+                rnnDesc,
+                addGrad,
+                devSeqLengths,
+                xDesc,
+                x,
+                hDesc,
+                hx,
+                yDesc,
+                y,
+                weightSpaceSize,
+                dweightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForward_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _fwdMode: cudnnForwardMode_t,
-    _devSeqLengths: *const i32,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *mut c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _hy: *mut c_void,
-    _cDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _cy: *mut c_void,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    fwdMode: cudnnForwardMode_t,
+    devSeqLengths: *const i32,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *mut c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    hy: *mut c_void,
+    cDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    cy: *mut c_void,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForward", (), {
-        ::cudnn::missing(8, "cudnnRNNForward")
+    ::trace::call!("cudnnRNNForward", (
+        value handle, value rnnDesc, value fwdMode, value devSeqLengths, value xDesc, value x, value yDesc, value y, value hDesc, value hx, value hy, value cDesc, value cx, value cy, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(8, "cudnnRNNForward", || {
+            ::cudnn::api::recurrent::cudnnRNNForward(
+                handle,
+                rnnDesc,
+                fwdMode,
+                devSeqLengths,
+                xDesc,
+                x,
+                yDesc,
+                y,
+                hDesc,
+                hx,
+                hy,
+                cDesc,
+                cx,
+                cy,
+                weightSpaceSize,
+                weightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForward_v09(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _fwdMode: cudnnForwardMode_t,
-    _devSeqLengths: *const i32,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *mut c_void,
-    _hDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _hy: *mut c_void,
-    _cDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _cy: *mut c_void,
-    _weightSpaceSize: usize,
-    _weightSpace: *const c_void,
-    _workSpaceSize: usize,
-    _workSpace: *mut c_void,
-    _reserveSpaceSize: usize,
-    _reserveSpace: *mut c_void,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    fwdMode: cudnnForwardMode_t,
+    devSeqLengths: *const i32,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *mut c_void,
+    hDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    hy: *mut c_void,
+    cDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    cy: *mut c_void,
+    weightSpaceSize: usize,
+    weightSpace: *const c_void,
+    workSpaceSize: usize,
+    workSpace: *mut c_void,
+    reserveSpaceSize: usize,
+    reserveSpace: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForward", (), {
-        ::cudnn::missing(9, "cudnnRNNForward")
+    ::trace::call!("cudnnRNNForward", (
+        value handle, value rnnDesc, value fwdMode, value devSeqLengths, value xDesc, value x, value yDesc, value y, value hDesc, value hx, value hy, value cDesc, value cx, value cy, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
+    ), {
+        ::cudnn::entry(9, "cudnnRNNForward", || {
+            ::cudnn::api::recurrent::cudnnRNNForward(
+                handle,
+                rnnDesc,
+                fwdMode,
+                devSeqLengths,
+                xDesc,
+                x,
+                yDesc,
+                y,
+                hDesc,
+                hx,
+                hy,
+                cDesc,
+                cx,
+                cy,
+                weightSpaceSize,
+                weightSpace,
+                workSpaceSize,
+                workSpace,
+                reserveSpaceSize,
+                reserveSpace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForwardInference_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _xDesc: *const cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _yDesc: *const cudnnTensorDescriptor_t,
-    _y: *mut c_void,
-    _hyDesc: cudnnTensorDescriptor_t,
-    _hy: *mut c_void,
-    _cyDesc: cudnnTensorDescriptor_t,
-    _cy: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    xDesc: *const cudnnTensorDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    yDesc: *const cudnnTensorDescriptor_t,
+    y: *mut c_void,
+    hyDesc: cudnnTensorDescriptor_t,
+    hy: *mut c_void,
+    cyDesc: cudnnTensorDescriptor_t,
+    cy: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForwardInference", (), {
-        ::cudnn::missing(8, "cudnnRNNForwardInference")
+    ::trace::call!("cudnnRNNForwardInference", (
+        value handle, value rnnDesc, value seqLength, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value workSpace, value workSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNForwardInference", || {
+            ::cudnn::api::recurrent_first::cudnnRNNForwardInference(
+                handle,
+                rnnDesc,
+                seqLength,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                wDesc,
+                w,
+                yDesc,
+                y,
+                hyDesc,
+                hy,
+                cyDesc,
+                cy,
+                workSpace,
+                workSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForwardInferenceEx_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *mut c_void,
-    _hyDesc: cudnnTensorDescriptor_t,
-    _hy: *mut c_void,
-    _cyDesc: cudnnTensorDescriptor_t,
-    _cy: *mut c_void,
-    _kDesc: cudnnRNNDataDescriptor_t,
-    _keys: *const c_void,
-    _cDesc: cudnnRNNDataDescriptor_t,
-    _cAttn: *mut c_void,
-    _iDesc: cudnnRNNDataDescriptor_t,
-    _iAttn: *mut c_void,
-    _qDesc: cudnnRNNDataDescriptor_t,
-    _queries: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *mut c_void,
+    hyDesc: cudnnTensorDescriptor_t,
+    hy: *mut c_void,
+    cyDesc: cudnnTensorDescriptor_t,
+    cy: *mut c_void,
+    kDesc: cudnnRNNDataDescriptor_t,
+    keys: *const c_void,
+    cDesc: cudnnRNNDataDescriptor_t,
+    cAttn: *mut c_void,
+    iDesc: cudnnRNNDataDescriptor_t,
+    iAttn: *mut c_void,
+    qDesc: cudnnRNNDataDescriptor_t,
+    queries: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForwardInferenceEx", (), {
-        ::cudnn::missing(8, "cudnnRNNForwardInferenceEx")
+    ::trace::call!("cudnnRNNForwardInferenceEx", (
+        value handle, value rnnDesc, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value kDesc, value keys, value cDesc, value cAttn, value iDesc, value iAttn, value qDesc, value queries, value workSpace, value workSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNForwardInferenceEx", || {
+            ::cudnn::api::recurrent_first::cudnnRNNForwardInferenceEx(
+                handle,
+                rnnDesc,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                wDesc,
+                w,
+                yDesc,
+                y,
+                hyDesc,
+                hy,
+                cyDesc,
+                cy,
+                kDesc,
+                keys,
+                cDesc,
+                cAttn,
+                iDesc,
+                iAttn,
+                qDesc,
+                queries,
+                workSpace,
+                workSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForwardTraining_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _seqLength: c_int,
-    _xDesc: *const cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _yDesc: *const cudnnTensorDescriptor_t,
-    _y: *mut c_void,
-    _hyDesc: cudnnTensorDescriptor_t,
-    _hy: *mut c_void,
-    _cyDesc: cudnnTensorDescriptor_t,
-    _cy: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    seqLength: c_int,
+    xDesc: *const cudnnTensorDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    yDesc: *const cudnnTensorDescriptor_t,
+    y: *mut c_void,
+    hyDesc: cudnnTensorDescriptor_t,
+    hy: *mut c_void,
+    cyDesc: cudnnTensorDescriptor_t,
+    cy: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForwardTraining", (), {
-        ::cudnn::missing(8, "cudnnRNNForwardTraining")
+    ::trace::call!("cudnnRNNForwardTraining", (
+        value handle, value rnnDesc, value seqLength, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNForwardTraining", || {
+            ::cudnn::api::recurrent_first::cudnnRNNForwardTraining(
+                handle,
+                rnnDesc,
+                seqLength,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                wDesc,
+                w,
+                yDesc,
+                y,
+                hyDesc,
+                hy,
+                cyDesc,
+                cy,
+                workSpace,
+                workSpaceSizeInBytes,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNForwardTrainingEx_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _xDesc: cudnnRNNDataDescriptor_t,
-    _x: *const c_void,
-    _hxDesc: cudnnTensorDescriptor_t,
-    _hx: *const c_void,
-    _cxDesc: cudnnTensorDescriptor_t,
-    _cx: *const c_void,
-    _wDesc: cudnnFilterDescriptor_t,
-    _w: *const c_void,
-    _yDesc: cudnnRNNDataDescriptor_t,
-    _y: *mut c_void,
-    _hyDesc: cudnnTensorDescriptor_t,
-    _hy: *mut c_void,
-    _cyDesc: cudnnTensorDescriptor_t,
-    _cy: *mut c_void,
-    _kDesc: cudnnRNNDataDescriptor_t,
-    _keys: *const c_void,
-    _cDesc: cudnnRNNDataDescriptor_t,
-    _cAttn: *mut c_void,
-    _iDesc: cudnnRNNDataDescriptor_t,
-    _iAttn: *mut c_void,
-    _qDesc: cudnnRNNDataDescriptor_t,
-    _queries: *mut c_void,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-    _reserveSpace: *mut c_void,
-    _reserveSpaceSizeInBytes: usize,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    xDesc: cudnnRNNDataDescriptor_t,
+    x: *const c_void,
+    hxDesc: cudnnTensorDescriptor_t,
+    hx: *const c_void,
+    cxDesc: cudnnTensorDescriptor_t,
+    cx: *const c_void,
+    wDesc: cudnnFilterDescriptor_t,
+    w: *const c_void,
+    yDesc: cudnnRNNDataDescriptor_t,
+    y: *mut c_void,
+    hyDesc: cudnnTensorDescriptor_t,
+    hy: *mut c_void,
+    cyDesc: cudnnTensorDescriptor_t,
+    cy: *mut c_void,
+    kDesc: cudnnRNNDataDescriptor_t,
+    keys: *const c_void,
+    cDesc: cudnnRNNDataDescriptor_t,
+    cAttn: *mut c_void,
+    iDesc: cudnnRNNDataDescriptor_t,
+    iAttn: *mut c_void,
+    qDesc: cudnnRNNDataDescriptor_t,
+    queries: *mut c_void,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
+    reserveSpace: *mut c_void,
+    reserveSpaceSizeInBytes: usize,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNForwardTrainingEx", (), {
-        ::cudnn::missing(8, "cudnnRNNForwardTrainingEx")
+    ::trace::call!("cudnnRNNForwardTrainingEx", (
+        value handle, value rnnDesc, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value kDesc, value keys, value cDesc, value cAttn, value iDesc, value iAttn, value qDesc, value queries, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
+    ), {
+        ::cudnn::entry(8, "cudnnRNNForwardTrainingEx", || {
+            ::cudnn::api::recurrent_first::cudnnRNNForwardTrainingEx(
+                handle,
+                rnnDesc,
+                xDesc,
+                x,
+                hxDesc,
+                hx,
+                cxDesc,
+                cx,
+                wDesc,
+                w,
+                yDesc,
+                y,
+                hyDesc,
+                hy,
+                cyDesc,
+                cy,
+                kDesc,
+                keys,
+                cDesc,
+                cAttn,
+                iDesc,
+                iAttn,
+                qDesc,
+                queries,
+                workSpace,
+                workSpaceSizeInBytes,
+                reserveSpace,
+                reserveSpaceSizeInBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNGetClip_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: *mut cudnnRNNClipMode_t,
-    _clipNanOpt: *mut cudnnNanPropagation_t,
-    _lclip: *mut f64,
-    _rclip: *mut f64,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: *mut cudnnRNNClipMode_t,
+    clipNanOpt: *mut cudnnNanPropagation_t,
+    lclip: *mut f64,
+    rclip: *mut f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNGetClip", (), {
-        ::cudnn::missing(8, "cudnnRNNGetClip")
+    ::trace::call!("cudnnRNNGetClip", (
+        value handle, value rnnDesc, out clipMode, out clipNanOpt, out lclip, out rclip
+    ), {
+        ::cudnn::entry(8, "cudnnRNNGetClip", || {
+            ::cudnn::api::recurrent_first::cudnnRNNGetClip(
+                handle,
+                rnnDesc,
+                unsafe { OptOut::new(clipMode) },
+                unsafe { OptOut::new(clipNanOpt) },
+                unsafe { OptOut::new(lclip) },
+                unsafe { OptOut::new(rclip) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNGetClip_v8_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: *mut cudnnRNNClipMode_t,
-    _clipNanOpt: *mut cudnnNanPropagation_t,
-    _lclip: *mut f64,
-    _rclip: *mut f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: *mut cudnnRNNClipMode_t,
+    clipNanOpt: *mut cudnnNanPropagation_t,
+    lclip: *mut f64,
+    rclip: *mut f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNGetClip_v8", (), {
-        ::cudnn::missing(8, "cudnnRNNGetClip_v8")
+    ::trace::call!("cudnnRNNGetClip_v8", (value rnnDesc, out clipMode, out clipNanOpt, out lclip, out rclip), {
+        ::cudnn::entry(8, "cudnnRNNGetClip_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNGetClip_v8(
+                rnnDesc,
+                unsafe { OptOut::new(clipMode) },
+                unsafe { OptOut::new(clipNanOpt) },
+                unsafe { OptOut::new(lclip) },
+                unsafe { OptOut::new(rclip) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNGetClip_v8_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: *mut cudnnRNNClipMode_t,
-    _clipNanOpt: *mut cudnnNanPropagation_t,
-    _lclip: *mut f64,
-    _rclip: *mut f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: *mut cudnnRNNClipMode_t,
+    clipNanOpt: *mut cudnnNanPropagation_t,
+    lclip: *mut f64,
+    rclip: *mut f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNGetClip_v8", (), {
-        ::cudnn::missing(9, "cudnnRNNGetClip_v8")
+    ::trace::call!("cudnnRNNGetClip_v8", (value rnnDesc, out clipMode, out clipNanOpt, out lclip, out rclip), {
+        ::cudnn::entry(9, "cudnnRNNGetClip_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNGetClip_v8(
+                rnnDesc,
+                unsafe { OptOut::new(clipMode) },
+                unsafe { OptOut::new(clipNanOpt) },
+                unsafe { OptOut::new(lclip) },
+                unsafe { OptOut::new(rclip) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNGetClip_v9_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: *mut cudnnRNNClipMode_t,
-    _lclip: *mut f64,
-    _rclip: *mut f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: *mut cudnnRNNClipMode_t,
+    lclip: *mut f64,
+    rclip: *mut f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNGetClip_v9", (), {
-        ::cudnn::missing(9, "cudnnRNNGetClip_v9")
+    ::trace::call!("cudnnRNNGetClip_v9", (value rnnDesc, out clipMode, out lclip, out rclip), {
+        ::cudnn::entry(9, "cudnnRNNGetClip_v9", || {
+            ::cudnn::api::recurrent::cudnnRNNGetClip_v9(
+                rnnDesc,
+                unsafe { OptOut::new(clipMode) },
+                unsafe { OptOut::new(lclip) },
+                unsafe { OptOut::new(rclip) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNSetClip_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: cudnnRNNClipMode_t,
-    _clipNanOpt: cudnnNanPropagation_t,
-    _lclip: f64,
-    _rclip: f64,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: cudnnRNNClipMode_t,
+    clipNanOpt: cudnnNanPropagation_t,
+    lclip: f64,
+    rclip: f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNSetClip", (), {
-        ::cudnn::missing(8, "cudnnRNNSetClip")
+    ::trace::call!("cudnnRNNSetClip", (
+        value handle, value rnnDesc, value clipMode, value clipNanOpt, value lclip, value rclip
+    ), {
+        ::cudnn::entry(8, "cudnnRNNSetClip", || {
+            ::cudnn::api::recurrent_first::cudnnRNNSetClip(handle, rnnDesc, clipMode, clipNanOpt, lclip, rclip)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNSetClip_v8_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: cudnnRNNClipMode_t,
-    _clipNanOpt: cudnnNanPropagation_t,
-    _lclip: f64,
-    _rclip: f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: cudnnRNNClipMode_t,
+    clipNanOpt: cudnnNanPropagation_t,
+    lclip: f64,
+    rclip: f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNSetClip_v8", (), {
-        ::cudnn::missing(8, "cudnnRNNSetClip_v8")
+    ::trace::call!("cudnnRNNSetClip_v8", (
+        value rnnDesc, value clipMode, value clipNanOpt, value lclip, value rclip
+    ), {
+        ::cudnn::entry(8, "cudnnRNNSetClip_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNSetClip_v8(rnnDesc, clipMode, clipNanOpt, lclip, rclip)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNSetClip_v8_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: cudnnRNNClipMode_t,
-    _clipNanOpt: cudnnNanPropagation_t,
-    _lclip: f64,
-    _rclip: f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: cudnnRNNClipMode_t,
+    clipNanOpt: cudnnNanPropagation_t,
+    lclip: f64,
+    rclip: f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNSetClip_v8", (), {
-        ::cudnn::missing(9, "cudnnRNNSetClip_v8")
+    ::trace::call!("cudnnRNNSetClip_v8", (
+        value rnnDesc, value clipMode, value clipNanOpt, value lclip, value rclip
+    ), {
+        ::cudnn::entry(9, "cudnnRNNSetClip_v8", || {
+            ::cudnn::api::recurrent::cudnnRNNSetClip_v8(rnnDesc, clipMode, clipNanOpt, lclip, rclip)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnRNNSetClip_v9_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _clipMode: cudnnRNNClipMode_t,
-    _lclip: f64,
-    _rclip: f64,
+    rnnDesc: cudnnRNNDescriptor_t,
+    clipMode: cudnnRNNClipMode_t,
+    lclip: f64,
+    rclip: f64,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnRNNSetClip_v9", (), {
-        ::cudnn::missing(9, "cudnnRNNSetClip_v9")
+    ::trace::call!("cudnnRNNSetClip_v9", (value rnnDesc, value clipMode, value lclip, value rclip), {
+        ::cudnn::entry(9, "cudnnRNNSetClip_v9", || {
+            ::cudnn::api::recurrent::cudnnRNNSetClip_v9(rnnDesc, clipMode, lclip, rclip)
+        })
     })
 }
 
@@ -8225,140 +9451,228 @@ pub unsafe extern "C" fn cudnnSetAlgorithmPerformance_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetAttnDescriptor_v08(
-    _attnDesc: cudnnAttnDescriptor_t,
-    _attnMode: c_uint,
-    _nHeads: c_int,
-    _smScaler: f64,
-    _dataType: cudnnDataType_t,
-    _computePrec: cudnnDataType_t,
-    _mathType: cudnnMathType_t,
-    _attnDropoutDesc: cudnnDropoutDescriptor_t,
-    _postDropoutDesc: cudnnDropoutDescriptor_t,
-    _qSize: c_int,
-    _kSize: c_int,
-    _vSize: c_int,
-    _qProjSize: c_int,
-    _kProjSize: c_int,
-    _vProjSize: c_int,
-    _oProjSize: c_int,
-    _qoMaxSeqLength: c_int,
-    _kvMaxSeqLength: c_int,
-    _maxBatchSize: c_int,
-    _maxBeamSize: c_int,
+    attnDesc: cudnnAttnDescriptor_t,
+    attnMode: c_uint,
+    nHeads: c_int,
+    smScaler: f64,
+    dataType: cudnnDataType_t,
+    computePrec: cudnnDataType_t,
+    mathType: cudnnMathType_t,
+    attnDropoutDesc: cudnnDropoutDescriptor_t,
+    postDropoutDesc: cudnnDropoutDescriptor_t,
+    qSize: c_int,
+    kSize: c_int,
+    vSize: c_int,
+    qProjSize: c_int,
+    kProjSize: c_int,
+    vProjSize: c_int,
+    oProjSize: c_int,
+    qoMaxSeqLength: c_int,
+    kvMaxSeqLength: c_int,
+    maxBatchSize: c_int,
+    maxBeamSize: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetAttnDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetAttnDescriptor")
+    ::trace::call!("cudnnSetAttnDescriptor", (
+        value attnDesc, value attnMode, value nHeads, value smScaler, value dataType, value computePrec, value mathType, value attnDropoutDesc, value postDropoutDesc, value qSize, value kSize, value vSize, value qProjSize, value kProjSize, value vProjSize, value oProjSize, value qoMaxSeqLength, value kvMaxSeqLength, value maxBatchSize, value maxBeamSize
+    ), {
+        ::cudnn::entry(8, "cudnnSetAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnSetAttnDescriptor(
+                attnDesc,
+                attnMode,
+                nHeads,
+                smScaler,
+                dataType,
+                computePrec,
+                mathType,
+                attnDropoutDesc,
+                postDropoutDesc,
+                qSize,
+                kSize,
+                vSize,
+                qProjSize,
+                kProjSize,
+                vProjSize,
+                oProjSize,
+                qoMaxSeqLength,
+                kvMaxSeqLength,
+                maxBatchSize,
+                maxBeamSize,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetAttnDescriptor_v09(
-    _attnDesc: cudnnAttnDescriptor_t,
-    _attnMode: c_uint,
-    _nHeads: c_int,
-    _smScaler: f64,
-    _dataType: cudnnDataType_t,
-    _computePrec: cudnnDataType_t,
-    _mathType: cudnnMathType_t,
-    _attnDropoutDesc: cudnnDropoutDescriptor_t,
-    _postDropoutDesc: cudnnDropoutDescriptor_t,
-    _qSize: c_int,
-    _kSize: c_int,
-    _vSize: c_int,
-    _qProjSize: c_int,
-    _kProjSize: c_int,
-    _vProjSize: c_int,
-    _oProjSize: c_int,
-    _qoMaxSeqLength: c_int,
-    _kvMaxSeqLength: c_int,
-    _maxBatchSize: c_int,
-    _maxBeamSize: c_int,
+    attnDesc: cudnnAttnDescriptor_t,
+    attnMode: c_uint,
+    nHeads: c_int,
+    smScaler: f64,
+    dataType: cudnnDataType_t,
+    computePrec: cudnnDataType_t,
+    mathType: cudnnMathType_t,
+    attnDropoutDesc: cudnnDropoutDescriptor_t,
+    postDropoutDesc: cudnnDropoutDescriptor_t,
+    qSize: c_int,
+    kSize: c_int,
+    vSize: c_int,
+    qProjSize: c_int,
+    kProjSize: c_int,
+    vProjSize: c_int,
+    oProjSize: c_int,
+    qoMaxSeqLength: c_int,
+    kvMaxSeqLength: c_int,
+    maxBatchSize: c_int,
+    maxBeamSize: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetAttnDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetAttnDescriptor")
+    ::trace::call!("cudnnSetAttnDescriptor", (
+        value attnDesc, value attnMode, value nHeads, value smScaler, value dataType, value computePrec, value mathType, value attnDropoutDesc, value postDropoutDesc, value qSize, value kSize, value vSize, value qProjSize, value kProjSize, value vProjSize, value oProjSize, value qoMaxSeqLength, value kvMaxSeqLength, value maxBatchSize, value maxBeamSize
+    ), {
+        ::cudnn::entry(9, "cudnnSetAttnDescriptor", || {
+            ::cudnn::api::attention::cudnnSetAttnDescriptor(
+                attnDesc,
+                attnMode,
+                nHeads,
+                smScaler,
+                dataType,
+                computePrec,
+                mathType,
+                attnDropoutDesc,
+                postDropoutDesc,
+                qSize,
+                kSize,
+                vSize,
+                qProjSize,
+                kProjSize,
+                vProjSize,
+                oProjSize,
+                qoMaxSeqLength,
+                kvMaxSeqLength,
+                maxBatchSize,
+                maxBeamSize,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptor_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetCTCLossDescriptor")
+    ::trace::call!("cudnnSetCTCLossDescriptor", (value ctcLossDesc, value compType), {
+        ::cudnn::entry(8, "cudnnSetCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptor(ctcLossDesc, compType)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptor_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetCTCLossDescriptor")
+    ::trace::call!("cudnnSetCTCLossDescriptor", (value ctcLossDesc, value compType), {
+        ::cudnn::entry(9, "cudnnSetCTCLossDescriptor", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptor(ctcLossDesc, compType)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptorEx_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
-    _normMode: cudnnLossNormalizationMode_t,
-    _gradMode: cudnnNanPropagation_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
+    normMode: cudnnLossNormalizationMode_t,
+    gradMode: cudnnNanPropagation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptorEx", (), {
-        ::cudnn::missing(8, "cudnnSetCTCLossDescriptorEx")
+    ::trace::call!("cudnnSetCTCLossDescriptorEx", (value ctcLossDesc, value compType, value normMode, value gradMode), {
+        ::cudnn::entry(8, "cudnnSetCTCLossDescriptorEx", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptorEx(ctcLossDesc, compType, normMode, gradMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptorEx_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
-    _normMode: cudnnLossNormalizationMode_t,
-    _gradMode: cudnnNanPropagation_t,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
+    normMode: cudnnLossNormalizationMode_t,
+    gradMode: cudnnNanPropagation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptorEx", (), {
-        ::cudnn::missing(9, "cudnnSetCTCLossDescriptorEx")
+    ::trace::call!("cudnnSetCTCLossDescriptorEx", (value ctcLossDesc, value compType, value normMode, value gradMode), {
+        ::cudnn::entry(9, "cudnnSetCTCLossDescriptorEx", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptorEx(ctcLossDesc, compType, normMode, gradMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptor_v8_v08(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
-    _normMode: cudnnLossNormalizationMode_t,
-    _gradMode: cudnnNanPropagation_t,
-    _maxLabelLength: c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
+    normMode: cudnnLossNormalizationMode_t,
+    gradMode: cudnnNanPropagation_t,
+    maxLabelLength: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptor_v8", (), {
-        ::cudnn::missing(8, "cudnnSetCTCLossDescriptor_v8")
+    ::trace::call!("cudnnSetCTCLossDescriptor_v8", (
+        value ctcLossDesc, value compType, value normMode, value gradMode, value maxLabelLength
+    ), {
+        ::cudnn::entry(8, "cudnnSetCTCLossDescriptor_v8", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptor_v8(
+                ctcLossDesc,
+                compType,
+                normMode,
+                gradMode,
+                maxLabelLength,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptor_v8_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
-    _normMode: cudnnLossNormalizationMode_t,
-    _gradMode: cudnnNanPropagation_t,
-    _maxLabelLength: c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
+    normMode: cudnnLossNormalizationMode_t,
+    gradMode: cudnnNanPropagation_t,
+    maxLabelLength: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptor_v8", (), {
-        ::cudnn::missing(9, "cudnnSetCTCLossDescriptor_v8")
+    ::trace::call!("cudnnSetCTCLossDescriptor_v8", (
+        value ctcLossDesc, value compType, value normMode, value gradMode, value maxLabelLength
+    ), {
+        ::cudnn::entry(9, "cudnnSetCTCLossDescriptor_v8", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptor_v8(
+                ctcLossDesc,
+                compType,
+                normMode,
+                gradMode,
+                maxLabelLength,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetCTCLossDescriptor_v9_v09(
-    _ctcLossDesc: cudnnCTCLossDescriptor_t,
-    _compType: cudnnDataType_t,
-    _normMode: cudnnLossNormalizationMode_t,
-    _ctcGradMode: cudnnCTCGradMode_t,
-    _maxLabelLength: c_int,
+    ctcLossDesc: cudnnCTCLossDescriptor_t,
+    compType: cudnnDataType_t,
+    normMode: cudnnLossNormalizationMode_t,
+    ctcGradMode: cudnnCTCGradMode_t,
+    maxLabelLength: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetCTCLossDescriptor_v9", (), {
-        ::cudnn::missing(9, "cudnnSetCTCLossDescriptor_v9")
+    ::trace::call!("cudnnSetCTCLossDescriptor_v9", (
+        value ctcLossDesc, value compType, value normMode, value ctcGradMode, value maxLabelLength
+    ), {
+        ::cudnn::entry(9, "cudnnSetCTCLossDescriptor_v9", || {
+            ::cudnn::api::loss::cudnnSetCTCLossDescriptor_v9(
+                ctcLossDesc,
+                compType,
+                normMode,
+                ctcGradMode,
+                maxLabelLength,
+            )
+        })
     })
 }
 
@@ -8812,11 +10126,13 @@ pub unsafe extern "C" fn cudnnSetOpTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetPersistentRNNPlan_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _plan: cudnnPersistentRNNPlan_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    plan: cudnnPersistentRNNPlan_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetPersistentRNNPlan", (), {
-        ::cudnn::missing(8, "cudnnSetPersistentRNNPlan")
+    ::trace::call!("cudnnSetPersistentRNNPlan", (value rnnDesc, value plan), {
+        ::cudnn::entry(8, "cudnnSetPersistentRNNPlan", || {
+            ::cudnn::api::recurrent_first::cudnnSetPersistentRNNPlan(rnnDesc, plan)
+        })
     })
 }
 
@@ -8949,139 +10265,228 @@ pub unsafe extern "C" fn cudnnSetRNNAlgorithmDescriptor_v08(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNBiasMode_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _biasMode: cudnnRNNBiasMode_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    biasMode: cudnnRNNBiasMode_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNBiasMode", (), {
-        ::cudnn::missing(8, "cudnnSetRNNBiasMode")
+    ::trace::call!("cudnnSetRNNBiasMode", (value rnnDesc, value biasMode), {
+        ::cudnn::entry(8, "cudnnSetRNNBiasMode", || {
+            ::cudnn::api::recurrent_first::cudnnSetRNNBiasMode(rnnDesc, biasMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNDataDescriptor_v08(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
-    _dataType: cudnnDataType_t,
-    _layout: cudnnRNNDataLayout_t,
-    _maxSeqLength: c_int,
-    _batchSize: c_int,
-    _vectorSize: c_int,
-    _seqLengthArray: *const c_int,
-    _paddingFill: *mut c_void,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
+    dataType: cudnnDataType_t,
+    layout: cudnnRNNDataLayout_t,
+    maxSeqLength: c_int,
+    batchSize: c_int,
+    vectorSize: c_int,
+    seqLengthArray: *const c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetRNNDataDescriptor")
+    ::trace::call!("cudnnSetRNNDataDescriptor", (
+        value rnnDataDesc, value dataType, value layout, value maxSeqLength, value batchSize, value vectorSize, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(8, "cudnnSetRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnSetRNNDataDescriptor(
+                rnnDataDesc,
+                dataType,
+                layout,
+                maxSeqLength,
+                batchSize,
+                vectorSize,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNDataDescriptor_v09(
-    _rnnDataDesc: cudnnRNNDataDescriptor_t,
-    _dataType: cudnnDataType_t,
-    _layout: cudnnRNNDataLayout_t,
-    _maxSeqLength: c_int,
-    _batchSize: c_int,
-    _vectorSize: c_int,
-    _seqLengthArray: *const c_int,
-    _paddingFill: *mut c_void,
+    rnnDataDesc: cudnnRNNDataDescriptor_t,
+    dataType: cudnnDataType_t,
+    layout: cudnnRNNDataLayout_t,
+    maxSeqLength: c_int,
+    batchSize: c_int,
+    vectorSize: c_int,
+    seqLengthArray: *const c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetRNNDataDescriptor")
+    ::trace::call!("cudnnSetRNNDataDescriptor", (
+        value rnnDataDesc, value dataType, value layout, value maxSeqLength, value batchSize, value vectorSize, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(9, "cudnnSetRNNDataDescriptor", || {
+            ::cudnn::api::recurrent::cudnnSetRNNDataDescriptor(
+                rnnDataDesc,
+                dataType,
+                layout,
+                maxSeqLength,
+                batchSize,
+                vectorSize,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNDescriptor_v6_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _hiddenSize: c_int,
-    _numLayers: c_int,
-    _dropoutDesc: cudnnDropoutDescriptor_t,
-    _inputMode: cudnnRNNInputMode_t,
-    _direction: cudnnDirectionMode_t,
-    _cellMode: cudnnRNNMode_t,
-    _algo: cudnnRNNAlgo_t,
-    _mathPrec: cudnnDataType_t,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    hiddenSize: c_int,
+    numLayers: c_int,
+    dropoutDesc: cudnnDropoutDescriptor_t,
+    inputMode: cudnnRNNInputMode_t,
+    direction: cudnnDirectionMode_t,
+    cellMode: cudnnRNNMode_t,
+    algo: cudnnRNNAlgo_t,
+    mathPrec: cudnnDataType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNDescriptor_v6", (), {
-        ::cudnn::missing(8, "cudnnSetRNNDescriptor_v6")
+    ::trace::call!("cudnnSetRNNDescriptor_v6", (
+        value handle, value rnnDesc, value hiddenSize, value numLayers, value dropoutDesc, value inputMode, value direction, value cellMode, value algo, value mathPrec
+    ), {
+        ::cudnn::entry(8, "cudnnSetRNNDescriptor_v6", || {
+            ::cudnn::api::recurrent_first::cudnnSetRNNDescriptor_v6(
+                handle,
+                rnnDesc,
+                hiddenSize,
+                numLayers,
+                dropoutDesc,
+                inputMode,
+                direction,
+                cellMode,
+                algo,
+                mathPrec,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNDescriptor_v8_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _algo: cudnnRNNAlgo_t,
-    _cellMode: cudnnRNNMode_t,
-    _biasMode: cudnnRNNBiasMode_t,
-    _dirMode: cudnnDirectionMode_t,
-    _inputMode: cudnnRNNInputMode_t,
-    _dataType: cudnnDataType_t,
-    _mathPrec: cudnnDataType_t,
-    _mathType: cudnnMathType_t,
-    _inputSize: i32,
-    _hiddenSize: i32,
-    _projSize: i32,
-    _numLayers: i32,
-    _dropoutDesc: cudnnDropoutDescriptor_t,
-    _auxFlags: uint32_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    algo: cudnnRNNAlgo_t,
+    cellMode: cudnnRNNMode_t,
+    biasMode: cudnnRNNBiasMode_t,
+    dirMode: cudnnDirectionMode_t,
+    inputMode: cudnnRNNInputMode_t,
+    dataType: cudnnDataType_t,
+    mathPrec: cudnnDataType_t,
+    mathType: cudnnMathType_t,
+    inputSize: i32,
+    hiddenSize: i32,
+    projSize: i32,
+    numLayers: i32,
+    dropoutDesc: cudnnDropoutDescriptor_t,
+    auxFlags: uint32_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNDescriptor_v8", (), {
-        ::cudnn::missing(8, "cudnnSetRNNDescriptor_v8")
+    ::trace::call!("cudnnSetRNNDescriptor_v8", (
+        value rnnDesc, value algo, value cellMode, value biasMode, value dirMode, value inputMode, value dataType, value mathPrec, value mathType, value inputSize, value hiddenSize, value projSize, value numLayers, value dropoutDesc, value auxFlags
+    ), {
+        ::cudnn::entry(8, "cudnnSetRNNDescriptor_v8", || {
+            ::cudnn::api::recurrent::cudnnSetRNNDescriptor_v8(
+                rnnDesc,
+                algo,
+                cellMode,
+                biasMode,
+                dirMode,
+                inputMode,
+                dataType,
+                mathPrec,
+                mathType,
+                inputSize,
+                hiddenSize,
+                projSize,
+                numLayers,
+                dropoutDesc,
+                auxFlags,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNDescriptor_v8_v09(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _algo: cudnnRNNAlgo_t,
-    _cellMode: cudnnRNNMode_t,
-    _biasMode: cudnnRNNBiasMode_t,
-    _dirMode: cudnnDirectionMode_t,
-    _inputMode: cudnnRNNInputMode_t,
-    _dataType: cudnnDataType_t,
-    _mathPrec: cudnnDataType_t,
-    _mathType: cudnnMathType_t,
-    _inputSize: i32,
-    _hiddenSize: i32,
-    _projSize: i32,
-    _numLayers: i32,
-    _dropoutDesc: cudnnDropoutDescriptor_t,
-    _auxFlags: uint32_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    algo: cudnnRNNAlgo_t,
+    cellMode: cudnnRNNMode_t,
+    biasMode: cudnnRNNBiasMode_t,
+    dirMode: cudnnDirectionMode_t,
+    inputMode: cudnnRNNInputMode_t,
+    dataType: cudnnDataType_t,
+    mathPrec: cudnnDataType_t,
+    mathType: cudnnMathType_t,
+    inputSize: i32,
+    hiddenSize: i32,
+    projSize: i32,
+    numLayers: i32,
+    dropoutDesc: cudnnDropoutDescriptor_t,
+    auxFlags: uint32_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNDescriptor_v8", (), {
-        ::cudnn::missing(9, "cudnnSetRNNDescriptor_v8")
+    ::trace::call!("cudnnSetRNNDescriptor_v8", (
+        value rnnDesc, value algo, value cellMode, value biasMode, value dirMode, value inputMode, value dataType, value mathPrec, value mathType, value inputSize, value hiddenSize, value projSize, value numLayers, value dropoutDesc, value auxFlags
+    ), {
+        ::cudnn::entry(9, "cudnnSetRNNDescriptor_v8", || {
+            ::cudnn::api::recurrent::cudnnSetRNNDescriptor_v8(
+                rnnDesc,
+                algo,
+                cellMode,
+                biasMode,
+                dirMode,
+                inputMode,
+                dataType,
+                mathPrec,
+                mathType,
+                inputSize,
+                hiddenSize,
+                projSize,
+                numLayers,
+                dropoutDesc,
+                auxFlags,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNMatrixMathType_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _mType: cudnnMathType_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    mType: cudnnMathType_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNMatrixMathType", (), {
-        ::cudnn::missing(8, "cudnnSetRNNMatrixMathType")
+    ::trace::call!("cudnnSetRNNMatrixMathType", (value rnnDesc, value mType), {
+        ::cudnn::entry(8, "cudnnSetRNNMatrixMathType", || {
+            ::cudnn::api::recurrent_first::cudnnSetRNNMatrixMathType(rnnDesc, mType)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNPaddingMode_v08(
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _paddingMode: c_uint,
+    rnnDesc: cudnnRNNDescriptor_t,
+    paddingMode: c_uint,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNPaddingMode", (), {
-        ::cudnn::missing(8, "cudnnSetRNNPaddingMode")
+    ::trace::call!("cudnnSetRNNPaddingMode", (value rnnDesc, value paddingMode), {
+        ::cudnn::entry(8, "cudnnSetRNNPaddingMode", || {
+            ::cudnn::api::recurrent_first::cudnnSetRNNPaddingMode(rnnDesc, paddingMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetRNNProjectionLayers_v08(
-    _handle: cudnnHandle_t,
-    _rnnDesc: cudnnRNNDescriptor_t,
-    _recProjSize: c_int,
-    _outProjSize: c_int,
+    handle: cudnnHandle_t,
+    rnnDesc: cudnnRNNDescriptor_t,
+    recProjSize: c_int,
+    outProjSize: c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetRNNProjectionLayers", (), {
-        ::cudnn::missing(8, "cudnnSetRNNProjectionLayers")
+    ::trace::call!("cudnnSetRNNProjectionLayers", (value handle, value rnnDesc, value recProjSize, value outProjSize), {
+        ::cudnn::entry(8, "cudnnSetRNNProjectionLayers", || {
+            ::cudnn::api::recurrent_first::cudnnSetRNNProjectionLayers(handle, rnnDesc, recProjSize, outProjSize)
+        })
     })
 }
 
@@ -9137,59 +10542,105 @@ pub unsafe extern "C" fn cudnnSetReduceTensorDescriptor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetSeqDataDescriptor_v08(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
-    _dataType: cudnnDataType_t,
-    _nbDims: c_int,
-    _dimA: *const c_int,
-    _axes: *const cudnnSeqDataAxis_t,
-    _seqLengthArraySize: usize,
-    _seqLengthArray: *const c_int,
-    _paddingFill: *mut c_void,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
+    dataType: cudnnDataType_t,
+    nbDims: c_int,
+    dimA: *const c_int,
+    axes: *const cudnnSeqDataAxis_t,
+    seqLengthArraySize: usize,
+    seqLengthArray: *const c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetSeqDataDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetSeqDataDescriptor")
+    ::trace::call!("cudnnSetSeqDataDescriptor", (
+        value seqDataDesc, value dataType, value nbDims, value dimA, value axes, value seqLengthArraySize, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(8, "cudnnSetSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnSetSeqDataDescriptor(
+                seqDataDesc,
+                dataType,
+                nbDims,
+                dimA,
+                axes,
+                seqLengthArraySize,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetSeqDataDescriptor_v09(
-    _seqDataDesc: cudnnSeqDataDescriptor_t,
-    _dataType: cudnnDataType_t,
-    _nbDims: c_int,
-    _dimA: *const c_int,
-    _axes: *const cudnnSeqDataAxis_t,
-    _seqLengthArraySize: usize,
-    _seqLengthArray: *const c_int,
-    _paddingFill: *mut c_void,
+    seqDataDesc: cudnnSeqDataDescriptor_t,
+    dataType: cudnnDataType_t,
+    nbDims: c_int,
+    dimA: *const c_int,
+    axes: *const cudnnSeqDataAxis_t,
+    seqLengthArraySize: usize,
+    seqLengthArray: *const c_int,
+    paddingFill: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetSeqDataDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetSeqDataDescriptor")
+    ::trace::call!("cudnnSetSeqDataDescriptor", (
+        value seqDataDesc, value dataType, value nbDims, value dimA, value axes, value seqLengthArraySize, value seqLengthArray, value paddingFill
+    ), {
+        ::cudnn::entry(9, "cudnnSetSeqDataDescriptor", || {
+            ::cudnn::api::attention::cudnnSetSeqDataDescriptor(
+                seqDataDesc,
+                dataType,
+                nbDims,
+                dimA,
+                axes,
+                seqLengthArraySize,
+                seqLengthArray,
+                paddingFill,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetSpatialTransformerNdDescriptor_v08(
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _samplerType: cudnnSamplerType_t,
-    _dataType: cudnnDataType_t,
-    _nbDims: c_int,
-    _dimA: *const c_int,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    samplerType: cudnnSamplerType_t,
+    dataType: cudnnDataType_t,
+    nbDims: c_int,
+    dimA: *const c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetSpatialTransformerNdDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetSpatialTransformerNdDescriptor")
+    ::trace::call!("cudnnSetSpatialTransformerNdDescriptor", (
+        value stDesc, value samplerType, value dataType, value nbDims, value dimA
+    ), {
+        ::cudnn::entry(8, "cudnnSetSpatialTransformerNdDescriptor", || {
+            ::cudnn::api::spatial::cudnnSetSpatialTransformerNdDescriptor(
+                stDesc,
+                samplerType,
+                dataType,
+                nbDims,
+                dimA,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetSpatialTransformerNdDescriptor_v09(
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _samplerType: cudnnSamplerType_t,
-    _dataType: cudnnDataType_t,
-    _nbDims: c_int,
-    _dimA: *const c_int,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    samplerType: cudnnSamplerType_t,
+    dataType: cudnnDataType_t,
+    nbDims: c_int,
+    dimA: *const c_int,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetSpatialTransformerNdDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetSpatialTransformerNdDescriptor")
+    ::trace::call!("cudnnSetSpatialTransformerNdDescriptor", (
+        value stDesc, value samplerType, value dataType, value nbDims, value dimA
+    ), {
+        ::cudnn::entry(9, "cudnnSetSpatialTransformerNdDescriptor", || {
+            ::cudnn::api::spatial::cudnnSetSpatialTransformerNdDescriptor(
+                stDesc,
+                samplerType,
+                dataType,
+                nbDims,
+                dimA,
+            )
+        })
     })
 }
 
@@ -9405,31 +10856,55 @@ pub unsafe extern "C" fn cudnnSetTensorNdDescriptorEx_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetTensorTransformDescriptor_v08(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _nbDims: uint32_t,
-    _destFormat: cudnnTensorFormat_t,
-    _padBeforeA: *const i32,
-    _padAfterA: *const i32,
-    _foldA: *const uint32_t,
-    _direction: cudnnFoldingDirection_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    nbDims: uint32_t,
+    destFormat: cudnnTensorFormat_t,
+    padBeforeA: *const i32,
+    padAfterA: *const i32,
+    foldA: *const uint32_t,
+    direction: cudnnFoldingDirection_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetTensorTransformDescriptor", (), {
-        ::cudnn::missing(8, "cudnnSetTensorTransformDescriptor")
+    ::trace::call!("cudnnSetTensorTransformDescriptor", (
+        value transformDesc, value nbDims, value destFormat, value padBeforeA, value padAfterA, value foldA, value direction
+    ), {
+        ::cudnn::entry(8, "cudnnSetTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnSetTensorTransformDescriptor(
+                transformDesc,
+                nbDims,
+                destFormat,
+                padBeforeA,
+                padAfterA,
+                foldA,
+                direction,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSetTensorTransformDescriptor_v09(
-    _transformDesc: cudnnTensorTransformDescriptor_t,
-    _nbDims: uint32_t,
-    _destFormat: cudnnTensorFormat_t,
-    _padBeforeA: *const i32,
-    _padAfterA: *const i32,
-    _foldA: *const uint32_t,
-    _direction: cudnnFoldingDirection_t,
+    transformDesc: cudnnTensorTransformDescriptor_t,
+    nbDims: uint32_t,
+    destFormat: cudnnTensorFormat_t,
+    padBeforeA: *const i32,
+    padAfterA: *const i32,
+    foldA: *const uint32_t,
+    direction: cudnnFoldingDirection_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSetTensorTransformDescriptor", (), {
-        ::cudnn::missing(9, "cudnnSetTensorTransformDescriptor")
+    ::trace::call!("cudnnSetTensorTransformDescriptor", (
+        value transformDesc, value nbDims, value destFormat, value padBeforeA, value padAfterA, value foldA, value direction
+    ), {
+        ::cudnn::entry(9, "cudnnSetTensorTransformDescriptor", || {
+            ::cudnn::api::transform::cudnnSetTensorTransformDescriptor(
+                transformDesc,
+                nbDims,
+                destFormat,
+                padBeforeA,
+                padAfterA,
+                foldA,
+                direction,
+            )
+        })
     })
 }
 
@@ -9547,127 +11022,201 @@ pub unsafe extern "C" fn cudnnSoftmaxForward_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorBackward_v08(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _dgrid: *const c_void,
-    _dtheta: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    dgrid: *const c_void,
+    dtheta: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfGridGeneratorBackward", (), {
-        ::cudnn::missing(8, "cudnnSpatialTfGridGeneratorBackward")
+    ::trace::call!("cudnnSpatialTfGridGeneratorBackward", (value handle, value stDesc, value dgrid, value dtheta), {
+        ::cudnn::entry(8, "cudnnSpatialTfGridGeneratorBackward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorBackward(handle, stDesc, dgrid, dtheta)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorBackward_v09(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _dgrid: *const c_void,
-    _dtheta: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    dgrid: *const c_void,
+    dtheta: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfGridGeneratorBackward", (), {
-        ::cudnn::missing(9, "cudnnSpatialTfGridGeneratorBackward")
+    ::trace::call!("cudnnSpatialTfGridGeneratorBackward", (value handle, value stDesc, value dgrid, value dtheta), {
+        ::cudnn::entry(9, "cudnnSpatialTfGridGeneratorBackward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorBackward(handle, stDesc, dgrid, dtheta)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorForward_v08(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _theta: *const c_void,
-    _grid: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    theta: *const c_void,
+    grid: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfGridGeneratorForward", (), {
-        ::cudnn::missing(8, "cudnnSpatialTfGridGeneratorForward")
+    ::trace::call!("cudnnSpatialTfGridGeneratorForward", (value handle, value stDesc, value theta, value grid), {
+        ::cudnn::entry(8, "cudnnSpatialTfGridGeneratorForward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorForward(handle, stDesc, theta, grid)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorForward_v09(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _theta: *const c_void,
-    _grid: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    theta: *const c_void,
+    grid: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfGridGeneratorForward", (), {
-        ::cudnn::missing(9, "cudnnSpatialTfGridGeneratorForward")
+    ::trace::call!("cudnnSpatialTfGridGeneratorForward", (value handle, value stDesc, value theta, value grid), {
+        ::cudnn::entry(9, "cudnnSpatialTfGridGeneratorForward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorForward(handle, stDesc, theta, grid)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfSamplerBackward_v08(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _alpha: *const c_void,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _beta: *const c_void,
-    _dxDesc: cudnnTensorDescriptor_t,
-    _dx: *mut c_void,
-    _alphaDgrid: *const c_void,
-    _dyDesc: cudnnTensorDescriptor_t,
-    _dy: *const c_void,
-    _grid: *const c_void,
-    _betaDgrid: *const c_void,
-    _dgrid: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    beta: *const c_void,
+    dxDesc: cudnnTensorDescriptor_t,
+    dx: *mut c_void,
+    alphaDgrid: *const c_void,
+    dyDesc: cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    grid: *const c_void,
+    betaDgrid: *const c_void,
+    dgrid: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfSamplerBackward", (), {
-        ::cudnn::missing(8, "cudnnSpatialTfSamplerBackward")
+    ::trace::call!("cudnnSpatialTfSamplerBackward", (
+        value handle, value stDesc, value alpha, value xDesc, value x, value beta, value dxDesc, value dx, value alphaDgrid, value dyDesc, value dy, value grid, value betaDgrid, value dgrid
+    ), {
+        ::cudnn::entry(8, "cudnnSpatialTfSamplerBackward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfSamplerBackward(
+                handle,
+                stDesc,
+                alpha,
+                xDesc,
+                x,
+                beta,
+                dxDesc,
+                dx,
+                alphaDgrid,
+                dyDesc,
+                dy,
+                grid,
+                betaDgrid,
+                dgrid,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfSamplerBackward_v09(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _alpha: *const c_void,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _beta: *const c_void,
-    _dxDesc: cudnnTensorDescriptor_t,
-    _dx: *mut c_void,
-    _alphaDgrid: *const c_void,
-    _dyDesc: cudnnTensorDescriptor_t,
-    _dy: *const c_void,
-    _grid: *const c_void,
-    _betaDgrid: *const c_void,
-    _dgrid: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    beta: *const c_void,
+    dxDesc: cudnnTensorDescriptor_t,
+    dx: *mut c_void,
+    alphaDgrid: *const c_void,
+    dyDesc: cudnnTensorDescriptor_t,
+    dy: *const c_void,
+    grid: *const c_void,
+    betaDgrid: *const c_void,
+    dgrid: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfSamplerBackward", (), {
-        ::cudnn::missing(9, "cudnnSpatialTfSamplerBackward")
+    ::trace::call!("cudnnSpatialTfSamplerBackward", (
+        value handle, value stDesc, value alpha, value xDesc, value x, value beta, value dxDesc, value dx, value alphaDgrid, value dyDesc, value dy, value grid, value betaDgrid, value dgrid
+    ), {
+        ::cudnn::entry(9, "cudnnSpatialTfSamplerBackward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfSamplerBackward(
+                handle,
+                stDesc,
+                alpha,
+                xDesc,
+                x,
+                beta,
+                dxDesc,
+                dx,
+                alphaDgrid,
+                dyDesc,
+                dy,
+                grid,
+                betaDgrid,
+                dgrid,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfSamplerForward_v08(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _alpha: *const c_void,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _grid: *const c_void,
-    _beta: *const c_void,
-    _yDesc: cudnnTensorDescriptor_t,
-    _y: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    grid: *const c_void,
+    beta: *const c_void,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfSamplerForward", (), {
-        ::cudnn::missing(8, "cudnnSpatialTfSamplerForward")
+    ::trace::call!("cudnnSpatialTfSamplerForward", (
+        value handle, value stDesc, value alpha, value xDesc, value x, value grid, value beta, value yDesc, value y
+    ), {
+        ::cudnn::entry(8, "cudnnSpatialTfSamplerForward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfSamplerForward(
+                handle,
+                stDesc,
+                alpha,
+                xDesc,
+                x,
+                grid,
+                beta,
+                yDesc,
+                y,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSpatialTfSamplerForward_v09(
-    _handle: cudnnHandle_t,
-    _stDesc: cudnnSpatialTransformerDescriptor_t,
-    _alpha: *const c_void,
-    _xDesc: cudnnTensorDescriptor_t,
-    _x: *const c_void,
-    _grid: *const c_void,
-    _beta: *const c_void,
-    _yDesc: cudnnTensorDescriptor_t,
-    _y: *mut c_void,
+    handle: cudnnHandle_t,
+    stDesc: cudnnSpatialTransformerDescriptor_t,
+    alpha: *const c_void,
+    xDesc: cudnnTensorDescriptor_t,
+    x: *const c_void,
+    grid: *const c_void,
+    beta: *const c_void,
+    yDesc: cudnnTensorDescriptor_t,
+    y: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnSpatialTfSamplerForward", (), {
-        ::cudnn::missing(9, "cudnnSpatialTfSamplerForward")
+    ::trace::call!("cudnnSpatialTfSamplerForward", (
+        value handle, value stDesc, value alpha, value xDesc, value x, value grid, value beta, value yDesc, value y
+    ), {
+        ::cudnn::entry(9, "cudnnSpatialTfSamplerForward", || {
+            ::cudnn::api::spatial::cudnnSpatialTfSamplerForward(
+                handle,
+                stDesc,
+                alpha,
+                xDesc,
+                x,
+                grid,
+                beta,
+                yDesc,
+                y,
+            )
+        })
     })
 }
 
@@ -9680,33 +11229,59 @@ pub unsafe extern "C" fn cudnnSubquadraticOpsVersionCheck_v09() -> cudnnStatus_t
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnTransformFilter_v08(
-    _handle: cudnnHandle_t,
-    _transDesc: cudnnTensorTransformDescriptor_t,
-    _alpha: *const c_void,
-    _srcDesc: cudnnFilterDescriptor_t,
-    _srcData: *const c_void,
-    _beta: *const c_void,
-    _destDesc: cudnnFilterDescriptor_t,
-    _destData: *mut c_void,
+    handle: cudnnHandle_t,
+    transDesc: cudnnTensorTransformDescriptor_t,
+    alpha: *const c_void,
+    srcDesc: cudnnFilterDescriptor_t,
+    srcData: *const c_void,
+    beta: *const c_void,
+    destDesc: cudnnFilterDescriptor_t,
+    destData: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnTransformFilter", (), {
-        ::cudnn::missing(8, "cudnnTransformFilter")
+    ::trace::call!("cudnnTransformFilter", (
+        value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
+    ), {
+        ::cudnn::entry(8, "cudnnTransformFilter", || {
+            ::cudnn::api::transform::cudnnTransformFilter(
+                handle,
+                transDesc,
+                alpha,
+                srcDesc,
+                srcData,
+                beta,
+                destDesc,
+                destData,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnTransformFilter_v09(
-    _handle: cudnnHandle_t,
-    _transDesc: cudnnTensorTransformDescriptor_t,
-    _alpha: *const c_void,
-    _srcDesc: cudnnFilterDescriptor_t,
-    _srcData: *const c_void,
-    _beta: *const c_void,
-    _destDesc: cudnnFilterDescriptor_t,
-    _destData: *mut c_void,
+    handle: cudnnHandle_t,
+    transDesc: cudnnTensorTransformDescriptor_t,
+    alpha: *const c_void,
+    srcDesc: cudnnFilterDescriptor_t,
+    srcData: *const c_void,
+    beta: *const c_void,
+    destDesc: cudnnFilterDescriptor_t,
+    destData: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnTransformFilter", (), {
-        ::cudnn::missing(9, "cudnnTransformFilter")
+    ::trace::call!("cudnnTransformFilter", (
+        value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
+    ), {
+        ::cudnn::entry(9, "cudnnTransformFilter", || {
+            ::cudnn::api::transform::cudnnTransformFilter(
+                handle,
+                transDesc,
+                alpha,
+                srcDesc,
+                srcData,
+                beta,
+                destDesc,
+                destData,
+            )
+        })
     })
 }
 
@@ -9750,32 +11325,58 @@ pub unsafe extern "C" fn cudnnTransformTensor_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnTransformTensorEx_v08(
-    _handle: cudnnHandle_t,
-    _transDesc: cudnnTensorTransformDescriptor_t,
-    _alpha: *const c_void,
-    _srcDesc: cudnnTensorDescriptor_t,
-    _srcData: *const c_void,
-    _beta: *const c_void,
-    _destDesc: cudnnTensorDescriptor_t,
-    _destData: *mut c_void,
+    handle: cudnnHandle_t,
+    transDesc: cudnnTensorTransformDescriptor_t,
+    alpha: *const c_void,
+    srcDesc: cudnnTensorDescriptor_t,
+    srcData: *const c_void,
+    beta: *const c_void,
+    destDesc: cudnnTensorDescriptor_t,
+    destData: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnTransformTensorEx", (), {
-        ::cudnn::missing(8, "cudnnTransformTensorEx")
+    ::trace::call!("cudnnTransformTensorEx", (
+        value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
+    ), {
+        ::cudnn::entry(8, "cudnnTransformTensorEx", || {
+            ::cudnn::api::transform::cudnnTransformTensorEx(
+                handle,
+                transDesc,
+                alpha,
+                srcDesc,
+                srcData,
+                beta,
+                destDesc,
+                destData,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnTransformTensorEx_v09(
-    _handle: cudnnHandle_t,
-    _transDesc: cudnnTensorTransformDescriptor_t,
-    _alpha: *const c_void,
-    _srcDesc: cudnnTensorDescriptor_t,
-    _srcData: *const c_void,
-    _beta: *const c_void,
-    _destDesc: cudnnTensorDescriptor_t,
-    _destData: *mut c_void,
+    handle: cudnnHandle_t,
+    transDesc: cudnnTensorTransformDescriptor_t,
+    alpha: *const c_void,
+    srcDesc: cudnnTensorDescriptor_t,
+    srcData: *const c_void,
+    beta: *const c_void,
+    destDesc: cudnnTensorDescriptor_t,
+    destData: *mut c_void,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnTransformTensorEx", (), {
-        ::cudnn::missing(9, "cudnnTransformTensorEx")
+    ::trace::call!("cudnnTransformTensorEx", (
+        value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
+    ), {
+        ::cudnn::entry(9, "cudnnTransformTensorEx", || {
+            ::cudnn::api::transform::cudnnTransformTensorEx(
+                handle,
+                transDesc,
+                alpha,
+                srcDesc,
+                srcData,
+                beta,
+                destDesc,
+                destData,
+            )
+        })
     })
 }
