@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
+use crate::isa::{Loop, vectors};
 use crate::parts::split;
-use crate::{Index, Matrix, Scalar};
+use crate::{Dense, DenseMut, Index, Layout, Matrix, Offsets, Scalar};
 
 /// How `op(A)` follows from the matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,22 +26,116 @@ impl Operation {
     }
 }
 
-/// `op(A) · x`
-pub fn spmv<C: Scalar, I: Index>(a: &Matrix<'_, C, I>, operation: Operation, x: &[C]) -> Vec<C> {
+/// `y = alpha · op(A) · x + beta · y`. What is in `y` is not looked at where `beta` is 0.
+pub fn spmv<C: Scalar, I: Index>(
+    a: &Matrix<'_, C, I>,
+    operation: Operation,
+    x: &[C],
+    (alpha, beta): (C, C),
+    y: &mut [C],
+) {
     let bounds = a.parts();
-    let Operation { transposed, conjugated } = operation;
-    if !transposed {
-        let mut y = vec![C::ZERO; a.rows()];
-        let parts: Vec<_> = split(&mut y, &bounds, 1).into_iter().zip(&bounds).collect();
-        parts.into_par_iter().with_max_len(1).for_each(|(part, first)| {
-            for (row, y) in (*first..).zip(part) {
-                let mut sum = C::ZERO;
-                a.row(row, |column, value| sum += value.conj_if(conjugated) * x[column]);
-                *y = sum;
-            }
-        });
-        return y;
+    if operation.transposed {
+        for (y, sum) in y.iter_mut().zip(transposed(a, &bounds, operation.conjugated, x)) {
+            *y = blended(*y, sum, (alpha, beta));
+        }
+        return;
     }
+    let parts: Vec<_> = split(y, &bounds, 1).into_iter().zip(&bounds).collect();
+    parts.into_par_iter().with_max_len(1).for_each(|(y, first)| {
+        vectors(Lines { a, conjugated: operation.conjugated, x, factors: (alpha, beta), first: *first, y });
+    });
+}
+
+/// What `alpha · sum + beta · before` is in memory.
+#[inline(always)]
+fn blended<C: Scalar>(before: C, sum: C, (alpha, beta): (C, C)) -> C {
+    let product = alpha * sum;
+    if beta == C::ZERO { product } else { product + beta * before }
+}
+
+/// Some rows of a product with a vector.
+struct Lines<'a, 'm, C: Scalar, I: Index> {
+    a: &'a Matrix<'m, C, I>,
+    conjugated: bool,
+    x: &'a [C],
+    factors: (C, C),
+    first: usize,
+    y: &'a mut [C],
+}
+
+impl<C: Scalar, I: Index> Lines<'_, '_, C, I> {
+    #[inline(always)]
+    fn each(self, sum: impl Fn(usize) -> C) {
+        for (row, y) in (self.first..).zip(self.y) {
+            *y = blended(*y, sum(row), self.factors);
+        }
+    }
+
+    #[inline(always)]
+    fn by_rows<O: Index>(self, offsets: (&[O], usize), indices: &[I], values: &[C], base: usize) {
+        let (x, conjugated) = (self.x, self.conjugated);
+        let offsets = (&offsets.0[self.first..][..self.y.len() + 1], offsets.1);
+        for (bounds, y) in offsets.0.windows(2).zip(self.y) {
+            let range = bounds[0].place(offsets.1)..bounds[1].place(offsets.1);
+            let (indices, values) = (&indices[range.clone()], &values[range]);
+            let sum = if conjugated {
+                dot(indices, values, |index, value| value.conj() * x[index.place(base)])
+            } else {
+                dot(indices, values, |index, value| value * x[index.place(base)])
+            };
+            *y = blended(*y, sum, self.factors);
+        }
+    }
+}
+
+/// Four sums at a time, so that none waits for the one before.
+#[inline(always)]
+fn dot<C: Scalar, I: Index>(indices: &[I], values: &[C], product: impl Fn(I, C) -> C) -> C {
+    let (fours, rest) = indices.as_chunks::<4>();
+    let (value_fours, value_rest) = values.as_chunks::<4>();
+    let mut sums = [C::ZERO; 4];
+    for (indices, values) in fours.iter().zip(value_fours) {
+        for k in 0..4 {
+            sums[k] += product(indices[k], values[k]);
+        }
+    }
+    let mut sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    rest.iter().zip(value_rest).for_each(|(index, value)| sum += product(*index, *value));
+    sum
+}
+
+impl<C: Scalar, I: Index> Loop for Lines<'_, '_, C, I> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        match self.a {
+            Matrix::Csr { base, offsets: Offsets::Narrow(offsets, first), indices, values, .. } => {
+                self.by_rows((offsets, *first), indices, values, *base);
+            }
+            Matrix::Csr { base, offsets: Offsets::Wide(offsets, first), indices, values, .. } => {
+                self.by_rows((offsets, *first), indices, values, *base);
+            }
+            a => {
+                let (x, conjugated) = (self.x, self.conjugated);
+                self.each(|row| {
+                    let mut sum = C::ZERO;
+                    a.row(row, |column, value| sum += value.conj_if(conjugated) * x[column]);
+                    sum
+                });
+            }
+        }
+    }
+}
+
+/// `Aᵀ · x`, or of the conjugated matrix.
+fn transposed<C: Scalar, I: Index>(
+    a: &Matrix<'_, C, I>,
+    bounds: &[usize],
+    conjugated: bool,
+    x: &[C],
+) -> Vec<C> {
     // Each part has sums of its own, which are not worth more than the entries are.
     let most = (a.entries() / a.cols().max(1) + 1).min(rayon::current_num_threads());
     let step = bounds.len().div_ceil(most).max(1);
@@ -65,29 +160,150 @@ pub fn spmv<C: Scalar, I: Index>(a: &Matrix<'_, C, I>, operation: Operation, x: 
     y
 }
 
-/// `op(A) · B` by rows, of a matrix by rows without gaps that has so many columns.
+/// `C = alpha · op(A) · B + beta · C`, of a matrix B by rows without gaps that has as many columns as C.
 pub fn spmm<C: Scalar, I: Index>(
     a: &Matrix<'_, C, I>,
     operation: Operation,
     b: &[C],
-    width: usize,
-) -> Vec<C> {
+    factors: (C, C),
+    mut c: DenseMut<'_, C>,
+) {
+    let Layout { rows, cols, ld, row_major } = c.layout;
+    if rows == 0 || cols == 0 {
+        return;
+    }
     if operation.transposed {
-        return spmm(&a.transposed(), Operation { transposed: false, ..operation }, b, width);
+        return spmm(&a.transposed(), Operation { transposed: false, ..operation }, b, factors, c);
     }
-    let mut computed = vec![C::ZERO; a.rows() * width];
-    if width > 0 {
-        let bounds = a.parts();
-        let parts: Vec<_> = split(&mut computed, &bounds, width).into_iter().zip(&bounds).collect();
-        parts.into_par_iter().with_max_len(1).for_each(|(part, first)| {
-            for (row, sums) in (*first..).zip(part.chunks_exact_mut(width)) {
-                a.row(row, |column, value| {
-                    let value = value.conj_if(operation.conjugated);
-                    let line = &b[column * width..][..width];
-                    sums.iter_mut().zip(line).for_each(|(sum, b)| *sum += value * *b);
-                });
-            }
+    let (bounds, conjugated) = (a.parts(), operation.conjugated);
+    if row_major {
+        // The last row may end in front of the leading dimension.
+        let ends: Vec<usize> = bounds.iter().map(|row| (row * ld).min(c.layout.len())).collect();
+        let parts: Vec<_> = split(c.values, &ends, 1).into_iter().zip(bounds.windows(2)).collect();
+        parts.into_par_iter().with_max_len(1).for_each(|(to, bounds)| {
+            vectors(Block { a, conjugated, b, width: cols, factors, rows: bounds[0]..bounds[1], to, ld });
         });
+        return;
     }
-    computed
+    let mut computed = vec![C::ZERO; rows * cols];
+    let parts: Vec<_> = split(&mut computed, &bounds, cols).into_iter().zip(bounds.windows(2)).collect();
+    let plain = (C::ONE, C::ZERO);
+    parts.into_par_iter().with_max_len(1).for_each(|(to, bounds)| {
+        let rows = bounds[0]..bounds[1];
+        vectors(Block { a, conjugated, b, width: cols, factors: plain, rows, to, ld: cols });
+    });
+    c.blend(&computed, factors.0, factors.1);
+}
+
+/// Some rows of a product with a dense matrix.
+struct Block<'a, 'm, C: Scalar, I: Index> {
+    a: &'a Matrix<'m, C, I>,
+    conjugated: bool,
+    b: &'a [C],
+    width: usize,
+    factors: (C, C),
+    rows: core::ops::Range<usize>,
+    to: &'a mut [C],
+    ld: usize,
+}
+
+impl<C: Scalar, I: Index> Block<'_, '_, C, I> {
+    /// So many columns of a row, whose sums stay in registers.
+    #[inline(always)]
+    fn columns<const W: usize>(&mut self, row: usize, first: usize) {
+        let mut sums = [C::ZERO; W];
+        let (b, width, conjugated) = (self.b, self.width, self.conjugated);
+        let mut add = |column: usize, value: C| {
+            let value = value.conj_if(conjugated);
+            let line: &[C; W] = b[column * width + first..].first_chunk().expect("a row of B");
+            for (sum, b) in sums.iter_mut().zip(line) {
+                *sum += value * *b;
+            }
+        };
+        match self.a {
+            Matrix::Csr { base, offsets, indices, values, .. } => {
+                let range = offsets.at(row)..offsets.at(row + 1);
+                for (index, value) in indices[range.clone()].iter().zip(&values[range]) {
+                    add(index.place(*base), *value);
+                }
+            }
+            a => a.row(row, add),
+        }
+        let at = (row - self.rows.start) * self.ld + first;
+        for (to, sum) in self.to[at..][..W].iter_mut().zip(sums) {
+            *to = blended(*to, sum, self.factors);
+        }
+    }
+}
+
+impl<C: Scalar, I: Index> Loop for Block<'_, '_, C, I> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        for row in self.rows.clone() {
+            let mut first = 0;
+            while first + 32 <= self.width {
+                self.columns::<32>(row, first);
+                first += 32;
+            }
+            while first + 8 <= self.width {
+                self.columns::<8>(row, first);
+                first += 8;
+            }
+            while first < self.width {
+                self.columns::<1>(row, first);
+                first += 1;
+            }
+        }
+    }
+}
+
+/// `A · x` of a dense matrix and a sparse vector.
+pub fn dense_times<C: Scalar, I: Index>(
+    a: Dense<'_, C>,
+    conjugated: bool,
+    (indices, values, base): (&[I], &[C], usize),
+) -> Vec<C> {
+    let mut y = vec![C::ZERO; a.layout.rows];
+    for (index, x) in indices.iter().zip(values) {
+        let column = index.place(base);
+        assert!(column < a.layout.cols, "an entry behind the last");
+        for (row, y) in y.iter_mut().enumerate() {
+            *y += a.get(row, column).conj_if(conjugated) * *x;
+        }
+    }
+    y
+}
+
+/// Some rows of a matrix of square blocks, each with its own begin and end.
+pub struct Subset<'a, C> {
+    pub rows: &'a [i32],
+    pub begins: &'a [i32],
+    pub ends: &'a [i32],
+    pub indices: &'a [i32],
+    pub values: &'a [C],
+    pub base: usize,
+    pub size: usize,
+    pub row_major: bool,
+}
+
+impl<C: Scalar> Subset<'_, C> {
+    /// `y = alpha · A · x + beta · y` in these rows of blocks alone. What is in `y` is not looked at where `beta` is 0.
+    pub fn multiply(&self, (alpha, beta): (C, C), x: &[C], y: &mut [C]) {
+        let size = self.size;
+        for row in self.rows.iter().map(|row| row.place(self.base)) {
+            for inner in 0..size {
+                let mut sum = C::ZERO;
+                let (first, step) = if self.row_major { (inner * size, 1) } else { (inner, size) };
+                for block in self.begins[row].place(self.base)..self.ends[row].place(self.base) {
+                    let (column, at) =
+                        (self.indices[block].place(self.base) * size, block * size * size + first);
+                    (0..size).for_each(|k| sum += self.values[at + k * step] * x[column + k]);
+                }
+                let y = &mut y[row * size + inner];
+                *y = if beta == C::ZERO { alpha * sum } else { alpha * sum + beta * *y };
+            }
+        }
+    }
 }
