@@ -36,6 +36,6 @@ pub use scalar::{Element, Scalar, widen};
 pub use spgemm::{
     Part, Product, Row, count_products, multiply, multiply_into, products, sum_rows, sum_rows_into,
 };
-pub use triangle::{Shape, TOGETHER, Triangle};
+pub use triangle::{Shape, Triangle};
 pub use tridiagonal::{solve_banded, solve_pivoting, solve_tridiagonal};
 pub use vector::{axpby, dot, gather, rotate, scatter};

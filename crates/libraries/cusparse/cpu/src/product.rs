@@ -208,17 +208,14 @@ struct Block<'a, 'm, C: Scalar, I: Index> {
 }
 
 impl<C: Scalar, I: Index> Block<'_, '_, C, I> {
-    /// So many columns of a row, whose sums stay in registers.
+    /// Some columns of a row.
     #[inline(always)]
-    fn columns<const W: usize>(&mut self, row: usize, first: usize) {
-        let mut sums = [C::ZERO; W];
+    fn columns(&mut self, row: usize, first: usize, sums: &mut [C]) {
+        sums.fill(C::ZERO);
         let (b, width, conjugated) = (self.b, self.width, self.conjugated);
         let mut add = |column: usize, value: C| {
-            let value = value.conj_if(conjugated);
-            let line: &[C; W] = b[column * width + first..].first_chunk().expect("a row of B");
-            for (sum, b) in sums.iter_mut().zip(line) {
-                *sum += value * *b;
-            }
+            let line = &b[column * width + first..][..sums.len()];
+            add_scaled(sums, value.conj_if(conjugated), line);
         };
         match self.a {
             Matrix::Csr { base, offsets, indices, values, .. } => {
@@ -230,30 +227,49 @@ impl<C: Scalar, I: Index> Block<'_, '_, C, I> {
             a => a.row(row, add),
         }
         let at = (row - self.rows.start) * self.ld + first;
-        for (to, sum) in self.to[at..][..W].iter_mut().zip(sums) {
-            *to = blended(*to, sum, self.factors);
+        for (to, sum) in self.to[at..].iter_mut().zip(sums) {
+            *to = blended(*to, *sum, self.factors);
         }
     }
 }
+
+/// `sums += factor · line`, in lines of which the compiler makes one or two vectors each.
+#[inline(always)]
+pub(crate) fn add_scaled<C: Scalar>(sums: &mut [C], factor: C, line: &[C]) {
+    let (sixteens, sums) = sums.as_chunks_mut::<16>();
+    let (lines, line) = line.as_chunks::<16>();
+    add_lines(sixteens, factor, lines);
+    let (fours, sums) = sums.as_chunks_mut::<4>();
+    let (lines, line) = line.as_chunks::<4>();
+    add_lines(fours, factor, lines);
+    sums.iter_mut().zip(line).for_each(|(sum, value)| *sum += factor * *value);
+}
+
+#[inline(always)]
+fn add_lines<C: Scalar, const W: usize>(sums: &mut [[C; W]], factor: C, lines: &[[C; W]]) {
+    for (sums, line) in sums.iter_mut().zip(lines) {
+        // All is read before anything is written, so that nothing may be in the way of vectors.
+        let mut made = *sums;
+        for (made, value) in made.iter_mut().zip(line) {
+            *made += factor * *value;
+        }
+        *sums = made;
+    }
+}
+
+/// Columns whose sums are made together: they stay in the cache next to the core.
+const WIDTH: usize = 256;
 
 impl<C: Scalar, I: Index> Loop for Block<'_, '_, C, I> {
     type Out = ();
 
     #[inline(always)]
     fn run(mut self) {
+        let mut sums = [C::ZERO; WIDTH];
         for row in self.rows.clone() {
-            let mut first = 0;
-            while first + 32 <= self.width {
-                self.columns::<32>(row, first);
-                first += 32;
-            }
-            while first + 8 <= self.width {
-                self.columns::<8>(row, first);
-                first += 8;
-            }
-            while first < self.width {
-                self.columns::<1>(row, first);
-                first += 1;
+            for first in (0..self.width).step_by(WIDTH) {
+                let count = WIDTH.min(self.width - first);
+                self.columns(row, first, &mut sums[..count]);
             }
         }
     }

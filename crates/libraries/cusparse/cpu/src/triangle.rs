@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::isa::{Loop, vectors};
+use crate::product::add_scaled;
 use crate::{Index, Matrix, Scalar};
 
 /// Which entries of a matrix count, and how.
@@ -177,20 +178,20 @@ impl<C: Scalar> Triangle<C> {
         let firsts: Vec<usize> = (0..count).step_by(TOGETHER).collect();
         firsts.into_par_iter().with_max_len(1).for_each(|first| {
             let width = TOGETHER.min(count - first);
-            // What is behind the last right side is zeros.
-            let mut x = vec![C::ZERO; self.size() * TOGETHER];
+            let mut x = vec![C::ZERO; self.size() * width];
             sides(first, width, &mut x);
-            vectors(Several { triangle: self, x: &mut x });
+            vectors(Several { triangle: self, width, x: &mut x });
             done(first, width, &x);
         });
     }
 }
 
 /// Right sides that are solved together.
-pub const TOGETHER: usize = 16;
+const TOGETHER: usize = 16;
 
 struct Several<'a, C> {
     triangle: &'a Triangle<C>,
+    width: usize,
     x: &'a mut [C],
 }
 
@@ -199,21 +200,26 @@ impl<C: Scalar> Loop for Several<'_, C> {
 
     #[inline(always)]
     fn run(self) {
-        let Several { triangle, x } = self;
-        let (x, _) = x.as_chunks_mut::<TOGETHER>();
+        let Several { triangle, width, x } = self;
+        let mut rest = [C::ZERO; TOGETHER];
+        let rest = &mut rest[..width];
         for row in triangle.order() {
-            let mut rest = x[row];
+            rest.copy_from_slice(&x[row * width..][..width]);
             for (column, value) in triangle.entries_of(row) {
-                let known = &x[*column as usize];
-                for k in 0..TOGETHER {
-                    rest[k] = rest[k] - *value * known[k];
-                }
+                add_scaled(rest, -*value, &x[*column as usize * width..][..width]);
             }
             if !triangle.shape.unit {
-                let diagonal = triangle.diagonal[row];
-                rest.iter_mut().for_each(|rest| *rest = *rest / diagonal);
+                let (diagonal, inverse) = (triangle.diagonal[row], C::ONE / triangle.diagonal[row]);
+                // One division for all right sides, but where it leaves what numbers there are.
+                let wide = inverse.wide();
+                let usual = f64::from(f32::MIN_POSITIVE)..f64::from(f32::MAX);
+                if usual.contains(&wide.re.abs().max(wide.im.abs())) {
+                    rest.iter_mut().for_each(|rest| *rest *= inverse);
+                } else {
+                    rest.iter_mut().for_each(|rest| *rest = *rest / diagonal);
+                }
             }
-            x[row] = rest;
+            x[row * width..][..width].copy_from_slice(rest);
         }
     }
 }

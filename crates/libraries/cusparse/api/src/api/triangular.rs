@@ -8,7 +8,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use cuda_abi::out::Out;
-use cusparse_cpu::{Layout, Operation, Shape, TOGETHER, Triangle};
+use cusparse_cpu::{Layout, Operation, Shape, Triangle};
 use kit::Address;
 use parking_lot::Mutex;
 
@@ -425,7 +425,7 @@ pub(super) unsafe fn solve_sides<C: Computed>(
 #[inline]
 fn each_place(rows: usize, width: usize, mut each: impl FnMut(usize, usize, usize)) {
     for row in 0..rows {
-        (0..width).for_each(|k| each(row, k, row * TOGETHER + k));
+        (0..width).for_each(|k| each(row, k, row * width + k));
     }
 }
 
