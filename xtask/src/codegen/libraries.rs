@@ -98,7 +98,7 @@ none is refused (NVIDIA's library follows it). `cusparseSpMatGetSize` of Blocked
 matrices in bare arrays, so the same holds for them; policies are hints. Solutions of `csrsv2`, `csrsm2`, `bsrsv2` and `bsrsm2` are made of the values that their own call is given. Blocks are factorized and solved as the entries
 that they are. `csrcolor` is greedy in the order of rows. `gtsvInterleavedBatch` without pivots is algorithm 0, the others and `gpsvInterleavedBatch` exchange rows; the diagonals stay as they are. What the
 manual says no to is refused: transposed matrices in `bsrmv`, `bsrxmv`, `bsrmm` and `bsrsm2`, blocks of one value in `bsrmv` and `bsrxmv`, the conjugated transposed of right sides. Not there: operators in LTO IR (`SpMMOp`, `SpMVOp`),
-and what no public text describes (`SpMVGeneric`, `SpMatConvert`, `SpMatSetStridedBatch` of 11). The logger tells of calls that fail, not of those that succeed. Shown by `cargo xtask test --only sparse` (tools/sparse-proof: drawn matrices beside NumPy and SciPy, with the objects of CUDA 11 and of 12 and 13,
+and what no text that was at hand describes (`SpMVGeneric`, `SpMatConvert`, `SpMatSetStridedBatch` of 11). The logger tells of calls that fail, not of those that succeed. Shown by `cargo xtask test --only sparse` (tools/sparse-proof: drawn matrices beside NumPy and SciPy, with the objects of CUDA 11 and of 12 and 13,
 refusals by NVIDIA's numbers, streams, graphs), `examples/cusparse_products.cu`",
     ),
 ];
