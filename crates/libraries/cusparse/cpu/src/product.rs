@@ -323,3 +323,51 @@ impl<C: Scalar> Subset<'_, C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of all signs and sizes, the same in each run.
+    fn drawn(count: usize, seed: u64) -> Vec<f32> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f32 / 1e9 - 1.0
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn loops_for_vectors_give_the_same_numbers_as_those_for_any_processor() {
+        let (rows, cols, each) = (37, 23, 9);
+        let offsets: Vec<i32> = (0..=rows).map(|row| row * each).collect();
+        let indices: Vec<i32> = (0..rows * each).map(|at| at * 7 % cols).collect();
+        let values = drawn(indices.len(), 1);
+        let (rows, cols) = (rows as usize, cols as usize);
+        let a = Matrix::Csr {
+            rows,
+            cols,
+            base: 0,
+            offsets: Offsets::Narrow(&offsets, 0),
+            indices: indices.into(),
+            values: values.into(),
+        };
+        let (x, factors) = (drawn(cols, 2), (1.5, -0.5));
+        let mut made = [drawn(rows, 3), drawn(rows, 3)];
+        let [by_vectors, plainly] = &mut made;
+        vectors(Lines { a: &a, conjugated: false, x: &x, factors, first: 0, y: by_vectors });
+        Lines { a: &a, conjugated: false, x: &x, factors, first: 0, y: plainly }.run();
+        assert_eq!(made[0], made[1]);
+        // Lines of sixteen, of four and of single values.
+        let width = 39;
+        let b = drawn(cols * width, 4);
+        let mut made = [drawn(rows * width, 5), drawn(rows * width, 5)];
+        let [by_vectors, plainly] = &mut made;
+        let block =
+            |to| Block { a: &a, conjugated: false, b: &b, width, factors, rows: 0..rows, to, ld: width };
+        vectors(block(by_vectors));
+        block(plainly).run();
+        assert_eq!(made[0], made[1]);
+    }
+}
