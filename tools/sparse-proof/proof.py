@@ -9,11 +9,27 @@ import conversions
 import legacy
 import products
 import refusals
+import solves
+import sums
 import systems
+import typed
 import vectors
 from library import Library
 from device import prove
 
+# Calls that take bare arrays: what only CUDA 11 has is tried where the library has it.
+TYPED = {
+    "csrsv2, csrsm2, bsrsv2 and bsrsm2 solve with the values they are given, and tell where a pivot is zero": solves.solves,
+    "bsrilu02 and bsric02": solves.factors,
+    "gtsv2StridedBatch, gtsvInterleavedBatch and gpsvInterleavedBatch": solves.diagonals,
+    "bsrmv, bsrxmv, bsrmm, gemvi and gemmi": typed.products,
+    "csrgeam2 and csrgemm2": typed.sums,
+    "matrices in blocks, and in blocks of another size": typed.blocking,
+    "nnz, dense to sparse and back, compress and prune": typed.thinning,
+    "csru2csr and back, csrcolor": typed.ordering,
+    "gthr, gthrz, sctr, axpyi and roti": typed.entries,
+    "coordinates in one array, cusparseCsrmvEx and cusparseConstrainedGeMM": sums.older,
+}
 FAMILIES = {
     "descriptors keep and tell what they are given": refusals.descriptors,
     "descriptors and calls that are wrong are refused with NVIDIA's numbers": refusals.refusals,
@@ -23,10 +39,14 @@ FAMILIES = {
     "cusparseSpMM in each format, type, order, operation and in batches": products.spmm,
     "cusparseSDDMM": products.sddmm,
     "cusparseSpGEMM and SpGEMMreuse beside SciPy": products.spgemm,
+    "cusparseSpGEAM": sums.sums,
+    "sizes and arrays in structures": sums.structures,
     "cusparseSpSV and SpSM solve, and take other values": systems.systems,
     "sparse to dense and back, cusparseCsr2cscEx2": conversions.conversions,
     "bare arrays: sorts, offsets, csrilu02, csric02 and gtsv2": legacy.legacy,
     "products run in stream order and with their graph": products.in_order,
 }
 
-prove(Library(sys.argv[2], sys.argv[3]), FAMILIES, int(sys.argv[1]))
+library = Library(sys.argv[2], sys.argv[3])
+is_old = hasattr(library.own, "cusparseScsrsv2_solve")
+prove(library, TYPED if is_old else {**FAMILIES, **TYPED}, int(sys.argv[1]))

@@ -8,6 +8,7 @@ mod first;
 mod peers;
 mod preload;
 mod section;
+mod sparse;
 mod thrust;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ pub enum Bench {
     Fft(fft::Args),
     /// What is waited for with an empty cache: kernels by CPU for each PTX instruction, programs cold and warm; docs/performance.md.
     First(first::Args),
+    /// Products and systems of sparse matrices through cuSPARSE on the CPU device beside Intel's MKL and SciPy; docs/performance.md.
+    Sparse(sparse::Args),
     /// Thrust's algorithms on the CPU device beside Thrust's own OpenMP and TBB backends; docs/performance.md.
     Thrust(thrust::Args),
     /// What our objects cost the start of a program that never asks for CUDA; docs/performance.md.
@@ -43,6 +46,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Copies(args) => copies::run(args),
         Bench::Fft(args) => fft::run(args),
         Bench::First(args) => first::run(args),
+        Bench::Sparse(args) => sparse::run(args),
         Bench::Thrust(args) => thrust::run(args),
         Bench::Preload(args) => preload::run(args),
     }

@@ -154,7 +154,7 @@ fn of_any_type(name: &str) -> Option<String> {
     let start = name.find(|c: char| c.is_ascii_uppercase())?;
     let part = if name.starts_with("cusolver") { 2 } else { 0 };
     let (library, rest) = name.split_at_checked(start + part)?;
-    let routine = rest.strip_prefix(['S', 'D', 'C', 'Z'])?;
+    let routine = rest.strip_prefix(['S', 'D', 'C', 'Z', 'H'])?;
     routine.starts_with(|c: char| c.is_ascii_lowercase()).then(|| format!("{library}T{routine}"))
 }
 
@@ -315,6 +315,7 @@ mod tests {
     fn a_typed_name_has_the_body_of_all_types() {
         assert_eq!(of_any_type("cusparseSgtsv2").as_deref(), Some("cusparseTgtsv2"));
         assert_eq!(of_any_type("cusparseZcsrilu02_analysis").as_deref(), Some("cusparseTcsrilu02_analysis"));
+        assert_eq!(of_any_type("cusparseHpruneCsr2csr").as_deref(), Some("cusparseTpruneCsr2csr"));
         assert_eq!(of_any_type("cusolverDnSgetrf").as_deref(), Some("cusolverDnTgetrf"));
         for name in ["cusolverDnXgetrf", "cusparseXcoo2csr", "cusparseSDDMM", "cufftw", "fftw_malloc"] {
             assert_eq!(of_any_type(name), None, "{name}");

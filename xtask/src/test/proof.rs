@@ -21,6 +21,8 @@ pub struct Proof {
     /// Its variable.
     chosen_by: &'static str,
     script: &'static str,
+    /// Whether the oldest object is tried too: it has names that the newest has not.
+    oldest: bool,
     /// What its functions begin with, those that make and destroy a handle, and whether `GetVersion` takes one;
     /// none where the version is not that of the process's CUDA.
     names: &'static [&'static str],
@@ -33,6 +35,7 @@ pub const DNN: Proof = Proof {
     seed: "DNN_SEED",
     chosen_by: "CUDAWAY_DNN",
     script: "tools/dnn-proof/proof.py",
+    oldest: false,
     names: &[],
 };
 
@@ -43,6 +46,7 @@ pub const SOLVER: Proof = Proof {
     seed: "SOLVER_SEED",
     chosen_by: "CUDAWAY_SOLVER",
     script: "tools/solver-proof/proof.py",
+    oldest: false,
     names: &["cusolver", "cusolverDnCreate", "cusolverDnDestroy"],
 };
 
@@ -53,6 +57,7 @@ pub const SPARSE: Proof = Proof {
     seed: "SPARSE_SEED",
     chosen_by: "CUDAWAY_SPARSE",
     script: "tools/sparse-proof/proof.py",
+    oldest: true,
     names: &["cusparse", "cusparseCreate", "cusparseDestroy", "handle"],
 };
 
@@ -63,9 +68,10 @@ impl Proof {
         }
         let seed = super::seed(self.seed);
         println!("again: {}={seed}", self.seed);
-        match self.prove(installed, seed) {
-            Ok(ended) => tell(self.title, &ended, report),
-            Err(error) => report.note(self.title, Outcome::Failed(format!("{error:#}"))),
+        self.tell(self.title, self.prove(installed, seed), report);
+        if self.oldest {
+            let title = format!("{}, CUDA 11's object", self.title);
+            self.tell(&title, self.prove_oldest(installed, seed), report);
         }
         if self.names.is_empty() {
             return;
@@ -80,14 +86,30 @@ impl Proof {
         Ok(run.env(self.chosen_by, "cpu").arg(setup::root().join(script)))
     }
 
+    fn tell(&self, title: &str, ended: Result<Ended>, report: &mut Report) {
+        match ended {
+            Ok(ended) => tell(title, &ended, report),
+            Err(error) => report.note(title, Outcome::Failed(format!("{error:#}"))),
+        }
+    }
+
     fn prove(&self, installed: &Installed, seed: u64) -> Result<Ended> {
         let library = crate::libraries::named(self.library);
         let newest = library.objects.iter().rfind(|object| !object.part).context("an object")?;
+        self.prove_object(installed, seed, &newest.file(), "libcudart.so.13")
+    }
+
+    fn prove_oldest(&self, installed: &Installed, seed: u64) -> Result<Ended> {
+        let oldest = crate::libraries::named(self.library).objects.first().context("an object")?;
+        self.prove_object(installed, seed, &oldest.file(), "libcudart.so.11.0")
+    }
+
+    fn prove_object(&self, installed: &Installed, seed: u64, object: &str, runtime: &str) -> Result<Ended> {
         let lib = installed.lib();
         self.python(installed, self.script)?
             .arg(seed.to_string())
-            .arg(lib.join(newest.file()))
-            .arg(lib.join("libcudart.so.13"))
+            .arg(lib.join(object))
+            .arg(lib.join(runtime))
             .limit(Duration::from_secs(1200))
             .run()
     }

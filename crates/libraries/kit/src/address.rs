@@ -12,6 +12,8 @@ unsafe impl<T> Addresses for *const T {}
 unsafe impl<T> Addresses for *mut T {}
 // SAFETY: nothing at all.
 unsafe impl Addresses for () {}
+// SAFETY: as its thing, if it is there.
+unsafe impl<A: Addresses> Addresses for Option<A> {}
 // SAFETY: as its elements.
 unsafe impl<A: Addresses, const N: usize> Addresses for [A; N] {}
 

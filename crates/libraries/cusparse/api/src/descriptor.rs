@@ -99,6 +99,8 @@ pub enum Format {
     Csr,
     Csc,
     Coo,
+    /// Of 11 alone: row and column of an entry lie together.
+    CooAoS,
     /// Of square blocks.
     Bsr {
         size: usize,
@@ -125,6 +127,7 @@ impl Format {
             Format::Csr => cusparseFormat_t::CUSPARSE_FORMAT_CSR,
             Format::Csc => cusparseFormat_t::CUSPARSE_FORMAT_CSC,
             Format::Coo => cusparseFormat_t::CUSPARSE_FORMAT_COO,
+            Format::CooAoS => cusparseFormat_t::CUSPARSE_FORMAT_COO_AOS,
             Format::Bsr { .. } => cusparseFormat_t::CUSPARSE_FORMAT_BSR,
             Format::BlockedEll { .. } => cusparseFormat_t::CUSPARSE_FORMAT_BLOCKED_ELL,
             Format::SlicedEll { .. } => cusparseFormat_t::CUSPARSE_FORMAT_SLICED_ELLPACK,

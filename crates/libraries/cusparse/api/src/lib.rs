@@ -5,6 +5,7 @@
 #![expect(clippy::not_unsafe_ptr_arg_deref, reason = "what pointers lead to is the C caller's promise")]
 
 pub mod api;
+mod bare;
 mod descriptor;
 mod error;
 mod handle;

@@ -6,7 +6,7 @@
 use core::ffi::c_void;
 use std::borrow::Cow;
 
-use cusparse_cpu::{Complex, Dense, DenseMut, Element, Index, Layout, Matrix, Offsets, Scalar};
+use cusparse_cpu::{Complex, Dense, DenseMut, Element, Index, Layout, Matrix, Offsets, Operation, Scalar};
 use half::{bf16, f16};
 use kit::Addresses;
 
@@ -166,6 +166,52 @@ pub unsafe fn blend<C: Computed>(
     });
 }
 
+/// `to = alpha · op(A) · x + beta · to`
+///
+/// # Safety
+/// As [`slice_mut`], of values of the vector.
+pub unsafe fn multiply<C: Computed, I: Index>(
+    a: &Matrix<'_, C, I>,
+    operation: Operation,
+    x: &[C],
+    factors: (C, C),
+    to: &DenseVector,
+) {
+    if to.value_type == C::TYPE {
+        // SAFETY: the caller's promise.
+        let to = unsafe { slice_mut::<C>(to.values, to.size) };
+        return cusparse_cpu::spmv(a, operation, x, factors, to);
+    }
+    let mut computed = vec![C::ZERO; to.size];
+    cusparse_cpu::spmv(a, operation, x, (C::ONE, C::ZERO), &mut computed);
+    // SAFETY: as above.
+    unsafe { blend(to.values, to.value_type, column(to.size), &computed, factors) };
+}
+
+/// `to = alpha · op(A) · B + beta · to`, of values of a type that lie so; `b` is by rows without gaps.
+///
+/// # Safety
+/// As [`slice_mut`], of values of the layout.
+pub unsafe fn multiply_dense<C: Computed, I: Index>(
+    a: &Matrix<'_, C, I>,
+    operation: Operation,
+    b: &[C],
+    factors: (C, C),
+    (at, ty, layout): (*mut c_void, cudaDataType, Layout),
+) {
+    if ty == C::TYPE {
+        // SAFETY: the caller's promise.
+        let values = unsafe { slice_mut::<C>(at, layout.len()) };
+        return cusparse_cpu::spmm(a, operation, b, factors, DenseMut { layout, values });
+    }
+    let rows = Layout { ld: layout.cols, row_major: true, ..layout };
+    let mut values = vec![C::ZERO; rows.len()];
+    let computed = DenseMut { layout: rows, values: &mut values };
+    cusparse_cpu::spmm(a, operation, b, (C::ONE, C::ZERO), computed);
+    // SAFETY: as above.
+    unsafe { blend(at, ty, layout, &values, factors) };
+}
+
 /// A vector as a matrix of one column.
 pub fn column(count: usize) -> Layout {
     Layout { rows: count, cols: 1, ld: count.max(1), row_major: false }
@@ -253,6 +299,7 @@ pub fn counts(matrix: &SparseMatrix) -> Result<(usize, usize, usize)> {
         Format::Csr => (matrix.rows + 1, nnz, nnz),
         Format::Csc => (matrix.cols + 1, nnz, nnz),
         Format::Coo => (nnz, nnz, nnz),
+        Format::CooAoS => (0, 2 * nnz, nnz),
         Format::Bsr { size, .. } => (matrix.rows / size + 1, nnz / size / size, nnz),
         Format::BlockedEll { size, ell_cols } => {
             (0, (matrix.rows / size.max(1)) * (ell_cols / size.max(1)), nnz)
@@ -315,13 +362,23 @@ pub unsafe fn matrix<C: Computed, I: Index>(
     if of.format == Format::Coo {
         // SAFETY: as above; row numbers are of the same type.
         let numbers = unsafe { slice::<I>(at, n_offsets) };
-        return (cusparse_cpu::group_coordinates((rows, cols), base, numbers, indices, values), false);
+        return (cusparse_cpu::group_coordinates((rows, cols), base, numbers, indices.into(), values), false);
+    }
+    if of.format == Format::CooAoS {
+        let pairs = indices.chunks_exact(2);
+        let (numbers, indices): (Vec<I>, Vec<I>) = pairs.map(|pair| (pair[0], pair[1])).unzip();
+        return (
+            cusparse_cpu::group_coordinates((rows, cols), base, &numbers, indices.into(), values),
+            false,
+        );
     }
     // SAFETY: as above.
     let offsets = unsafe { offsets(at, n_offsets, of.offset_type, base) };
     let indices = Cow::Borrowed(indices);
     match of.format {
-        Format::Csr | Format::Coo => (Matrix::Csr { rows, cols, base, offsets, indices, values }, false),
+        Format::Csr | Format::Coo | Format::CooAoS => {
+            (Matrix::Csr { rows, cols, base, offsets, indices, values }, false)
+        }
         Format::Csc => (Matrix::Csr { rows: cols, cols: rows, base, offsets, indices, values }, true),
         Format::Bsr { size, row_major } => {
             let (block_rows, block_cols) = (rows / size, cols / size);

@@ -226,8 +226,20 @@ pub type cusparseConstDnVecDescr_t = cusparseDnVecDescr_t;
 pub type cusparseConstSpMatDescr_t = cusparseSpMatDescr_t;
 pub type cusparseConstDnMatDescr_t = cusparseDnMatDescr_t;
 
-/// Structures that no body of ours reads yet.
-pub type cusparseSpMatPointers_t = c_void;
-pub type cusparseSpMatSizes_t = c_void;
+/// Arrays of a matrix, in the order of its format's fields.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cusparseSpMatPointers_t {
+    pub format: cusparseFormat_t,
+    pub data: [*mut c_void; 8],
+}
+
+/// Sizes of a matrix, in the order of its format's fields.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cusparseSpMatSizes_t {
+    pub format: cusparseFormat_t,
+    pub data: [i64; 8],
+}
 
 pub type cusparseLoggerCallback_t = Option<unsafe extern "C" fn(c_int, *const c_char, *const c_char)>;

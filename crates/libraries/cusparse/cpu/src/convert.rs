@@ -1,6 +1,6 @@
 //! One format to another.
 
-use crate::{Dense, Element, Index, Matrix, Scalar};
+use crate::{Index, Matrix, Scalar};
 
 /// Row offsets of row numbers that are in order.
 pub fn compress<I: Index, O: Index>(row_numbers: &[I], base: usize, offsets: &mut [O]) {
@@ -32,31 +32,6 @@ pub fn to_dense<C: Scalar, I: Index>(a: &Matrix<'_, C, I>, transposed: bool) -> 
         });
     }
     sums
-}
-
-/// Entries of a dense matrix that are not zero.
-pub fn count_dense<E: Element>(a: Dense<'_, E>) -> usize {
-    rows_of(a).iter().sum()
-}
-
-/// How many there are in each row.
-pub fn rows_of<E: Element>(a: Dense<'_, E>) -> Vec<usize> {
-    let is_entry = |value: E| value.wide() != num_complex::Complex::new(0.0, 0.0);
-    (0..a.layout.rows)
-        .map(|row| (0..a.layout.cols).filter(|column| is_entry(a.get(row, *column))).count())
-        .collect()
-}
-
-/// Calls `each` with the row, the column and the value of every entry that is not zero, by rows.
-pub fn scatter_dense<E: Element>(a: Dense<'_, E>, mut each: impl FnMut(usize, usize, E)) {
-    for row in 0..a.layout.rows {
-        for column in 0..a.layout.cols {
-            let value = a.get(row, column);
-            if value.wide() != num_complex::Complex::new(0.0, 0.0) {
-                each(row, column, value);
-            }
-        }
-    }
 }
 
 /// CSR to CSC: row numbers in order within each column, and with `values` what belongs to them.

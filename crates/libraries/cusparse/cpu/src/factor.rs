@@ -1,8 +1,9 @@
-//! Incomplete factorizations that have the matrix's own entries and no others, in the place of its values.
+//! Incomplete factorizations that have the matrix's own entries and no others, in the place of its values. A matrix of blocks is
+//! factorized as the one whose entries are all values of its blocks.
 
 use num_complex::Complex;
 
-use crate::{Index, Scalar};
+use crate::{Blocked, Index, Scalar};
 
 /// What takes the place of a pivot that is not greater than a tolerance.
 #[derive(Clone, Copy, Debug)]
@@ -18,11 +19,11 @@ struct Rows {
 }
 
 impl Rows {
-    fn new<I: Index>(offsets: &[I], indices: &[I], base: usize) -> Rows {
+    fn new<I: Index>(a: &Blocked<'_, I>) -> Rows {
         let mut rows = Rows { entries: Vec::new(), diagonal: Vec::new() };
-        for (row, bounds) in offsets.windows(2).enumerate() {
-            let range = bounds[0].place(base)..bounds[1].place(base);
-            let mut entries: Vec<_> = range.map(|at| (indices[at].place(base), at)).collect();
+        for row in 0..a.rows() {
+            let mut entries = Vec::new();
+            a.row(row, |column, at| entries.push((column, at)));
             entries.sort_unstable();
             rows.diagonal.push(entries.iter().find(|(column, _)| *column == row).map(|(_, at)| *at));
             rows.entries.push(entries);
@@ -31,13 +32,18 @@ impl Rows {
     }
 }
 
-/// `L · U` where L's diagonal is ones. The first row without a pivot, if there is one.
+/// The first row, of blocks where there are, that has no diagonal.
+pub fn missing_diagonal<I: Index>(a: &Blocked<'_, I>) -> Option<usize> {
+    (0..a.block_rows()).find(|row| !a.has_block(*row, *row))
+}
+
+/// `L · U` where L's diagonal is ones. The first row without a pivot, if there is one; of blocks the row of blocks.
 pub fn lower_upper<C: Scalar, I: Index>(
-    (offsets, indices, base): (&[I], &[I], usize),
+    a: &Blocked<'_, I>,
     values: &mut [C],
     boost: Option<Boost<C>>,
 ) -> Option<usize> {
-    let Rows { entries, diagonal } = Rows::new(offsets, indices, base);
+    let Rows { entries, diagonal } = Rows::new(a);
     let mut zero = None;
     // Where the row that is worked on has each column.
     let mut places = vec![usize::MAX; entries.len()];
@@ -59,18 +65,16 @@ pub fn lower_upper<C: Scalar, I: Index>(
                 values[at] = boost.value
             }
             (Some(at), _) if values[at] != C::ZERO => {}
-            _ => zero = zero.or(Some(row)),
+            _ => zero = zero.or(Some(row / a.blocks.rows)),
         }
     }
     zero
 }
 
-/// `L · Lᴴ` in the lower triangle; the upper one is neither read nor written. The first row whose pivot is not positive, if there is one.
-pub fn cholesky<C: Scalar, I: Index>(
-    (offsets, indices, base): (&[I], &[I], usize),
-    values: &mut [C],
-) -> Option<usize> {
-    let Rows { entries, diagonal } = Rows::new(offsets, indices, base);
+/// `L · Lᴴ` in the lower triangle; the upper one is neither read nor written. The first row whose pivot is not positive, if there is one;
+/// of blocks the row of blocks.
+pub fn cholesky<C: Scalar, I: Index>(a: &Blocked<'_, I>, values: &mut [C]) -> Option<usize> {
+    let Rows { entries, diagonal } = Rows::new(a);
     let mut zero = None;
     let mut places = vec![usize::MAX; entries.len()];
     for (row, line) in entries.iter().enumerate() {
@@ -93,13 +97,14 @@ pub fn cholesky<C: Scalar, I: Index>(
             lower().for_each(|(_, at)| rest = rest - values[at] * values[at].conj());
             (at, rest.wide().re)
         });
-        match pivot {
+        let is_positive = match pivot {
             Some((at, square)) => {
                 values[at] = C::narrow(Complex::new(square.sqrt(), 0.0));
-                zero = zero.or((square.is_nan() || square <= 0.0).then_some(row));
+                square > 0.0
             }
-            None => zero = zero.or(Some(row)),
-        }
+            None => false,
+        };
+        zero = zero.or((!is_positive).then_some(row / a.blocks.rows));
     }
     zero
 }

@@ -225,13 +225,13 @@ pub fn group_coordinates<'a, C: Scalar, I: Index>(
     (rows, cols): (usize, usize),
     base: usize,
     row_numbers: &[I],
-    indices: &'a [I],
+    indices: Cow<'a, [I]>,
     values: Cow<'a, [C]>,
 ) -> Matrix<'a, C, I> {
     let mut offsets = vec![0i64; rows + 1];
     row_numbers.iter().for_each(|row| offsets[row.place(base) + 1] += 1);
     (0..rows).for_each(|row| offsets[row + 1] += offsets[row]);
-    let (mut indices, mut values) = (Cow::Borrowed(indices), values);
+    let (mut indices, mut values) = (indices, values);
     if !row_numbers.is_sorted() {
         let mut next = offsets.clone();
         let (mut sorted, mut sorted_values) =

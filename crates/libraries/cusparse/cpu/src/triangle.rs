@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::isa::{Loop, vectors};
+use crate::product::add_scaled;
 use crate::{Index, Matrix, Scalar};
 
 /// Which entries of a matrix count, and how.
@@ -26,7 +28,7 @@ enum Place {
 pub struct Triangle<C> {
     shape: Shape,
     offsets: Vec<usize>,
-    columns: Vec<usize>,
+    columns: Vec<u32>,
     values: Vec<C>,
     diagonal: Vec<C>,
     /// Of each entry of the matrix, in its order.
@@ -37,6 +39,7 @@ impl<C: Scalar> Triangle<C> {
     /// Of a square matrix.
     pub fn new<I: Index>(a: &Matrix<'_, C, I>, shape: Shape) -> Triangle<C> {
         let n = a.rows();
+        assert!(u32::try_from(n).is_ok(), "more rows than are solved here");
         let counts = |row: usize, column: usize| if shape.upper { column > row } else { column < row };
         let target = |row: usize, column: usize| if shape.transposed { (column, row) } else { (row, column) };
         let mut offsets = vec![0; n + 1];
@@ -64,7 +67,7 @@ impl<C: Scalar> Triangle<C> {
                     let (row, column) = target(row, column);
                     let at = next[row];
                     next[row] += 1;
-                    (triangle.columns[at], triangle.values[at]) = (column, value);
+                    (triangle.columns[at], triangle.values[at]) = (column as u32, value);
                     Place::Entry(at)
                 } else if row == column && !shape.unit {
                     triangle.diagonal[row] += value;
@@ -79,6 +82,10 @@ impl<C: Scalar> Triangle<C> {
 
     pub fn size(&self) -> usize {
         self.diagonal.len()
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// How many entries the matrix had.
@@ -101,6 +108,29 @@ impl<C: Scalar> Triangle<C> {
         }
     }
 
+    /// The values of a matrix with the same pattern.
+    pub fn set_matrix<I: Index>(&mut self, a: &Matrix<'_, C, I>) {
+        let mut values = Vec::with_capacity(self.places.len());
+        (0..a.rows()).for_each(|row| a.row(row, |_, value| values.push(value)));
+        self.set_values(&values);
+    }
+
+    /// The first row whose diagonal is not there.
+    pub fn missing(&self) -> Option<usize> {
+        let mut is_there = vec![self.shape.unit; self.size()];
+        for place in &self.places {
+            if let Place::Diagonal(row) = place {
+                is_there[*row] = true;
+            }
+        }
+        is_there.iter().position(|is_there| !is_there)
+    }
+
+    /// The first row whose diagonal is zero.
+    pub fn zero(&self) -> Option<usize> {
+        self.diagonal.iter().position(|value| *value == C::ZERO)
+    }
+
     pub fn set_diagonal(&mut self, values: &[C]) {
         if !self.shape.unit {
             let conjugated = self.shape.conjugated;
@@ -110,24 +140,86 @@ impl<C: Scalar> Triangle<C> {
 
     /// Puts the solution in the place of the right side.
     pub fn solve(&self, x: &mut [C]) {
-        let n = self.size();
-        // The transposed of an upper triangle is a lower one.
-        let backwards = self.shape.upper != self.shape.transposed;
-        for step in 0..n {
-            let row = if backwards { n - 1 - step } else { step };
-            let range = self.offsets[row]..self.offsets[row + 1];
+        for row in self.order() {
             let mut rest = x[row];
-            for (column, value) in self.columns[range.clone()].iter().zip(&self.values[range]) {
-                rest = rest - *value * x[*column];
+            for (column, value) in self.entries_of(row) {
+                rest = rest - *value * x[*column as usize];
             }
             x[row] = if self.shape.unit { rest } else { rest / self.diagonal[row] };
         }
     }
 
-    /// The same for several right sides, one behind the other.
-    pub fn solve_all(&self, sides: &mut [C]) {
-        if self.size() > 0 {
-            sides.par_chunks_mut(self.size()).for_each(|side| self.solve(side));
+    /// The rows, each behind those that it needs.
+    #[inline(always)]
+    fn order(&self) -> impl Iterator<Item = usize> {
+        let n = self.size();
+        // The transposed of an upper triangle is a lower one.
+        let backwards = self.shape.upper != self.shape.transposed;
+        (0..n).map(move |step| if backwards { n - 1 - step } else { step })
+    }
+
+    #[inline(always)]
+    fn entries_of(&self, row: usize) -> impl Iterator<Item = (&u32, &C)> {
+        let range = self.offsets[row]..self.offsets[row + 1];
+        self.columns[range.clone()].iter().zip(&self.values[range])
+    }
+
+    /// The same for several right sides, of which `sides` takes some by rows and `done` gives back as many: the number of the first, and
+    /// how many there are.
+    pub fn solve_all(
+        &self,
+        count: usize,
+        sides: impl Fn(usize, usize, &mut [C]) + Sync,
+        done: impl Fn(usize, usize, &[C]) + Sync,
+    ) {
+        if self.size() == 0 {
+            return;
+        }
+        let firsts: Vec<usize> = (0..count).step_by(TOGETHER).collect();
+        firsts.into_par_iter().with_max_len(1).for_each(|first| {
+            let width = TOGETHER.min(count - first);
+            let mut x = vec![C::ZERO; self.size() * width];
+            sides(first, width, &mut x);
+            vectors(Several { triangle: self, width, x: &mut x });
+            done(first, width, &x);
+        });
+    }
+}
+
+/// Right sides that are solved together.
+const TOGETHER: usize = 16;
+
+struct Several<'a, C> {
+    triangle: &'a Triangle<C>,
+    width: usize,
+    x: &'a mut [C],
+}
+
+impl<C: Scalar> Loop for Several<'_, C> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Several { triangle, width, x } = self;
+        let mut rest = [C::ZERO; TOGETHER];
+        let rest = &mut rest[..width];
+        for row in triangle.order() {
+            rest.copy_from_slice(&x[row * width..][..width]);
+            for (column, value) in triangle.entries_of(row) {
+                add_scaled(rest, -*value, &x[*column as usize * width..][..width]);
+            }
+            if !triangle.shape.unit {
+                let (diagonal, inverse) = (triangle.diagonal[row], C::ONE / triangle.diagonal[row]);
+                // One division for all right sides, but where it leaves what numbers there are.
+                let wide = inverse.wide();
+                let usual = f64::from(f32::MIN_POSITIVE)..f64::from(f32::MAX);
+                if usual.contains(&wide.re.abs().max(wide.im.abs())) {
+                    rest.iter_mut().for_each(|rest| *rest *= inverse);
+                } else {
+                    rest.iter_mut().for_each(|rest| *rest = *rest / diagonal);
+                }
+            }
+            x[row * width..][..width].copy_from_slice(rest);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Systems with three diagonals.
+//! Systems with three or five diagonals.
 
 use rayon::prelude::*;
 
@@ -78,4 +78,50 @@ pub fn solve_tridiagonal<C: Scalar>(
             side[row] = (side[row] - upper[row] * side[row + 1]) / d[row];
         }
     });
+}
+
+/// One system with `width` diagonals on each side of the middle one, exchanging rows so that pivots are the greatest there are: `diagonals`
+/// are from the lowest to the highest, and entry i of each is in row i. What would lie outside of the matrix does not count.
+pub fn solve_banded<C: Scalar>(diagonals: &[&[C]], x: &mut [C]) {
+    let (n, width) = (x.len(), diagonals.len() / 2);
+    // Exchanges make rows longer to the right by as many entries as there are diagonals below.
+    let length = 3 * width + 1;
+    let mut rows = vec![C::ZERO; n * length];
+    // Entry k of row i is of column i + k − width.
+    for (k, diagonal) in diagonals.iter().enumerate() {
+        for i in 0..n {
+            if (width..n + width).contains(&(i + k)) {
+                rows[i * length + k] = diagonal[i];
+            }
+        }
+    }
+    let at = |row: usize, column: usize| row * length + column + width - row;
+    let size = |value: C| value.wide().norm();
+    for step in 0..n {
+        let (below, right) = (n.min(step + width + 1), n.min(step + 2 * width + 1));
+        let mut pivot = step;
+        for row in step + 1..below {
+            if size(rows[at(row, step)]) > size(rows[at(pivot, step)]) {
+                pivot = row;
+            }
+        }
+        if pivot != step {
+            (step..right).for_each(|column| rows.swap(at(pivot, column), at(step, column)));
+            x.swap(pivot, step);
+        }
+        for row in step + 1..below {
+            let factor = rows[at(row, step)] / rows[at(step, step)];
+            for column in step + 1..right {
+                rows[at(row, column)] = rows[at(row, column)] - factor * rows[at(step, column)];
+            }
+            x[row] = x[row] - factor * x[step];
+        }
+    }
+    for row in (0..n).rev() {
+        let mut rest = x[row];
+        for column in row + 1..n.min(row + 2 * width + 1) {
+            rest = rest - rows[at(row, column)] * x[column];
+        }
+        x[row] = rest / rows[at(row, row)];
+    }
 }

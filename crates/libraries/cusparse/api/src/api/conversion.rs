@@ -4,7 +4,7 @@
 use core::ffi::{c_int, c_void};
 
 use cuda_abi::out::Out;
-use cusparse_cpu::{Dense, Index, Scalar};
+use cusparse_cpu::{Dense, Entries, Index, Scalar, is_entry};
 use kit::Address;
 
 use crate::descriptor::*;
@@ -45,8 +45,8 @@ fn to_dense(
     let pair = pair(matA, matB)?;
     let default = cusparseSparseToDenseAlg_t::CUSPARSE_SPARSETODENSE_ALG_DEFAULT;
     require(alg == default, "there is no such algorithm")?;
-    if matches!(pair.sparse.format, Format::SlicedEll { .. }) {
-        return Err(Error::NotSupported("Sliced-ELL to dense"));
+    if matches!(pair.sparse.format, Format::SlicedEll { .. } | Format::CooAoS) {
+        return Err(Error::NotSupported("this format to dense"));
     }
     check_matrix(&pair.sparse)?;
     Ok(pair)
@@ -97,7 +97,9 @@ fn to_sparse(
     let default = cusparseDenseToSparseAlg_t::CUSPARSE_DENSETOSPARSE_ALG_DEFAULT;
     require(alg == default, "there is no such algorithm")?;
     match pair.sparse.format {
-        Format::SlicedEll { .. } | Format::Bsr { .. } => Err(Error::NotSupported("dense to this format")),
+        Format::SlicedEll { .. } | Format::Bsr { .. } | Format::CooAoS => {
+            Err(Error::NotSupported("dense to this format"))
+        }
         // Which blocks there are is the caller's, and is there already.
         Format::BlockedEll { .. } => check_matrix(&pair.sparse).map(|()| pair),
         _ => Ok(pair),
@@ -134,7 +136,8 @@ pub fn cusparseDenseToSparse_analysis(
     let nnz = element!(dense.value_type, E => {
         let layout = dense.layout();
         // SAFETY: cuSPARSE's contract: the matrix is there; the stream has nothing to do any more.
-        cusparse_cpu::count_dense(Dense { layout, values: unsafe { slice::<E>(dense.values, layout.len()) } })
+        let values = unsafe { slice::<E>(dense.values, layout.len()) };
+        Entries::Dense(Dense { layout, values }).count(is_entry).iter().sum()
     });
     SPARSE_MATRICES.change(matB, |matrix| matrix.nnz = nnz)
 }
@@ -187,35 +190,27 @@ unsafe fn write_sparse<E: cusparse_cpu::Element, I: Index>(Pair { sparse, dense 
         // SAFETY: as above.
         let rows = unsafe { slice_mut::<I>(sparse.offsets, n_offsets) };
         let mut at = 0;
-        cusparse_cpu::scatter_dense(dense, |row, column, value| {
+        Entries::Dense(dense).each(is_entry, |row, column, value| {
             (rows[at], indices[at], values[at]) = (I::number(row, base), I::number(column, base), value);
             at += 1;
         });
         return;
     }
     let mut at = 0;
-    cusparse_cpu::scatter_dense(dense, |_, column, value| {
+    Entries::Dense(dense).each(is_entry, |_, column, value| {
         (indices[at], values[at]) = (I::number(column, base), value);
         at += 1;
     });
     index!(sparse.offset_type, O => {
         // SAFETY: as above.
         let offsets = unsafe { slice_mut::<O>(sparse.offsets, n_offsets) };
-        write_offsets(offsets, cusparse_cpu::rows_of(dense), base);
+        cusparse_cpu::offsets_of(&Entries::Dense(dense).count(is_entry), base, offsets);
     });
-}
-
-fn write_offsets<O: Index>(offsets: &mut [O], counts: Vec<usize>, base: usize) {
-    let mut sum = 0;
-    for (offset, count) in offsets.iter_mut().zip(counts.into_iter().chain([0])) {
-        *offset = O::number(sum, base);
-        sum += count;
-    }
 }
 
 /// What CSR to CSC is of.
 #[derive(Clone, Copy)]
-struct Turn {
+pub(super) struct Turn {
     sizes: (usize, usize, usize),
     values: *const c_void,
     offsets: *const c_int,
@@ -273,9 +268,45 @@ fn turn(
 }
 
 impl Turn {
+    /// Of where entries are alone.
+    pub(super) fn of_pattern(
+        sizes: (c_int, c_int, c_int),
+        (offsets, indices): (*const c_int, *const c_int),
+        (to_offsets, to_indices): (*mut c_int, *mut c_int),
+        base: cusparseIndexBase_t,
+    ) -> Result<Turn> {
+        let (from, to) = (core::ptr::null(), core::ptr::null_mut());
+        let symbolic = cusparseAction_t::CUSPARSE_ACTION_SYMBOLIC;
+        turn(
+            sizes,
+            from,
+            offsets,
+            indices,
+            to,
+            to_offsets,
+            to_indices,
+            cudaDataType::CUDA_R_32F,
+            symbolic,
+            base,
+        )
+    }
+
     /// # Safety
     /// All that it says is there, and nobody else uses what is written.
     unsafe fn run<T: Copy>(self) {
+        let nnz = self.sizes.2;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let values = self.is_numeric.then(|| slice::<T>(self.values, nnz));
+            self.run_with(values, self.is_numeric.then(|| slice_mut::<T>(self.to_values, nnz)));
+        }
+    }
+
+    /// The same with values of the caller's.
+    ///
+    /// # Safety
+    /// As [`Turn::run`].
+    pub(super) unsafe fn run_with<T: Copy>(self, values: Option<&[T]>, to_values: Option<&mut [T]>) {
         let (rows, cols, nnz) = self.sizes;
         let none = vec![self.base as c_int; rows + 1];
         // SAFETY: the caller's promise.
@@ -283,8 +314,6 @@ impl Turn {
             let offsets = if self.offsets.is_null() { &none } else { slice(self.offsets.cast(), rows + 1) };
             let to_offsets =
                 slice_mut(self.to_offsets.cast(), if self.to_offsets.is_null() { 0 } else { cols + 1 });
-            let values = self.is_numeric.then(|| slice::<T>(self.values, nnz));
-            let to_values = self.is_numeric.then(|| slice_mut::<T>(self.to_values, nnz));
             cusparse_cpu::transpose_arrays(
                 (rows, cols, self.base),
                 (offsets, slice::<c_int>(self.indices.cast(), nnz), values),

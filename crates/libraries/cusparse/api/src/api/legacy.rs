@@ -21,7 +21,7 @@ pub struct Description {
 
 static DESCRIPTIONS: Registry<Mutex<Description>> = Registry::new();
 
-pub(super) fn get(descr: cusparseMatDescr_t) -> Result<Arc<Mutex<Description>>> {
+pub(crate) fn get(descr: cusparseMatDescr_t) -> Result<Arc<Mutex<Description>>> {
     require(!descr.is_null(), "the matrix's descriptor is NULL")?;
     Ok(DESCRIPTIONS.get(descr)?)
 }

@@ -400,6 +400,44 @@ pub fn cusparseCooGet(
     Ok(())
 }
 
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseCreateCooAoS(
+    spMatDescr: Out<'_, cusparseSpMatDescr_t>,
+    rows: i64,
+    cols: i64,
+    nnz: i64,
+    cooInd: *mut c_void,
+    cooValues: *mut c_void,
+    cooIdxType: cusparseIndexType_t,
+    idxBase: cusparseIndexBase_t,
+    valueType: cudaDataType,
+) -> Result {
+    let arrays = [core::ptr::null(), cooInd.cast_const(), cooValues.cast_const()];
+    let types = (cooIdxType, cooIdxType);
+    create(Format::CooAoS, (rows, cols, nnz), arrays, types, idxBase, valueType, spMatDescr)
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseCooAoSGet(
+    spMatDescr: cusparseSpMatDescr_t,
+    rows: Out<'_, i64>,
+    cols: Out<'_, i64>,
+    nnz: Out<'_, i64>,
+    cooInd: Out<'_, *mut c_void>,
+    cooValues: Out<'_, *mut c_void>,
+    idxType: Out<'_, cusparseIndexType_t>,
+    idxBase: Out<'_, cusparseIndexBase_t>,
+    valueType: Out<'_, cudaDataType>,
+) -> Result {
+    let matrix = of_format(spMatDescr, cusparseFormat_t::CUSPARSE_FORMAT_COO_AOS)?;
+    let mut none = core::ptr::null_mut();
+    // SAFETY: a place of ours.
+    let offsets = unsafe { Out::new(&raw mut none, "offsets") }?;
+    tell(&matrix, [rows, cols, nnz], [offsets, cooInd, cooValues], idxBase, valueType);
+    idxType.write(matrix.index_type);
+    Ok(())
+}
+
 pub fn cusparseCooSetPointers(
     spMatDescr: cusparseSpMatDescr_t,
     cooRows: *mut c_void,

@@ -19,10 +19,10 @@ fn check_types(go_together: bool) -> Result {
 
 /// All that a product of a matrix and a vector is of.
 #[derive(Clone, Copy)]
-struct Vectors {
-    a: SparseMatrix,
-    x: DenseVector,
-    y: DenseVector,
+pub(super) struct Vectors {
+    pub(super) a: SparseMatrix,
+    pub(super) x: DenseVector,
+    pub(super) y: DenseVector,
 }
 
 // SAFETY: addresses and numbers.
@@ -112,15 +112,25 @@ pub fn cusparseSpMV(
     let operation = operation(opA)?;
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let beta = Factor::new(beta, computeType, context.on_host())?;
-    context.enqueue((all, alpha, beta), move |(Vectors { a, x, y }, alpha, beta)| {
+    multiply_vector(&context, all, operation, [alpha, beta], computeType)
+}
+
+/// `y = alpha · op(A) · x + beta · y`
+pub(super) fn multiply_vector(
+    context: &handle::Context,
+    all: Vectors,
+    operation: cusparse_cpu::Operation,
+    factors: [Factor; 2],
+    computeType: cudaDataType,
+) -> Result {
+    context.enqueue((all, factors), move |(Vectors { a, x, y }, [alpha, beta])| {
         compute!(computeType, C => index!(a.index_type, I => {
             // SAFETY: cuSPARSE's contract: what the descriptors say is there until the stream has come here.
             unsafe {
                 let (a, is_transposed) = matrix::<C, I>(&a, 0);
                 let operation = operation.of(is_transposed);
                 let x = values::<C>(x.values, x.size, x.value_type);
-                let product = cusparse_cpu::spmv(&a, operation, &x);
-                blend(y.values, y.value_type, column(y.size), &product, (alpha.get(), beta.get()));
+                multiply(&a, operation, &x, (alpha.get(), beta.get()), &y);
             }
         }))
     })
@@ -159,7 +169,9 @@ fn matrices(
     let known = matches!(alg.0, 0..=6 | 12..=14);
     require(known, "there is no such algorithm")?;
     match a.format {
-        Format::SlicedEll { .. } => return Err(Error::NotSupported("Sliced-ELL times a matrix")),
+        Format::SlicedEll { .. } | Format::CooAoS => {
+            return Err(Error::NotSupported("Sliced-ELL, or coordinates in one array, times a matrix"));
+        }
         Format::BlockedEll { .. } | Format::Bsr { .. } if operation(opA)?.transposed => {
             return Err(Error::NotSupported("transposed matrices in blocks"));
         }
@@ -240,9 +252,8 @@ pub fn cusparseSpMM(
             unsafe {
                 let (a, is_transposed) = matrix::<C, I>(&a, number);
                 let b = packed::<C>(&b, number, operation_b.transposed, operation_b.conjugated);
-                let product = cusparse_cpu::spmm(&a, operation_a.of(is_transposed), &b, c.cols);
-                let to = batch_place(&c, number);
-                blend(to, c.value_type, c.layout(), &product, (alpha.get(), beta.get()));
+                let to = (batch_place(&c, number), c.value_type, c.layout());
+                multiply_dense(&a, operation_a.of(is_transposed), &b, (alpha.get(), beta.get()), to);
             }
         }))
     })

@@ -8,10 +8,11 @@ use std::any::Any;
 use std::sync::Arc;
 
 use cuda_abi::out::Out;
-use cusparse_cpu::{Index, Product};
+use cusparse_cpu::Product;
 use parking_lot::Mutex;
 
 use super::conversion::SOME;
+use crate::bare::pattern_matrix;
 use crate::descriptor::*;
 use crate::error::require;
 use crate::handle;
@@ -123,22 +124,9 @@ fn count(three: &Three) -> i64 {
     // The pattern alone is looked at, whatever the type.
     index!(three.a.index_type, I => index!(three.b.index_type, J => {
         // SAFETY: cuSPARSE's contract: what the descriptors say is there; the stream has nothing to do any more.
-        let (a, b) = unsafe { (pattern::<I>(&three.a), pattern::<J>(&three.b)) };
+        let (a, b) = unsafe { (pattern_matrix::<I>(&three.a), pattern_matrix::<J>(&three.b)) };
         cusparse_cpu::count_products(&a, &b) as i64
     }))
-}
-
-/// The pattern of a matrix, with values that nobody looks at.
-///
-/// # Safety
-/// As [`matrix`].
-unsafe fn pattern<I: Index>(of: &SparseMatrix) -> cusparse_cpu::Matrix<'static, f32, I> {
-    let base = of.base.0 as usize;
-    // SAFETY: the caller's promise.
-    let (offsets, indices) =
-        unsafe { (offsets(of.offsets, of.rows + 1, of.offset_type, base), slice::<I>(of.indices, of.nnz)) };
-    let values = vec![1.0; of.nnz].into();
-    cusparse_cpu::Matrix::Csr { rows: of.rows, cols: of.cols, base, offsets, indices: indices.into(), values }
 }
 
 pub fn cusparseSpGEMM_getNumProducts(spgemmDescr: cusparseSpGEMMDescr_t, num_prods: Out<'_, i64>) -> Result {
@@ -208,7 +196,7 @@ pub fn cusparseSpGEMM_compute(
             // SAFETY: as in `count`.
             let (a, b) = unsafe { (matrix::<C, I>(&three.a, 0).0, matrix::<C, J>(&three.b, 0).0) };
             let product = cusparse_cpu::multiply(&a, &b);
-            let nnz = product.indices.len();
+            let nnz = product.len();
             (Arc::new(product), nnz)
         }))
     });
@@ -242,10 +230,8 @@ pub fn cusparseSpGEMM_copy(
         compute!(computeType, C => if let Some(product) = product.downcast_ref::<Product<C>>() {
             // SAFETY: cuSPARSE's contract: what the descriptor says is there until the stream has come here.
             unsafe {
-                write_pattern(&c, &product.offsets, &product.indices);
-                let count = product.values.len().min(c.nnz);
-                let layout = column(count);
-                blend(c.values, c.value_type, layout, &product.values, (alpha.get(), beta.get()));
+                write_pattern(&c, product);
+                write_values(&c, product, (alpha.get(), beta.get()));
             }
         })
     })
@@ -253,17 +239,31 @@ pub fn cusparseSpGEMM_copy(
 
 /// # Safety
 /// Nobody else uses the matrix's offsets and columns.
-unsafe fn write_pattern(c: &SparseMatrix, offsets: &[i64], indices: &[i64]) {
-    let base = c.base.0 as usize;
-    fn number<T: Index>(to: &mut [T], from: &[i64], base: usize) {
-        to.iter_mut().zip(from).for_each(|(to, from)| *to = T::number(*from as usize, base));
-    }
+unsafe fn write_pattern<C: Computed>(c: &SparseMatrix, product: &Product<C>) {
+    let (base, count) = (c.base.0 as usize, product.len());
+    assert!(count <= c.nnz, "more entries than C has places");
     // SAFETY: the caller's promise.
     unsafe {
         if !c.offsets.is_null() {
-            index!(c.offset_type, O => number(slice_mut::<O>(c.offsets, c.rows + 1), offsets, base));
+            index!(c.offset_type, O => product.copy_offsets(base, slice_mut::<O>(c.offsets, c.rows + 1)));
         }
-        index!(c.index_type, I => number(slice_mut::<I>(c.indices, c.nnz), indices, base));
+        index!(c.index_type, I => product.copy_indices(base, slice_mut::<I>(c.indices, count)));
+    }
+}
+
+/// # Safety
+/// Nobody else uses the matrix's values.
+unsafe fn write_values<C: Computed>(c: &SparseMatrix, product: &Product<C>, (alpha, beta): (C, C)) {
+    if c.value_type == C::TYPE && (alpha, beta) == (C::ONE, C::ZERO) {
+        // SAFETY: the caller's promise.
+        return product.copy_values(unsafe { slice_mut::<C>(c.values, product.len()) });
+    }
+    let (mut first, bytes) = (0, value_bytes(c.value_type).unwrap_or(1));
+    for part in &product.parts {
+        let at = in_batch(c.values, first, 1, bytes);
+        // SAFETY: as above.
+        unsafe { blend(at, c.value_type, column(part.values.len()), &part.values, (alpha, beta)) };
+        first += part.values.len();
     }
 }
 
@@ -324,10 +324,10 @@ pub fn cusparseSpGEMMreuse_nnz(
     context.synchronize()?;
     let product = index!(three.a.index_type, I => index!(three.b.index_type, J => {
         // SAFETY: as in `count`.
-        let (a, b) = unsafe { (pattern::<I>(&three.a), pattern::<J>(&three.b)) };
+        let (a, b) = unsafe { (pattern_matrix::<I>(&three.a), pattern_matrix::<J>(&three.b)) };
         cusparse_cpu::multiply(&a, &b)
     }));
-    let nnz = product.indices.len();
+    let nnz = product.len();
     found.lock().product = Some((cudaDataType::CUDA_R_32F, Arc::new(product)));
     SPARSE_MATRICES.change(matC, |c| c.nnz = nnz)
 }
@@ -359,7 +359,7 @@ pub fn cusparseSpGEMMreuse_copy(
     context.enqueue(c, move |c| {
         if let Some(product) = product.downcast_ref::<Product<f32>>() {
             // SAFETY: as in `cusparseSpGEMM_copy`.
-            unsafe { write_pattern(&c, &product.offsets, &product.indices) };
+            unsafe { write_pattern(&c, product) };
         }
     })
 }

@@ -8,7 +8,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use cuda_abi::out::Out;
-use cusparse_cpu::{Shape, Triangle};
+use cusparse_cpu::{Layout, Operation, Shape, Triangle};
+use kit::Address;
 use parking_lot::Mutex;
 
 use super::conversion::SOME;
@@ -21,14 +22,41 @@ use crate::{Error, Result};
 
 /// What an analysis was asked for, and what it has found when the stream has come to it.
 #[derive(Default)]
-struct Analysis {
+pub(super) struct Analysis {
     asked: Mutex<Option<Asked>>,
     /// A [`Triangle`] of the type that is computed with.
     found: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
+impl Analysis {
+    /// Another matrix than the one that was analysed is refused.
+    pub(super) fn check(&self, asked: Asked) -> Result {
+        let is_known = *self.asked.lock() == Some(asked);
+        require(is_known, "the descriptor was not analysed for this matrix and operation")
+    }
+
+    /// The same, whatever triangle and operation are asked for.
+    pub(super) fn check_matrix(&self, asked: Asked) -> Result {
+        let known = self.asked.lock().map(|known| Asked { shape: asked.shape, ..known });
+        require(known == Some(asked), "the info was not analysed for this matrix")
+    }
+
+    pub(super) fn ask(&self, asked: Asked) {
+        *self.asked.lock() = Some(asked);
+    }
+
+    pub(super) fn find<C: Computed>(&self, triangle: Triangle<C>) {
+        *self.found.lock() = Some(Box::new(triangle));
+    }
+
+    /// Runs with the triangle, which there is when the analysis has run.
+    pub(super) fn with<C: Computed, R>(&self, work: impl FnOnce(&mut Triangle<C>) -> R) -> Option<R> {
+        self.found.lock().as_mut().and_then(|found| found.downcast_mut::<Triangle<C>>()).map(work)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
-struct Asked {
+pub(super) struct Asked {
     compute: cudaDataType,
     size: usize,
     entries: usize,
@@ -46,15 +74,26 @@ fn asked(a: &SparseMatrix, opA: cusparseOperation_t, compute: cudaDataType) -> R
     if !matches!(a.format, Format::Csr | Format::Coo | Format::SlicedEll { .. }) {
         return Err(Error::NotSupported("systems in this format"));
     }
-    let operation = operation(opA)?;
-    let shape = Shape {
-        upper: a.is_upper(),
-        unit: a.is_unit(),
-        transposed: operation.transposed,
-        conjugated: operation.conjugated,
-    };
     check_matrix(a)?;
-    Ok(Asked { compute, size: a.rows, entries: a.nnz, shape, in_order: a.format.has_rows_in_order() })
+    Asked::new(a, opA, compute)
+}
+
+impl Asked {
+    /// Of a square matrix in any format.
+    pub(super) fn new(a: &SparseMatrix, opA: cusparseOperation_t, compute: cudaDataType) -> Result<Asked> {
+        let operation = operation(opA)?;
+        let shape = Shape {
+            upper: a.is_upper(),
+            unit: a.is_unit(),
+            transposed: operation.transposed,
+            conjugated: operation.conjugated,
+        };
+        Ok(Asked { compute, size: a.rows, entries: a.nnz, shape, in_order: a.format.has_rows_in_order() })
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        self.shape
+    }
 }
 
 fn uniform(types: &[cudaDataType], compute: cudaDataType) -> Result {
@@ -66,20 +105,14 @@ fn uniform(types: &[cudaDataType], compute: cudaDataType) -> Result {
 
 fn analyse(context: &handle::Context, a: SparseMatrix, asked: Asked, analysis: Arc<Analysis>) -> Result {
     context.can_compute()?;
-    *analysis.asked.lock() = Some(asked);
+    analysis.ask(asked);
     context.enqueue(a, move |a| {
         compute!(asked.compute, C => index!(a.index_type, I => {
             // SAFETY: cuSPARSE's contract: what the descriptor says is there until the stream has come here.
             let (a, _) = unsafe { matrix::<C, I>(&a, 0) };
-            *analysis.found.lock() = Some(Box::new(Triangle::new(&a, asked.shape)));
+            analysis.find(Triangle::<C>::new(&a, asked.shape));
         }))
     })
-}
-
-/// Another matrix than the one that was analysed is refused.
-fn check_analysed(analysis: &Analysis, asked: Asked) -> Result {
-    let is_known = *analysis.asked.lock() == Some(asked);
-    require(is_known, "the descriptor was not analysed for this matrix and operation")
 }
 
 fn update(
@@ -96,12 +129,11 @@ fn update(
     check_values(newValues, count, asked.compute)?;
     context.enqueue(newValues, move |new: *mut c_void| {
         compute!(asked.compute, C => {
-            let mut found = analysis.found.lock();
-            if let Some(triangle) = found.as_mut().and_then(|found| found.downcast_mut::<Triangle<C>>()) {
-                // SAFETY: as above.
-                let values = unsafe { slice::<C>(new, count) };
+            // SAFETY: as above.
+            let values = unsafe { slice::<C>(new, count) };
+            analysis.with::<C, _>(|triangle| {
                 if is_diagonal { triangle.set_diagonal(values) } else { triangle.set_values(values) }
-            }
+            });
         })
     })
 }
@@ -196,19 +228,13 @@ pub fn cusparseSpSV_solve(
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let analysis = ANALYSES.get(spsvDescr)?;
     let Side { asked, x, y, .. } = side(opA, matA, vecX, vecY, computeType, alg)?;
-    check_analysed(&analysis, asked)?;
+    analysis.check(asked)?;
     context.enqueue((x, y, alpha), move |(x, y, alpha)| {
         compute!(asked.compute, C => {
-            // SAFETY: cuSPARSE's contract: the vectors are there until the stream has come here.
-            let (alpha, right) = unsafe { (alpha.get::<C>(), slice::<C>(x.values, x.size)) };
-            // Both may be the same vector.
-            let mut solution: Vec<C> = right.iter().map(|value| alpha * *value).collect();
-            let found = analysis.found.lock();
-            if let Some(triangle) = found.as_ref().and_then(|found| found.downcast_ref::<Triangle<C>>()) {
-                triangle.solve(&mut solution);
-                // SAFETY: as above.
-                unsafe { slice_mut::<C>(y.values, y.size) }.copy_from_slice(&solution);
-            }
+            analysis.with::<C, _>(|triangle| {
+                // SAFETY: cuSPARSE's contract: the vectors are there until the stream has come here. Both may be the same one.
+                unsafe { solve_vector(triangle, alpha.get(), x.values, y.values) };
+            });
         })
     })
 }
@@ -327,33 +353,80 @@ pub fn cusparseSpSM_solve(
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let analysis = ANALYSES.get(spsmDescr)?;
     let Sides { asked, b, c, b_operation, .. } = sides((opA, opB), matA, matB, matC, computeType, alg)?;
-    check_analysed(&analysis, asked)?;
+    analysis.check(asked)?;
     context.enqueue((b, c, alpha), move |(b, c, alpha)| {
         compute!(asked.compute, C => {
-            // By columns: the transposed matrix by rows.
             // SAFETY: as in `cusparseSpSV_solve`.
-            let columns = unsafe { packed::<C>(&b, 0, !b_operation.transposed, b_operation.conjugated) };
-            // Both may be the same matrix.
-            let mut columns = columns.into_owned();
-            let found = analysis.found.lock();
-            if let Some(triangle) = found.as_ref().and_then(|found| found.downcast_ref::<Triangle<C>>()) {
-                // SAFETY: as above.
-                let alpha = unsafe { alpha.get::<C>() };
-                columns.iter_mut().for_each(|value| *value *= alpha);
-                triangle.solve_all(&mut columns);
-                let layout = c.layout().transposed();
-                // SAFETY: as above.
-                unsafe { store::<C>(c.values, layout, &columns) };
-            }
+            analysis.with::<C, _>(|triangle| unsafe {
+                solve_sides(triangle, alpha.get(), (&b, b_operation), (&c, false));
+            });
         })
     })
 }
 
+/// `y = alpha · op(A)⁻¹ · x`, in y's place; x may be the same vector.
+///
 /// # Safety
-/// As [`slice_mut`], of values of the layout.
-unsafe fn store<C: Computed>(at: *mut c_void, layout: cusparse_cpu::Layout, computed: &[C]) {
-    // SAFETY: the caller's promise.
-    unsafe { blend(at, C::TYPE, layout, computed, (C::ONE, C::ZERO)) }
+/// As [`slice_mut`], of as many values as the triangle has rows.
+unsafe fn solve_vector<C: Computed>(triangle: &Triangle<C>, alpha: C, x: *mut c_void, y: *mut c_void) {
+    let n = triangle.size();
+    if x != y {
+        // SAFETY: the caller's promise; they are different vectors.
+        unsafe { slice_mut::<C>(y, n).copy_from_slice(slice(x, n)) };
+    }
+    // SAFETY: as above.
+    let y = unsafe { slice_mut::<C>(y, n) };
+    if alpha != C::ONE {
+        y.iter_mut().for_each(|value| *value *= alpha);
+    }
+    triangle.solve(y);
+}
+
+/// The solution of `op(A) · X = alpha · op(B)`, or its transposed. B and X may be the same matrix.
+///
+/// # Safety
+/// As [`packed`] and [`blend`].
+pub(super) unsafe fn solve_sides<C: Computed>(
+    triangle: &Triangle<C>,
+    alpha: C,
+    (b, b_operation): (&DenseMatrix, Operation),
+    (x, x_transposed): (&DenseMatrix, bool),
+) {
+    let turn = |layout: Layout, transposed| if transposed { layout.transposed() } else { layout };
+    let (mut from, to) = (turn(b.layout(), b_operation.transposed), turn(x.layout(), x_transposed));
+    let (mut values, mut copy) = (b.values.cast::<C>(), Vec::new());
+    if b.values == x.values && from != to {
+        // What is written would be read again.
+        // SAFETY: the caller's promise.
+        copy = unsafe { packed::<C>(b, 0, b_operation.transposed, false) }.into_owned();
+        (values, from) = (copy.as_mut_ptr(), Layout { ld: to.cols, row_major: true, ..to });
+    }
+    // No slices: right sides are read and solutions written by several threads at once, each its own.
+    let (values, solutions) = (Address(values), Address(x.values.cast::<C>()));
+    let n = triangle.size();
+    let take = |first: usize, width: usize, sides: &mut [C]| {
+        each_place(n, width, |row, k, at| {
+            // SAFETY: the caller's promise: a place of the layout.
+            let value = unsafe { values.get().add(from.at(row, first + k)).read() };
+            sides[at] = alpha * value.conj_if(b_operation.conjugated);
+        });
+    };
+    let done = |first: usize, width: usize, sides: &[C]| {
+        // SAFETY: as above.
+        each_place(n, width, |row, k, at| unsafe {
+            solutions.get().add(to.at(row, first + k)).write(sides[at]);
+        });
+    };
+    triangle.solve_all(to.cols, take, done);
+    drop(copy);
+}
+
+/// Row, right side and place of each value of some right sides that lie by rows.
+#[inline]
+fn each_place(rows: usize, width: usize, mut each: impl FnMut(usize, usize, usize)) {
+    for row in 0..rows {
+        (0..width).for_each(|k| each(row, k, row * width + k));
+    }
 }
 
 pub fn cusparseSpSM_updateMatrix(

@@ -84,657 +84,1215 @@ pub unsafe extern "C" fn cusparseBsrSetStridedBatch(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCaxpyi(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _alpha: *const cuComplex,
-    _xVal: *const cuComplex,
-    _xInd: *const c_int,
-    _y: *mut cuComplex,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    alpha: *const cuComplex,
+    xVal: *const cuComplex,
+    xInd: *const c_int,
+    y: *mut cuComplex,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCaxpyi", (), {
-        ::cusparse::missing("cusparseCaxpyi")
+    ::trace::call!("cusparseCaxpyi", (
+        value handle, value nnz, value alpha, value xVal, value xInd, value y, value idxBase
+    ), {
+        ::cusparse::entry("cusparseCaxpyi", || {
+            ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsr2csr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut cuComplex,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut cuComplex,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsr2csr", (), {
-        ::cusparse::missing("cusparseCbsr2csr")
+    ::trace::call!("cusparseCbsr2csr", (
+        value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseCbsr2csr", || {
+            ::cusparse::api::blocking::cusparseTbsr2csr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsric02(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsric02", (), {
-        ::cusparse::missing("cusparseCbsric02")
+    ::trace::call!("cusparseCbsric02", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCbsric02", || {
+            ::cusparse::api::factorization::cusparseTbsric02(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsric02_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pInputBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pInputBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsric02_analysis", (), {
-        ::cusparse::missing("cusparseCbsric02_analysis")
+    ::trace::call!("cusparseCbsric02_analysis", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pInputBuffer
+    ), {
+        ::cusparse::entry("cusparseCbsric02_analysis", || {
+            ::cusparse::api::factorization::cusparseTbsric02_analysis(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pInputBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsric02_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsric02_bufferSize", (), {
-        ::cusparse::missing("cusparseCbsric02_bufferSize")
+    ::trace::call!("cusparseCbsric02_bufferSize", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCbsric02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTbsric02_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrilu02(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrilu02", (), {
-        ::cusparse::missing("cusparseCbsrilu02")
+    ::trace::call!("cusparseCbsrilu02", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCbsrilu02", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrilu02_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrilu02_analysis", (), {
-        ::cusparse::missing("cusparseCbsrilu02_analysis")
+    ::trace::call!("cusparseCbsrilu02_analysis", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCbsrilu02_analysis", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrilu02_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrilu02_bufferSize", (), {
-        ::cusparse::missing("cusparseCbsrilu02_bufferSize")
+    ::trace::call!("cusparseCbsrilu02_bufferSize", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCbsrilu02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrilu02_numericBoost(
-    _handle: cusparseHandle_t,
-    _info: bsrilu02Info_t,
-    _enable_boost: c_int,
-    _tol: *mut f64,
-    _boost_val: *mut cuComplex,
+    handle: cusparseHandle_t,
+    info: bsrilu02Info_t,
+    enable_boost: c_int,
+    tol: *mut f64,
+    boost_val: *mut cuComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrilu02_numericBoost", (), {
-        ::cusparse::missing("cusparseCbsrilu02_numericBoost")
+    ::trace::call!("cusparseCbsrilu02_numericBoost", (
+        value handle, value info, value enable_boost, value tol, value boost_val
+    ), {
+        ::cusparse::entry("cusparseCbsrilu02_numericBoost", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
+                handle,
+                info,
+                enable_boost,
+                tol,
+                boost_val,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrmm(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _kb: c_int,
-    _nnzb: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockSize: c_int,
-    _B: *const cuComplex,
-    _ldb: c_int,
-    _beta: *const cuComplex,
-    _C: *mut cuComplex,
-    _ldc: c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    kb: c_int,
+    nnzb: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockSize: c_int,
+    B: *const cuComplex,
+    ldb: c_int,
+    beta: *const cuComplex,
+    C: *mut cuComplex,
+    ldc: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrmm", (), {
-        ::cusparse::missing("cusparseCbsrmm")
+    ::trace::call!("cusparseCbsrmm", (
+        value handle, value dirA, value transA, value transB, value mb, value n, value kb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockSize, value B, value ldb, value beta, value C, value ldc
+    ), {
+        ::cusparse::entry("cusparseCbsrmm", || {
+            ::cusparse::api::blocks::cusparseTbsrmm(
+                handle,
+                dirA,
+                transA,
+                transB,
+                mb,
+                n,
+                kb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockSize,
+                B,
+                ldb,
+                beta,
+                C,
+                ldc,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrmv(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _x: *const cuComplex,
-    _beta: *const cuComplex,
-    _y: *mut cuComplex,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    x: *const cuComplex,
+    beta: *const cuComplex,
+    y: *mut cuComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrmv", (), {
-        ::cusparse::missing("cusparseCbsrmv")
+    ::trace::call!("cusparseCbsrmv", (
+        value handle, value dirA, value transA, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
+    ), {
+        ::cusparse::entry("cusparseCbsrmv", || {
+            ::cusparse::api::blocks::cusparseTbsrmv(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                x,
+                beta,
+                y,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrsm2_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrsm2_analysis", (), {
-        ::cusparse::missing("cusparseCbsrsm2_analysis")
+    ::trace::call!("cusparseCbsrsm2_analysis", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCbsrsm2_analysis", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_analysis(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrsm2_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrsm2_bufferSize", (), {
-        ::cusparse::missing("cusparseCbsrsm2_bufferSize")
+    ::trace::call!("cusparseCbsrsm2_bufferSize", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCbsrsm2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_bufferSize(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrsm2_solve(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _B: *const cuComplex,
-    _ldb: c_int,
-    _X: *mut cuComplex,
-    _ldx: c_int,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    B: *const cuComplex,
+    ldb: c_int,
+    X: *mut cuComplex,
+    ldx: c_int,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrsm2_solve", (), {
-        ::cusparse::missing("cusparseCbsrsm2_solve")
+    ::trace::call!("cusparseCbsrsm2_solve", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value alpha, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value B, value ldb, value X, value ldx, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCbsrsm2_solve", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_solve(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                B,
+                ldb,
+                X,
+                ldx,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrsv2_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrsv2_analysis", (), {
-        ::cusparse::missing("cusparseCbsrsv2_analysis")
+    ::trace::call!("cusparseCbsrsv2_analysis", (
+        value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCbsrsv2_analysis", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_analysis(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrsv2_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *mut cuComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *mut cuComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrsv2_bufferSize", (), {
-        ::cusparse::missing("cusparseCbsrsv2_bufferSize")
+    ::trace::call!("cusparseCbsrsv2_bufferSize", (
+        value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCbsrsv2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_bufferSize(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrsv2_solve(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _f: *const cuComplex,
-    _x: *mut cuComplex,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    f: *const cuComplex,
+    x: *mut cuComplex,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrsv2_solve", (), {
-        ::cusparse::missing("cusparseCbsrsv2_solve")
+    ::trace::call!("cusparseCbsrsv2_solve", (
+        value handle, value dirA, value transA, value mb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value f, value x, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCbsrsv2_solve", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_solve(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                f,
+                x,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCbsrxmv(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _sizeOfMask: c_int,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuComplex,
-    _bsrSortedMaskPtrA: *const c_int,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedEndPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _x: *const cuComplex,
-    _beta: *const cuComplex,
-    _y: *mut cuComplex,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    sizeOfMask: c_int,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuComplex,
+    bsrSortedMaskPtrA: *const c_int,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedEndPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    x: *const cuComplex,
+    beta: *const cuComplex,
+    y: *mut cuComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCbsrxmv", (), {
-        ::cusparse::missing("cusparseCbsrxmv")
+    ::trace::call!("cusparseCbsrxmv", (
+        value handle, value dirA, value transA, value sizeOfMask, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedMaskPtrA, value bsrSortedRowPtrA, value bsrSortedEndPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
+    ), {
+        ::cusparse::entry("cusparseCbsrxmv", || {
+            ::cusparse::api::blocks::cusparseTbsrxmv(
+                handle,
+                dirA,
+                transA,
+                sizeOfMask,
+                mb,
+                nb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedMaskPtrA,
+                bsrSortedRowPtrA,
+                bsrSortedEndPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                x,
+                beta,
+                y,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsc2dense(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _cscSortedValA: *const cuComplex,
-    _cscSortedRowIndA: *const c_int,
-    _cscSortedColPtrA: *const c_int,
-    _A: *mut cuComplex,
-    _lda: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    cscSortedValA: *const cuComplex,
+    cscSortedRowIndA: *const c_int,
+    cscSortedColPtrA: *const c_int,
+    A: *mut cuComplex,
+    lda: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsc2dense", (), {
-        ::cusparse::missing("cusparseCcsc2dense")
+    ::trace::call!("cusparseCcsc2dense", (
+        value handle, value m, value n, value descrA, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA, value A, value lda
+    ), {
+        ::cusparse::entry("cusparseCcsc2dense", || {
+            ::cusparse::api::thinning::cusparseTcsc2dense(
+                handle,
+                m,
+                n,
+                descrA,
+                cscSortedValA,
+                cscSortedRowIndA,
+                cscSortedColPtrA,
+                A,
+                lda,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsr2bsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut cuComplex,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut cuComplex,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsr2bsr", (), {
-        ::cusparse::missing("cusparseCcsr2bsr")
+    ::trace::call!("cusparseCcsr2bsr", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value blockDim, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseCcsr2bsr", || {
+            ::cusparse::api::blocking::cusparseTcsr2bsr(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                blockDim,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsr2csr_compress(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedColIndA: *const c_int,
-    _csrSortedRowPtrA: *const c_int,
-    _nnzA: c_int,
-    _nnzPerRow: *const c_int,
-    _csrSortedValC: *mut cuComplex,
-    _csrSortedColIndC: *mut c_int,
-    _csrSortedRowPtrC: *mut c_int,
-    _tol: cuComplex,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedColIndA: *const c_int,
+    csrSortedRowPtrA: *const c_int,
+    nnzA: c_int,
+    nnzPerRow: *const c_int,
+    csrSortedValC: *mut cuComplex,
+    csrSortedColIndC: *mut c_int,
+    csrSortedRowPtrC: *mut c_int,
+    tol: cuComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsr2csr_compress", (), {
-        ::cusparse::missing("cusparseCcsr2csr_compress")
+    ::trace::call!("cusparseCcsr2csr_compress", (
+        value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedColIndA, value csrSortedRowPtrA, value nnzA, value nnzPerRow, value csrSortedValC, value csrSortedColIndC, value csrSortedRowPtrC, value tol
+    ), {
+        ::cusparse::entry("cusparseCcsr2csr_compress", || {
+            ::cusparse::api::thinning::cusparseTcsr2csr_compress(
+                handle,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedColIndA,
+                csrSortedRowPtrA,
+                nnzA,
+                nnzPerRow,
+                csrSortedValC,
+                csrSortedColIndC,
+                csrSortedRowPtrC,
+                tol,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsr2csru(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *mut cuComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *mut cuComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsr2csru", (), {
-        ::cusparse::missing("cusparseCcsr2csru")
+    ::trace::call!("cusparseCcsr2csru", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsr2csru", || {
+            ::cusparse::api::ordering::cusparseTcsr2csru(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsr2dense(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _A: *mut cuComplex,
-    _lda: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    A: *mut cuComplex,
+    lda: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsr2dense", (), {
-        ::cusparse::missing("cusparseCcsr2dense")
+    ::trace::call!("cusparseCcsr2dense", (
+        value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value A, value lda
+    ), {
+        ::cusparse::entry("cusparseCcsr2dense", || {
+            ::cusparse::api::thinning::cusparseTcsr2dense(
+                handle,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                A,
+                lda,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsr2gebsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut cuComplex,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut cuComplex,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsr2gebsr", (), {
-        ::cusparse::missing("cusparseCcsr2gebsr")
+    ::trace::call!("cusparseCcsr2gebsr", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDim, value colBlockDim, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsr2gebsr", || {
+            ::cusparse::api::blocking::cusparseTcsr2gebsr(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+                rowBlockDim,
+                colBlockDim,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsr2gebsr_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsr2gebsr_bufferSize", (), {
-        ::cusparse::missing("cusparseCcsr2gebsr_bufferSize")
+    ::trace::call!("cusparseCcsr2gebsr_bufferSize", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCcsr2gebsr_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTcsr2gebsr_bufferSize(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                rowBlockDim,
+                colBlockDim,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrcolor(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _fractionToColor: *const f32,
-    _ncolors: *mut c_int,
-    _coloring: *mut c_int,
-    _reordering: *mut c_int,
-    _info: cusparseColorInfo_t,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    fractionToColor: *const f32,
+    ncolors: *mut c_int,
+    coloring: *mut c_int,
+    reordering: *mut c_int,
+    info: cusparseColorInfo_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrcolor", (), {
-        ::cusparse::missing("cusparseCcsrcolor")
+    ::trace::call!("cusparseCcsrcolor", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value fractionToColor, value ncolors, value coloring, value reordering, value info
+    ), {
+        ::cusparse::entry("cusparseCcsrcolor", || {
+            ::cusparse::api::ordering::cusparseTcsrcolor(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                fractionToColor,
+                ncolors,
+                coloring,
+                reordering,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrgeam2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _beta: *const cuComplex,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const cuComplex,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut cuComplex,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    beta: *const cuComplex,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const cuComplex,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut cuComplex,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrgeam2", (), {
-        ::cusparse::missing("cusparseCcsrgeam2")
+    ::trace::call!("cusparseCcsrgeam2", (
+        value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsrgeam2", || {
+            ::cusparse::api::sums::cusparseTcsrgeam2(
+                handle,
+                m,
+                n,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                beta,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrgeam2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _beta: *const cuComplex,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const cuComplex,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const cuComplex,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    beta: *const cuComplex,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const cuComplex,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const cuComplex,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrgeam2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseCcsrgeam2_bufferSizeExt")
+    ::trace::call!("cusparseCcsrgeam2_bufferSizeExt", (
+        value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCcsrgeam2_bufferSizeExt", || {
+            ::cusparse::api::sums::cusparseTcsrgeam2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                beta,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrgemm2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const cuComplex,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _beta: *const cuComplex,
-    _descrD: cusparseMatDescr_t,
-    _nnzD: c_int,
-    _csrSortedValD: *const cuComplex,
-    _csrSortedRowPtrD: *const c_int,
-    _csrSortedColIndD: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut cuComplex,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _info: csrgemm2Info_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const cuComplex,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    beta: *const cuComplex,
+    descrD: cusparseMatDescr_t,
+    nnzD: c_int,
+    csrSortedValD: *const cuComplex,
+    csrSortedRowPtrD: *const c_int,
+    csrSortedColIndD: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut cuComplex,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    info: csrgemm2Info_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrgemm2", (), {
-        ::cusparse::missing("cusparseCcsrgemm2")
+    ::trace::call!("cusparseCcsrgemm2", (
+        value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedValD, value csrSortedRowPtrD, value csrSortedColIndD, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsrgemm2", || {
+            ::cusparse::api::sums::cusparseTcsrgemm2(
+                handle,
+                m,
+                n,
+                k,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                beta,
+                descrD,
+                nnzD,
+                csrSortedValD,
+                csrSortedRowPtrD,
+                csrSortedColIndD,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrgemm2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _beta: *const cuComplex,
-    _descrD: cusparseMatDescr_t,
-    _nnzD: c_int,
-    _csrSortedRowPtrD: *const c_int,
-    _csrSortedColIndD: *const c_int,
-    _info: csrgemm2Info_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    beta: *const cuComplex,
+    descrD: cusparseMatDescr_t,
+    nnzD: c_int,
+    csrSortedRowPtrD: *const c_int,
+    csrSortedColIndD: *const c_int,
+    info: csrgemm2Info_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrgemm2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseCcsrgemm2_bufferSizeExt")
+    ::trace::call!("cusparseCcsrgemm2_bufferSizeExt", (
+        value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedRowPtrD, value csrSortedColIndD, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCcsrgemm2_bufferSizeExt", || {
+            ::cusparse::api::sums::cusparseTcsrgemm2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                k,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrB,
+                nnzB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                beta,
+                descrD,
+                nnzD,
+                csrSortedRowPtrD,
+                csrSortedColIndD,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -957,441 +1515,801 @@ pub unsafe extern "C" fn cusparseCcsrilu02_numericBoost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrsm2_analysis(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *const cuComplex,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *const cuComplex,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrsm2_analysis", (), {
-        ::cusparse::missing("cusparseCcsrsm2_analysis")
+    ::trace::call!("cusparseCcsrsm2_analysis", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsrsm2_analysis", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_analysis(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrsm2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *const cuComplex,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBufferSize: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *const cuComplex,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBufferSize: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrsm2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseCcsrsm2_bufferSizeExt")
+    ::trace::call!("cusparseCcsrsm2_bufferSizeExt", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, out pBufferSize
+    ), {
+        ::cusparse::entry("cusparseCcsrsm2_bufferSizeExt", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_bufferSizeExt(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                unsafe { Out::new(pBufferSize, "pBufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrsm2_solve(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *mut cuComplex,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *mut cuComplex,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrsm2_solve", (), {
-        ::cusparse::missing("cusparseCcsrsm2_solve")
+    ::trace::call!("cusparseCcsrsm2_solve", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsrsm2_solve", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_solve(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrsv2_analysis(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrsv2_analysis", (), {
-        ::cusparse::missing("cusparseCcsrsv2_analysis")
+    ::trace::call!("cusparseCcsrsv2_analysis", (
+        value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsrsv2_analysis", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_analysis(
+                handle,
+                transA,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrsv2_bufferSize(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrsv2_bufferSize", (), {
-        ::cusparse::missing("cusparseCcsrsv2_bufferSize")
+    ::trace::call!("cusparseCcsrsv2_bufferSize", (
+        value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCcsrsv2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_bufferSize(
+                handle,
+                transA,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrsv2_solve(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _alpha: *const cuComplex,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _f: *const cuComplex,
-    _x: *mut cuComplex,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    alpha: *const cuComplex,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    f: *const cuComplex,
+    x: *mut cuComplex,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrsv2_solve", (), {
-        ::cusparse::missing("cusparseCcsrsv2_solve")
+    ::trace::call!("cusparseCcsrsv2_solve", (
+        value handle, value transA, value m, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value f, value x, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsrsv2_solve", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_solve(
+                handle,
+                transA,
+                m,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                f,
+                x,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsru2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *mut cuComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *mut cuComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsru2csr", (), {
-        ::cusparse::missing("cusparseCcsru2csr")
+    ::trace::call!("cusparseCcsru2csr", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsru2csr", || {
+            ::cusparse::api::ordering::cusparseTcsru2csr(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsru2csr_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _csrVal: *mut cuComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    csrVal: *mut cuComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsru2csr_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseCcsru2csr_bufferSizeExt")
+    ::trace::call!("cusparseCcsru2csr_bufferSizeExt", (
+        value handle, value m, value n, value nnz, value csrVal, value csrRowPtr, value csrColInd, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCcsru2csr_bufferSizeExt", || {
+            ::cusparse::api::ordering::cusparseTcsru2csr_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnz,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCdense2csc(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const cuComplex,
-    _lda: c_int,
-    _nnzPerCol: *const c_int,
-    _cscSortedValA: *mut cuComplex,
-    _cscSortedRowIndA: *mut c_int,
-    _cscSortedColPtrA: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const cuComplex,
+    lda: c_int,
+    nnzPerCol: *const c_int,
+    cscSortedValA: *mut cuComplex,
+    cscSortedRowIndA: *mut c_int,
+    cscSortedColPtrA: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCdense2csc", (), {
-        ::cusparse::missing("cusparseCdense2csc")
+    ::trace::call!("cusparseCdense2csc", (
+        value handle, value m, value n, value descrA, value A, value lda, value nnzPerCol, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA
+    ), {
+        ::cusparse::entry("cusparseCdense2csc", || {
+            ::cusparse::api::thinning::cusparseTdense2csc(
+                handle,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerCol,
+                cscSortedValA,
+                cscSortedRowIndA,
+                cscSortedColPtrA,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCdense2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const cuComplex,
-    _lda: c_int,
-    _nnzPerRow: *const c_int,
-    _csrSortedValA: *mut cuComplex,
-    _csrSortedRowPtrA: *mut c_int,
-    _csrSortedColIndA: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const cuComplex,
+    lda: c_int,
+    nnzPerRow: *const c_int,
+    csrSortedValA: *mut cuComplex,
+    csrSortedRowPtrA: *mut c_int,
+    csrSortedColIndA: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCdense2csr", (), {
-        ::cusparse::missing("cusparseCdense2csr")
+    ::trace::call!("cusparseCdense2csr", (
+        value handle, value m, value n, value descrA, value A, value lda, value nnzPerRow, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA
+    ), {
+        ::cusparse::entry("cusparseCdense2csr", || {
+            ::cusparse::api::thinning::cusparseTdense2csr(
+                handle,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerRow,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgebsr2csr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut cuComplex,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut cuComplex,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgebsr2csr", (), {
-        ::cusparse::missing("cusparseCgebsr2csr")
+    ::trace::call!("cusparseCgebsr2csr", (
+        value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDim, value colBlockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseCgebsr2csr", || {
+            ::cusparse::api::blocking::cusparseTgebsr2csr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDim,
+                colBlockDim,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgebsr2gebsc(
-    _handle: cusparseHandle_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _bsrSortedVal: *const cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _bscVal: *mut cuComplex,
-    _bscRowInd: *mut c_int,
-    _bscColPtr: *mut c_int,
-    _copyValues: cusparseAction_t,
-    _idxBase: cusparseIndexBase_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    bsrSortedVal: *const cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    bscVal: *mut cuComplex,
+    bscRowInd: *mut c_int,
+    bscColPtr: *mut c_int,
+    copyValues: cusparseAction_t,
+    idxBase: cusparseIndexBase_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgebsr2gebsc", (), {
-        ::cusparse::missing("cusparseCgebsr2gebsc")
+    ::trace::call!("cusparseCgebsr2gebsc", (
+        value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, value bscVal, value bscRowInd, value bscColPtr, value copyValues, value idxBase, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCgebsr2gebsc", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsc(
+                handle,
+                mb,
+                nb,
+                nnzb,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                rowBlockDim,
+                colBlockDim,
+                bscVal,
+                bscRowInd,
+                bscColPtr,
+                copyValues,
+                idxBase,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgebsr2gebsc_bufferSize(
-    _handle: cusparseHandle_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _bsrSortedVal: *const cuComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    bsrSortedVal: *const cuComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgebsr2gebsc_bufferSize", (), {
-        ::cusparse::missing("cusparseCgebsr2gebsc_bufferSize")
+    ::trace::call!("cusparseCgebsr2gebsc_bufferSize", (
+        value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCgebsr2gebsc_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsc_bufferSize(
+                handle,
+                mb,
+                nb,
+                nnzb,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                rowBlockDim,
+                colBlockDim,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgebsr2gebsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDimA: c_int,
-    _colBlockDimA: c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut cuComplex,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
-    _rowBlockDimC: c_int,
-    _colBlockDimC: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDimA: c_int,
+    colBlockDimA: c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut cuComplex,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
+    rowBlockDimC: c_int,
+    colBlockDimC: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgebsr2gebsr", (), {
-        ::cusparse::missing("cusparseCgebsr2gebsr")
+    ::trace::call!("cusparseCgebsr2gebsr", (
+        value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDimC, value colBlockDimC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCgebsr2gebsr", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDimA,
+                colBlockDimA,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+                rowBlockDimC,
+                colBlockDimC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgebsr2gebsr_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDimA: c_int,
-    _colBlockDimA: c_int,
-    _rowBlockDimC: c_int,
-    _colBlockDimC: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDimA: c_int,
+    colBlockDimA: c_int,
+    rowBlockDimC: c_int,
+    colBlockDimC: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgebsr2gebsr_bufferSize", (), {
-        ::cusparse::missing("cusparseCgebsr2gebsr_bufferSize")
+    ::trace::call!("cusparseCgebsr2gebsr_bufferSize", (
+        value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value rowBlockDimC, value colBlockDimC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCgebsr2gebsr_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsr_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDimA,
+                colBlockDimA,
+                rowBlockDimC,
+                colBlockDimC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgemmi(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _nnz: c_int,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: c_int,
-    _cscValB: *const cuComplex,
-    _cscColPtrB: *const c_int,
-    _cscRowIndB: *const c_int,
-    _beta: *const cuComplex,
-    _C: *mut cuComplex,
-    _ldc: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    nnz: c_int,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: c_int,
+    cscValB: *const cuComplex,
+    cscColPtrB: *const c_int,
+    cscRowIndB: *const c_int,
+    beta: *const cuComplex,
+    C: *mut cuComplex,
+    ldc: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgemmi", (), {
-        ::cusparse::missing("cusparseCgemmi")
+    ::trace::call!("cusparseCgemmi", (
+        value handle, value m, value n, value k, value nnz, value alpha, value A, value lda, value cscValB, value cscColPtrB, value cscRowIndB, value beta, value C, value ldc
+    ), {
+        ::cusparse::entry("cusparseCgemmi", || {
+            ::cusparse::api::blocks::cusparseTgemmi(
+                handle,
+                m,
+                n,
+                k,
+                nnz,
+                alpha,
+                A,
+                lda,
+                cscValB,
+                cscColPtrB,
+                cscRowIndB,
+                beta,
+                C,
+                ldc,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgemvi(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: c_int,
-    _nnz: c_int,
-    _xVal: *const cuComplex,
-    _xInd: *const c_int,
-    _beta: *const cuComplex,
-    _y: *mut cuComplex,
-    _idxBase: cusparseIndexBase_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: c_int,
+    nnz: c_int,
+    xVal: *const cuComplex,
+    xInd: *const c_int,
+    beta: *const cuComplex,
+    y: *mut cuComplex,
+    idxBase: cusparseIndexBase_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgemvi", (), {
-        ::cusparse::missing("cusparseCgemvi")
+    ::trace::call!("cusparseCgemvi", (
+        value handle, value transA, value m, value n, value alpha, value A, value lda, value nnz, value xVal, value xInd, value beta, value y, value idxBase, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCgemvi", || {
+            ::cusparse::api::blocks::cusparseTgemvi(
+                handle,
+                transA,
+                m,
+                n,
+                alpha,
+                A,
+                lda,
+                nnz,
+                xVal,
+                xInd,
+                beta,
+                y,
+                idxBase,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgemvi_bufferSize(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _pBufferSize: *mut c_int,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    pBufferSize: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgemvi_bufferSize", (), {
-        ::cusparse::missing("cusparseCgemvi_bufferSize")
+    ::trace::call!("cusparseCgemvi_bufferSize", (
+        value handle, value transA, value m, value n, value nnz, out pBufferSize
+    ), {
+        ::cusparse::entry("cusparseCgemvi_bufferSize", || {
+            ::cusparse::api::blocks::cusparseTgemvi_bufferSize(
+                handle,
+                transA,
+                m,
+                n,
+                nnz,
+                unsafe { Out::new(pBufferSize, "pBufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgpsvInterleavedBatch(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _ds: *mut cuComplex,
-    _dl: *mut cuComplex,
-    _d: *mut cuComplex,
-    _du: *mut cuComplex,
-    _dw: *mut cuComplex,
-    _x: *mut cuComplex,
-    _batchCount: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    ds: *mut cuComplex,
+    dl: *mut cuComplex,
+    d: *mut cuComplex,
+    du: *mut cuComplex,
+    dw: *mut cuComplex,
+    x: *mut cuComplex,
+    batchCount: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgpsvInterleavedBatch", (), {
-        ::cusparse::missing("cusparseCgpsvInterleavedBatch")
+    ::trace::call!("cusparseCgpsvInterleavedBatch", (
+        value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCgpsvInterleavedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
+                handle,
+                algo,
+                m,
+                ds,
+                dl,
+                d,
+                du,
+                dw,
+                x,
+                batchCount,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgpsvInterleavedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _ds: *const cuComplex,
-    _dl: *const cuComplex,
-    _d: *const cuComplex,
-    _du: *const cuComplex,
-    _dw: *const cuComplex,
-    _x: *const cuComplex,
-    _batchCount: c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    ds: *const cuComplex,
+    dl: *const cuComplex,
+    d: *const cuComplex,
+    du: *const cuComplex,
+    dw: *const cuComplex,
+    x: *const cuComplex,
+    batchCount: c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgpsvInterleavedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseCgpsvInterleavedBatch_bufferSizeExt")
+    ::trace::call!("cusparseCgpsvInterleavedBatch_bufferSizeExt", (
+        value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCgpsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch_bufferSizeExt(
+                handle,
+                algo,
+                m,
+                ds,
+                dl,
+                d,
+                du,
+                dw,
+                x,
+                batchCount,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgthr(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _y: *const cuComplex,
-    _xVal: *mut cuComplex,
-    _xInd: *const c_int,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    y: *const cuComplex,
+    xVal: *mut cuComplex,
+    xInd: *const c_int,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgthr", (), {
-        ::cusparse::missing("cusparseCgthr")
+    ::trace::call!("cusparseCgthr", (
+        value handle, value nnz, value y, value xVal, value xInd, value idxBase
+    ), {
+        ::cusparse::entry("cusparseCgthr", || {
+            ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgthrz(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _y: *mut cuComplex,
-    _xVal: *mut cuComplex,
-    _xInd: *const c_int,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    y: *mut cuComplex,
+    xVal: *mut cuComplex,
+    xInd: *const c_int,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgthrz", (), {
-        ::cusparse::missing("cusparseCgthrz")
+    ::trace::call!("cusparseCgthrz", (
+        value handle, value nnz, value y, value xVal, value xInd, value idxBase
+    ), {
+        ::cusparse::entry("cusparseCgthrz", || {
+            ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
+        })
     })
 }
 
@@ -1411,42 +2329,70 @@ pub unsafe extern "C" fn cusparseCgtsv2(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseCgtsv2", || {
-            ::cusparse::api::factorization::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgtsv2StridedBatch(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _dl: *const cuComplex,
-    _d: *const cuComplex,
-    _du: *const cuComplex,
-    _x: *mut cuComplex,
-    _batchCount: c_int,
-    _batchStride: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    dl: *const cuComplex,
+    d: *const cuComplex,
+    du: *const cuComplex,
+    x: *mut cuComplex,
+    batchCount: c_int,
+    batchStride: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgtsv2StridedBatch", (), {
-        ::cusparse::missing("cusparseCgtsv2StridedBatch")
+    ::trace::call!("cusparseCgtsv2StridedBatch", (
+        value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCgtsv2StridedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
+                handle,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                batchStride,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgtsv2StridedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _dl: *const cuComplex,
-    _d: *const cuComplex,
-    _du: *const cuComplex,
-    _x: *const cuComplex,
-    _batchCount: c_int,
-    _batchStride: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    dl: *const cuComplex,
+    d: *const cuComplex,
+    du: *const cuComplex,
+    x: *const cuComplex,
+    batchCount: c_int,
+    batchStride: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgtsv2StridedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseCgtsv2StridedBatch_bufferSizeExt")
+    ::trace::call!("cusparseCgtsv2StridedBatch_bufferSizeExt", (
+        value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCgtsv2StridedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch_bufferSizeExt(
+                handle,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                batchStride,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -1466,7 +2412,7 @@ pub unsafe extern "C" fn cusparseCgtsv2_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCgtsv2_bufferSizeExt", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_bufferSizeExt(
+            ::cusparse::api::diagonals::cusparseTgtsv2_bufferSizeExt(
                 handle,
                 m,
                 n,
@@ -1497,7 +2443,7 @@ pub unsafe extern "C" fn cusparseCgtsv2_nopivot(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseCgtsv2_nopivot", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
 }
@@ -1518,7 +2464,7 @@ pub unsafe extern "C" fn cusparseCgtsv2_nopivot_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCgtsv2_nopivot_bufferSizeExt", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_nopivot_bufferSizeExt(
+            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot_bufferSizeExt(
                 handle,
                 m,
                 n,
@@ -1535,68 +2481,123 @@ pub unsafe extern "C" fn cusparseCgtsv2_nopivot_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgtsvInterleavedBatch(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _dl: *mut cuComplex,
-    _d: *mut cuComplex,
-    _du: *mut cuComplex,
-    _x: *mut cuComplex,
-    _batchCount: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    dl: *mut cuComplex,
+    d: *mut cuComplex,
+    du: *mut cuComplex,
+    x: *mut cuComplex,
+    batchCount: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgtsvInterleavedBatch", (), {
-        ::cusparse::missing("cusparseCgtsvInterleavedBatch")
+    ::trace::call!("cusparseCgtsvInterleavedBatch", (
+        value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCgtsvInterleavedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
+                handle,
+                algo,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgtsvInterleavedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _dl: *const cuComplex,
-    _d: *const cuComplex,
-    _du: *const cuComplex,
-    _x: *const cuComplex,
-    _batchCount: c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    dl: *const cuComplex,
+    d: *const cuComplex,
+    du: *const cuComplex,
+    x: *const cuComplex,
+    batchCount: c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgtsvInterleavedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseCgtsvInterleavedBatch_bufferSizeExt")
+    ::trace::call!("cusparseCgtsvInterleavedBatch_bufferSizeExt", (
+        value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCgtsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch_bufferSizeExt(
+                handle,
+                algo,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCnnz(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const cuComplex,
-    _lda: c_int,
-    _nnzPerRowCol: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const cuComplex,
+    lda: c_int,
+    nnzPerRowCol: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCnnz", (), {
-        ::cusparse::missing("cusparseCnnz")
+    ::trace::call!("cusparseCnnz", (
+        value handle, value dirA, value m, value n, value descrA, value A, value lda, value nnzPerRowCol, value nnzTotalDevHostPtr
+    ), {
+        ::cusparse::entry("cusparseCnnz", || {
+            ::cusparse::api::thinning::cusparseTnnz(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerRowCol,
+                nnzTotalDevHostPtr,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCnnz_compress(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _descr: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _nnzPerRow: *mut c_int,
-    _nnzC: *mut c_int,
-    _tol: cuComplex,
+    handle: cusparseHandle_t,
+    m: c_int,
+    descr: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    nnzPerRow: *mut c_int,
+    nnzC: *mut c_int,
+    tol: cuComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCnnz_compress", (), {
-        ::cusparse::missing("cusparseCnnz_compress")
+    ::trace::call!("cusparseCnnz_compress", (
+        value handle, value m, value descr, value csrSortedValA, value csrSortedRowPtrA, value nnzPerRow, value nnzC, value tol
+    ), {
+        ::cusparse::entry("cusparseCnnz_compress", || {
+            ::cusparse::api::thinning::cusparseTnnz_compress(
+                handle,
+                m,
+                descr,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                nnzPerRow,
+                nnzC,
+                tol,
+            )
+        })
     })
 }
 
@@ -1873,54 +2874,98 @@ pub unsafe extern "C" fn cusparseConstSpVecGetValues(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseConstrainedGeMM(
-    _handle: cusparseHandle_t,
-    _opA: cusparseOperation_t,
-    _opB: cusparseOperation_t,
-    _alpha: *const c_void,
-    _matA: cusparseDnMatDescr_t,
-    _matB: cusparseDnMatDescr_t,
-    _beta: *const c_void,
-    _matC: cusparseSpMatDescr_t,
-    _computeType: cudaDataType,
-    _externalBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseDnMatDescr_t,
+    matB: cusparseDnMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    externalBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseConstrainedGeMM", (), {
-        ::cusparse::missing("cusparseConstrainedGeMM")
+    ::trace::call!("cusparseConstrainedGeMM", (
+        value handle, value opA, value opB, value alpha, value matA, value matB, value beta, value matC, value computeType, value externalBuffer
+    ), {
+        ::cusparse::entry("cusparseConstrainedGeMM", || {
+            ::cusparse::api::older::cusparseConstrainedGeMM(
+                handle,
+                opA,
+                opB,
+                alpha,
+                matA,
+                matB,
+                beta,
+                matC,
+                computeType,
+                externalBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseConstrainedGeMM_bufferSize(
-    _handle: cusparseHandle_t,
-    _opA: cusparseOperation_t,
-    _opB: cusparseOperation_t,
-    _alpha: *const c_void,
-    _matA: cusparseDnMatDescr_t,
-    _matB: cusparseDnMatDescr_t,
-    _beta: *const c_void,
-    _matC: cusparseSpMatDescr_t,
-    _computeType: cudaDataType,
-    _bufferSize: *mut usize,
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseDnMatDescr_t,
+    matB: cusparseDnMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    bufferSize: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseConstrainedGeMM_bufferSize", (), {
-        ::cusparse::missing("cusparseConstrainedGeMM_bufferSize")
+    ::trace::call!("cusparseConstrainedGeMM_bufferSize", (
+        value handle, value opA, value opB, value alpha, value matA, value matB, value beta, value matC, value computeType, out bufferSize
+    ), {
+        ::cusparse::entry("cusparseConstrainedGeMM_bufferSize", || {
+            ::cusparse::api::older::cusparseConstrainedGeMM_bufferSize(
+                handle,
+                opA,
+                opB,
+                alpha,
+                matA,
+                matB,
+                beta,
+                matC,
+                computeType,
+                unsafe { Out::new(bufferSize, "bufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCooAoSGet(
-    _spMatDescr: cusparseSpMatDescr_t,
-    _rows: *mut i64,
-    _cols: *mut i64,
-    _nnz: *mut i64,
-    _cooInd: *mut *mut c_void,
-    _cooValues: *mut *mut c_void,
-    _idxType: *mut cusparseIndexType_t,
-    _idxBase: *mut cusparseIndexBase_t,
-    _valueType: *mut cudaDataType,
+    spMatDescr: cusparseSpMatDescr_t,
+    rows: *mut i64,
+    cols: *mut i64,
+    nnz: *mut i64,
+    cooInd: *mut *mut c_void,
+    cooValues: *mut *mut c_void,
+    idxType: *mut cusparseIndexType_t,
+    idxBase: *mut cusparseIndexBase_t,
+    valueType: *mut cudaDataType,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCooAoSGet", (), {
-        ::cusparse::missing("cusparseCooAoSGet")
+    ::trace::call!("cusparseCooAoSGet", (
+        value spMatDescr, out rows, out cols, out nnz, out cooInd, out cooValues, out idxType, out idxBase, out valueType
+    ), {
+        ::cusparse::entry("cusparseCooAoSGet", || {
+            ::cusparse::api::matrices::cusparseCooAoSGet(
+                spMatDescr,
+                unsafe { Out::new(rows, "rows") }?,
+                unsafe { Out::new(cols, "cols") }?,
+                unsafe { Out::new(nnz, "nnz") }?,
+                unsafe { Out::new(cooInd, "cooInd") }?,
+                unsafe { Out::new(cooValues, "cooValues") }?,
+                unsafe { Out::new(idxType, "idxType") }?,
+                unsafe { Out::new(idxBase, "idxBase") }?,
+                unsafe { Out::new(valueType, "valueType") }?,
+            )
+        })
     })
 }
 
@@ -2068,37 +3113,47 @@ pub unsafe extern "C" fn cusparseCreateBsr(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateBsric02Info(_info: *mut bsric02Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateBsric02Info", (), {
-        ::cusparse::missing("cusparseCreateBsric02Info")
+pub unsafe extern "C" fn cusparseCreateBsric02Info(info: *mut bsric02Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateBsric02Info", (out info), {
+        ::cusparse::entry("cusparseCreateBsric02Info", || {
+            ::cusparse::api::info::cusparseCreateBsric02Info(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateBsrilu02Info(_info: *mut bsrilu02Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateBsrilu02Info", (), {
-        ::cusparse::missing("cusparseCreateBsrilu02Info")
+pub unsafe extern "C" fn cusparseCreateBsrilu02Info(info: *mut bsrilu02Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateBsrilu02Info", (out info), {
+        ::cusparse::entry("cusparseCreateBsrilu02Info", || {
+            ::cusparse::api::info::cusparseCreateBsrilu02Info(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateBsrsm2Info(_info: *mut bsrsm2Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateBsrsm2Info", (), {
-        ::cusparse::missing("cusparseCreateBsrsm2Info")
+pub unsafe extern "C" fn cusparseCreateBsrsm2Info(info: *mut bsrsm2Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateBsrsm2Info", (out info), {
+        ::cusparse::entry("cusparseCreateBsrsm2Info", || {
+            ::cusparse::api::info::cusparseCreateBsrsm2Info(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateBsrsv2Info(_info: *mut bsrsv2Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateBsrsv2Info", (), {
-        ::cusparse::missing("cusparseCreateBsrsv2Info")
+pub unsafe extern "C" fn cusparseCreateBsrsv2Info(info: *mut bsrsv2Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateBsrsv2Info", (out info), {
+        ::cusparse::entry("cusparseCreateBsrsv2Info", || {
+            ::cusparse::api::info::cusparseCreateBsrsv2Info(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateColorInfo(_info: *mut cusparseColorInfo_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateColorInfo", (), {
-        ::cusparse::missing("cusparseCreateColorInfo")
+pub unsafe extern "C" fn cusparseCreateColorInfo(info: *mut cusparseColorInfo_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateColorInfo", (out info), {
+        ::cusparse::entry("cusparseCreateColorInfo", || {
+            ::cusparse::api::info::cusparseCreateColorInfo(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
@@ -2428,18 +3483,32 @@ pub unsafe extern "C" fn cusparseCreateCoo(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCreateCooAoS(
-    _spMatDescr: *mut cusparseSpMatDescr_t,
-    _rows: i64,
-    _cols: i64,
-    _nnz: i64,
-    _cooInd: *mut c_void,
-    _cooValues: *mut c_void,
-    _cooIdxType: cusparseIndexType_t,
-    _idxBase: cusparseIndexBase_t,
-    _valueType: cudaDataType,
+    spMatDescr: *mut cusparseSpMatDescr_t,
+    rows: i64,
+    cols: i64,
+    nnz: i64,
+    cooInd: *mut c_void,
+    cooValues: *mut c_void,
+    cooIdxType: cusparseIndexType_t,
+    idxBase: cusparseIndexBase_t,
+    valueType: cudaDataType,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateCooAoS", (), {
-        ::cusparse::missing("cusparseCreateCooAoS")
+    ::trace::call!("cusparseCreateCooAoS", (
+        out spMatDescr, value rows, value cols, value nnz, value cooInd, value cooValues, value cooIdxType, value idxBase, value valueType
+    ), {
+        ::cusparse::entry("cusparseCreateCooAoS", || {
+            ::cusparse::api::matrices::cusparseCreateCooAoS(
+                unsafe { Out::new(spMatDescr, "spMatDescr") }?,
+                rows,
+                cols,
+                nnz,
+                cooInd,
+                cooValues,
+                cooIdxType,
+                idxBase,
+                valueType,
+            )
+        })
     })
 }
 
@@ -2514,9 +3583,11 @@ pub unsafe extern "C" fn cusparseCreateCsr(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateCsrgemm2Info(_info: *mut csrgemm2Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateCsrgemm2Info", (), {
-        ::cusparse::missing("cusparseCreateCsrgemm2Info")
+pub unsafe extern "C" fn cusparseCreateCsrgemm2Info(info: *mut csrgemm2Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateCsrgemm2Info", (out info), {
+        ::cusparse::entry("cusparseCreateCsrgemm2Info", || {
+            ::cusparse::api::info::cusparseCreateCsrgemm2Info(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
@@ -2524,7 +3595,7 @@ pub unsafe extern "C" fn cusparseCreateCsrgemm2Info(_info: *mut csrgemm2Info_t) 
 pub unsafe extern "C" fn cusparseCreateCsric02Info(info: *mut csric02Info_t) -> cusparseStatus_t {
     ::trace::call!("cusparseCreateCsric02Info", (out info), {
         ::cusparse::entry("cusparseCreateCsric02Info", || {
-            ::cusparse::api::factorization::cusparseCreateCsric02Info(unsafe { Out::new(info, "info") }?)
+            ::cusparse::api::info::cusparseCreateCsric02Info(unsafe { Out::new(info, "info") }?)
         })
     })
 }
@@ -2533,29 +3604,35 @@ pub unsafe extern "C" fn cusparseCreateCsric02Info(info: *mut csric02Info_t) -> 
 pub unsafe extern "C" fn cusparseCreateCsrilu02Info(info: *mut csrilu02Info_t) -> cusparseStatus_t {
     ::trace::call!("cusparseCreateCsrilu02Info", (out info), {
         ::cusparse::entry("cusparseCreateCsrilu02Info", || {
-            ::cusparse::api::factorization::cusparseCreateCsrilu02Info(unsafe { Out::new(info, "info") }?)
+            ::cusparse::api::info::cusparseCreateCsrilu02Info(unsafe { Out::new(info, "info") }?)
         })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateCsrsm2Info(_info: *mut csrsm2Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateCsrsm2Info", (), {
-        ::cusparse::missing("cusparseCreateCsrsm2Info")
+pub unsafe extern "C" fn cusparseCreateCsrsm2Info(info: *mut csrsm2Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateCsrsm2Info", (out info), {
+        ::cusparse::entry("cusparseCreateCsrsm2Info", || {
+            ::cusparse::api::info::cusparseCreateCsrsm2Info(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateCsrsv2Info(_info: *mut csrsv2Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateCsrsv2Info", (), {
-        ::cusparse::missing("cusparseCreateCsrsv2Info")
+pub unsafe extern "C" fn cusparseCreateCsrsv2Info(info: *mut csrsv2Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateCsrsv2Info", (out info), {
+        ::cusparse::entry("cusparseCreateCsrsv2Info", || {
+            ::cusparse::api::info::cusparseCreateCsrsv2Info(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateCsru2csrInfo(_info: *mut csru2csrInfo_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateCsru2csrInfo", (), {
-        ::cusparse::missing("cusparseCreateCsru2csrInfo")
+pub unsafe extern "C" fn cusparseCreateCsru2csrInfo(info: *mut csru2csrInfo_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateCsru2csrInfo", (out info), {
+        ::cusparse::entry("cusparseCreateCsru2csrInfo", || {
+            ::cusparse::api::info::cusparseCreateCsru2csrInfo(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
@@ -2628,9 +3705,11 @@ pub unsafe extern "C" fn cusparseCreateMatDescr(descrA: *mut cusparseMatDescr_t)
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreatePruneInfo(_info: *mut pruneInfo_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreatePruneInfo", (), {
-        ::cusparse::missing("cusparseCreatePruneInfo")
+pub unsafe extern "C" fn cusparseCreatePruneInfo(info: *mut pruneInfo_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreatePruneInfo", (out info), {
+        ::cusparse::entry("cusparseCreatePruneInfo", || {
+            ::cusparse::api::info::cusparseCreatePruneInfo(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
@@ -2755,15 +3834,19 @@ pub unsafe extern "C" fn cusparseCscSetPointers(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCsctr(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _xVal: *const cuComplex,
-    _xInd: *const c_int,
-    _y: *mut cuComplex,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    xVal: *const cuComplex,
+    xInd: *const c_int,
+    y: *mut cuComplex,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCsctr", (), {
-        ::cusparse::missing("cusparseCsctr")
+    ::trace::call!("cusparseCsctr", (
+        value handle, value nnz, value xVal, value xInd, value y, value idxBase
+    ), {
+        ::cusparse::entry("cusparseCsctr", || {
+            ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
+        })
     })
 }
 
@@ -2927,715 +4010,1325 @@ pub unsafe extern "C" fn cusparseCsrSetStridedBatch(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCsrmvEx(
-    _handle: cusparseHandle_t,
-    _alg: cusparseAlgMode_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _alpha: *const c_void,
-    _alphatype: cudaDataType,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const c_void,
-    _csrValAtype: cudaDataType,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _x: *const c_void,
-    _xtype: cudaDataType,
-    _beta: *const c_void,
-    _betatype: cudaDataType,
-    _y: *mut c_void,
-    _ytype: cudaDataType,
-    _executiontype: cudaDataType,
-    _buffer: *mut c_void,
+    handle: cusparseHandle_t,
+    alg: cusparseAlgMode_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    alpha: *const c_void,
+    alphatype: cudaDataType,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const c_void,
+    csrValAtype: cudaDataType,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    x: *const c_void,
+    xtype: cudaDataType,
+    beta: *const c_void,
+    betatype: cudaDataType,
+    y: *mut c_void,
+    ytype: cudaDataType,
+    executiontype: cudaDataType,
+    buffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCsrmvEx", (), {
-        ::cusparse::missing("cusparseCsrmvEx")
+    ::trace::call!("cusparseCsrmvEx", (
+        value handle, value alg, value transA, value m, value n, value nnz, value alpha, value alphatype, value descrA, value csrValA, value csrValAtype, value csrRowPtrA, value csrColIndA, value x, value xtype, value beta, value betatype, value y, value ytype, value executiontype, value buffer
+    ), {
+        ::cusparse::entry("cusparseCsrmvEx", || {
+            ::cusparse::api::older::cusparseCsrmvEx(
+                handle,
+                alg,
+                transA,
+                m,
+                n,
+                nnz,
+                alpha,
+                alphatype,
+                descrA,
+                csrValA,
+                csrValAtype,
+                csrRowPtrA,
+                csrColIndA,
+                x,
+                xtype,
+                beta,
+                betatype,
+                y,
+                ytype,
+                executiontype,
+                buffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCsrmvEx_bufferSize(
-    _handle: cusparseHandle_t,
-    _alg: cusparseAlgMode_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _alpha: *const c_void,
-    _alphatype: cudaDataType,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const c_void,
-    _csrValAtype: cudaDataType,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _x: *const c_void,
-    _xtype: cudaDataType,
-    _beta: *const c_void,
-    _betatype: cudaDataType,
-    _y: *mut c_void,
-    _ytype: cudaDataType,
-    _executiontype: cudaDataType,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    alg: cusparseAlgMode_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    alpha: *const c_void,
+    alphatype: cudaDataType,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const c_void,
+    csrValAtype: cudaDataType,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    x: *const c_void,
+    xtype: cudaDataType,
+    beta: *const c_void,
+    betatype: cudaDataType,
+    y: *mut c_void,
+    ytype: cudaDataType,
+    executiontype: cudaDataType,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCsrmvEx_bufferSize", (), {
-        ::cusparse::missing("cusparseCsrmvEx_bufferSize")
+    ::trace::call!("cusparseCsrmvEx_bufferSize", (
+        value handle, value alg, value transA, value m, value n, value nnz, value alpha, value alphatype, value descrA, value csrValA, value csrValAtype, value csrRowPtrA, value csrColIndA, value x, value xtype, value beta, value betatype, value y, value ytype, value executiontype, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCsrmvEx_bufferSize", || {
+            ::cusparse::api::older::cusparseCsrmvEx_bufferSize(
+                handle,
+                alg,
+                transA,
+                m,
+                n,
+                nnz,
+                alpha,
+                alphatype,
+                descrA,
+                csrValA,
+                csrValAtype,
+                csrRowPtrA,
+                csrColIndA,
+                x,
+                xtype,
+                beta,
+                betatype,
+                y,
+                ytype,
+                executiontype,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDaxpyi(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _alpha: *const f64,
-    _xVal: *const f64,
-    _xInd: *const c_int,
-    _y: *mut f64,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    alpha: *const f64,
+    xVal: *const f64,
+    xInd: *const c_int,
+    y: *mut f64,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDaxpyi", (), {
-        ::cusparse::missing("cusparseDaxpyi")
+    ::trace::call!("cusparseDaxpyi", (
+        value handle, value nnz, value alpha, value xVal, value xInd, value y, value idxBase
+    ), {
+        ::cusparse::entry("cusparseDaxpyi", || {
+            ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsr2csr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f64,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f64,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f64,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f64,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsr2csr", (), {
-        ::cusparse::missing("cusparseDbsr2csr")
+    ::trace::call!("cusparseDbsr2csr", (
+        value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseDbsr2csr", || {
+            ::cusparse::api::blocking::cusparseTbsr2csr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsric02(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsric02", (), {
-        ::cusparse::missing("cusparseDbsric02")
+    ::trace::call!("cusparseDbsric02", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDbsric02", || {
+            ::cusparse::api::factorization::cusparseTbsric02(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsric02_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pInputBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pInputBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsric02_analysis", (), {
-        ::cusparse::missing("cusparseDbsric02_analysis")
+    ::trace::call!("cusparseDbsric02_analysis", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pInputBuffer
+    ), {
+        ::cusparse::entry("cusparseDbsric02_analysis", || {
+            ::cusparse::api::factorization::cusparseTbsric02_analysis(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pInputBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsric02_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsric02_bufferSize", (), {
-        ::cusparse::missing("cusparseDbsric02_bufferSize")
+    ::trace::call!("cusparseDbsric02_bufferSize", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDbsric02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTbsric02_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrilu02(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrilu02", (), {
-        ::cusparse::missing("cusparseDbsrilu02")
+    ::trace::call!("cusparseDbsrilu02", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDbsrilu02", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrilu02_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrilu02_analysis", (), {
-        ::cusparse::missing("cusparseDbsrilu02_analysis")
+    ::trace::call!("cusparseDbsrilu02_analysis", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDbsrilu02_analysis", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrilu02_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrilu02_bufferSize", (), {
-        ::cusparse::missing("cusparseDbsrilu02_bufferSize")
+    ::trace::call!("cusparseDbsrilu02_bufferSize", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDbsrilu02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrilu02_numericBoost(
-    _handle: cusparseHandle_t,
-    _info: bsrilu02Info_t,
-    _enable_boost: c_int,
-    _tol: *mut f64,
-    _boost_val: *mut f64,
+    handle: cusparseHandle_t,
+    info: bsrilu02Info_t,
+    enable_boost: c_int,
+    tol: *mut f64,
+    boost_val: *mut f64,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrilu02_numericBoost", (), {
-        ::cusparse::missing("cusparseDbsrilu02_numericBoost")
+    ::trace::call!("cusparseDbsrilu02_numericBoost", (
+        value handle, value info, value enable_boost, value tol, value boost_val
+    ), {
+        ::cusparse::entry("cusparseDbsrilu02_numericBoost", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
+                handle,
+                info,
+                enable_boost,
+                tol,
+                boost_val,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrmm(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _kb: c_int,
-    _nnzb: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f64,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockSize: c_int,
-    _B: *const f64,
-    _ldb: c_int,
-    _beta: *const f64,
-    _C: *mut f64,
-    _ldc: c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    kb: c_int,
+    nnzb: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f64,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockSize: c_int,
+    B: *const f64,
+    ldb: c_int,
+    beta: *const f64,
+    C: *mut f64,
+    ldc: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrmm", (), {
-        ::cusparse::missing("cusparseDbsrmm")
+    ::trace::call!("cusparseDbsrmm", (
+        value handle, value dirA, value transA, value transB, value mb, value n, value kb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockSize, value B, value ldb, value beta, value C, value ldc
+    ), {
+        ::cusparse::entry("cusparseDbsrmm", || {
+            ::cusparse::api::blocks::cusparseTbsrmm(
+                handle,
+                dirA,
+                transA,
+                transB,
+                mb,
+                n,
+                kb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockSize,
+                B,
+                ldb,
+                beta,
+                C,
+                ldc,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrmv(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f64,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _x: *const f64,
-    _beta: *const f64,
-    _y: *mut f64,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f64,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    x: *const f64,
+    beta: *const f64,
+    y: *mut f64,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrmv", (), {
-        ::cusparse::missing("cusparseDbsrmv")
+    ::trace::call!("cusparseDbsrmv", (
+        value handle, value dirA, value transA, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
+    ), {
+        ::cusparse::entry("cusparseDbsrmv", || {
+            ::cusparse::api::blocks::cusparseTbsrmv(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                x,
+                beta,
+                y,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrsm2_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrsm2_analysis", (), {
-        ::cusparse::missing("cusparseDbsrsm2_analysis")
+    ::trace::call!("cusparseDbsrsm2_analysis", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDbsrsm2_analysis", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_analysis(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrsm2_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrsm2_bufferSize", (), {
-        ::cusparse::missing("cusparseDbsrsm2_bufferSize")
+    ::trace::call!("cusparseDbsrsm2_bufferSize", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDbsrsm2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_bufferSize(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrsm2_solve(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _B: *const f64,
-    _ldb: c_int,
-    _X: *mut f64,
-    _ldx: c_int,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    B: *const f64,
+    ldb: c_int,
+    X: *mut f64,
+    ldx: c_int,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrsm2_solve", (), {
-        ::cusparse::missing("cusparseDbsrsm2_solve")
+    ::trace::call!("cusparseDbsrsm2_solve", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value alpha, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value B, value ldb, value X, value ldx, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDbsrsm2_solve", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_solve(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                B,
+                ldb,
+                X,
+                ldx,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrsv2_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f64,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f64,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrsv2_analysis", (), {
-        ::cusparse::missing("cusparseDbsrsv2_analysis")
+    ::trace::call!("cusparseDbsrsv2_analysis", (
+        value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDbsrsv2_analysis", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_analysis(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrsv2_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *mut f64,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *mut f64,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrsv2_bufferSize", (), {
-        ::cusparse::missing("cusparseDbsrsv2_bufferSize")
+    ::trace::call!("cusparseDbsrsv2_bufferSize", (
+        value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDbsrsv2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_bufferSize(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrsv2_solve(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f64,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _f: *const f64,
-    _x: *mut f64,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f64,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    f: *const f64,
+    x: *mut f64,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrsv2_solve", (), {
-        ::cusparse::missing("cusparseDbsrsv2_solve")
+    ::trace::call!("cusparseDbsrsv2_solve", (
+        value handle, value dirA, value transA, value mb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value f, value x, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDbsrsv2_solve", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_solve(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                f,
+                x,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDbsrxmv(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _sizeOfMask: c_int,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f64,
-    _bsrSortedMaskPtrA: *const c_int,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedEndPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _x: *const f64,
-    _beta: *const f64,
-    _y: *mut f64,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    sizeOfMask: c_int,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f64,
+    bsrSortedMaskPtrA: *const c_int,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedEndPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    x: *const f64,
+    beta: *const f64,
+    y: *mut f64,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDbsrxmv", (), {
-        ::cusparse::missing("cusparseDbsrxmv")
+    ::trace::call!("cusparseDbsrxmv", (
+        value handle, value dirA, value transA, value sizeOfMask, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedMaskPtrA, value bsrSortedRowPtrA, value bsrSortedEndPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
+    ), {
+        ::cusparse::entry("cusparseDbsrxmv", || {
+            ::cusparse::api::blocks::cusparseTbsrxmv(
+                handle,
+                dirA,
+                transA,
+                sizeOfMask,
+                mb,
+                nb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedMaskPtrA,
+                bsrSortedRowPtrA,
+                bsrSortedEndPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                x,
+                beta,
+                y,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsc2dense(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _cscSortedValA: *const f64,
-    _cscSortedRowIndA: *const c_int,
-    _cscSortedColPtrA: *const c_int,
-    _A: *mut f64,
-    _lda: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    cscSortedValA: *const f64,
+    cscSortedRowIndA: *const c_int,
+    cscSortedColPtrA: *const c_int,
+    A: *mut f64,
+    lda: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsc2dense", (), {
-        ::cusparse::missing("cusparseDcsc2dense")
+    ::trace::call!("cusparseDcsc2dense", (
+        value handle, value m, value n, value descrA, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA, value A, value lda
+    ), {
+        ::cusparse::entry("cusparseDcsc2dense", || {
+            ::cusparse::api::thinning::cusparseTcsc2dense(
+                handle,
+                m,
+                n,
+                descrA,
+                cscSortedValA,
+                cscSortedRowIndA,
+                cscSortedColPtrA,
+                A,
+                lda,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsr2bsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut f64,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut f64,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsr2bsr", (), {
-        ::cusparse::missing("cusparseDcsr2bsr")
+    ::trace::call!("cusparseDcsr2bsr", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value blockDim, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseDcsr2bsr", || {
+            ::cusparse::api::blocking::cusparseTcsr2bsr(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                blockDim,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsr2csr_compress(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedColIndA: *const c_int,
-    _csrSortedRowPtrA: *const c_int,
-    _nnzA: c_int,
-    _nnzPerRow: *const c_int,
-    _csrSortedValC: *mut f64,
-    _csrSortedColIndC: *mut c_int,
-    _csrSortedRowPtrC: *mut c_int,
-    _tol: f64,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedColIndA: *const c_int,
+    csrSortedRowPtrA: *const c_int,
+    nnzA: c_int,
+    nnzPerRow: *const c_int,
+    csrSortedValC: *mut f64,
+    csrSortedColIndC: *mut c_int,
+    csrSortedRowPtrC: *mut c_int,
+    tol: f64,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsr2csr_compress", (), {
-        ::cusparse::missing("cusparseDcsr2csr_compress")
+    ::trace::call!("cusparseDcsr2csr_compress", (
+        value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedColIndA, value csrSortedRowPtrA, value nnzA, value nnzPerRow, value csrSortedValC, value csrSortedColIndC, value csrSortedRowPtrC, value tol
+    ), {
+        ::cusparse::entry("cusparseDcsr2csr_compress", || {
+            ::cusparse::api::thinning::cusparseTcsr2csr_compress(
+                handle,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedColIndA,
+                csrSortedRowPtrA,
+                nnzA,
+                nnzPerRow,
+                csrSortedValC,
+                csrSortedColIndC,
+                csrSortedRowPtrC,
+                tol,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsr2csru(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *mut f64,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *mut f64,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsr2csru", (), {
-        ::cusparse::missing("cusparseDcsr2csru")
+    ::trace::call!("cusparseDcsr2csru", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsr2csru", || {
+            ::cusparse::api::ordering::cusparseTcsr2csru(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsr2dense(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _A: *mut f64,
-    _lda: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    A: *mut f64,
+    lda: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsr2dense", (), {
-        ::cusparse::missing("cusparseDcsr2dense")
+    ::trace::call!("cusparseDcsr2dense", (
+        value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value A, value lda
+    ), {
+        ::cusparse::entry("cusparseDcsr2dense", || {
+            ::cusparse::api::thinning::cusparseTcsr2dense(
+                handle,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                A,
+                lda,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsr2gebsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut f64,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut f64,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsr2gebsr", (), {
-        ::cusparse::missing("cusparseDcsr2gebsr")
+    ::trace::call!("cusparseDcsr2gebsr", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDim, value colBlockDim, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsr2gebsr", || {
+            ::cusparse::api::blocking::cusparseTcsr2gebsr(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+                rowBlockDim,
+                colBlockDim,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsr2gebsr_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsr2gebsr_bufferSize", (), {
-        ::cusparse::missing("cusparseDcsr2gebsr_bufferSize")
+    ::trace::call!("cusparseDcsr2gebsr_bufferSize", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDcsr2gebsr_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTcsr2gebsr_bufferSize(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                rowBlockDim,
+                colBlockDim,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrcolor(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _fractionToColor: *const f64,
-    _ncolors: *mut c_int,
-    _coloring: *mut c_int,
-    _reordering: *mut c_int,
-    _info: cusparseColorInfo_t,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    fractionToColor: *const f64,
+    ncolors: *mut c_int,
+    coloring: *mut c_int,
+    reordering: *mut c_int,
+    info: cusparseColorInfo_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrcolor", (), {
-        ::cusparse::missing("cusparseDcsrcolor")
+    ::trace::call!("cusparseDcsrcolor", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value fractionToColor, value ncolors, value coloring, value reordering, value info
+    ), {
+        ::cusparse::entry("cusparseDcsrcolor", || {
+            ::cusparse::api::ordering::cusparseTcsrcolor(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                fractionToColor,
+                ncolors,
+                coloring,
+                reordering,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrgeam2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _beta: *const f64,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const f64,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f64,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    beta: *const f64,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const f64,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f64,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrgeam2", (), {
-        ::cusparse::missing("cusparseDcsrgeam2")
+    ::trace::call!("cusparseDcsrgeam2", (
+        value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsrgeam2", || {
+            ::cusparse::api::sums::cusparseTcsrgeam2(
+                handle,
+                m,
+                n,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                beta,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrgeam2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _beta: *const f64,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const f64,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const f64,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    beta: *const f64,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const f64,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const f64,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrgeam2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDcsrgeam2_bufferSizeExt")
+    ::trace::call!("cusparseDcsrgeam2_bufferSizeExt", (
+        value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDcsrgeam2_bufferSizeExt", || {
+            ::cusparse::api::sums::cusparseTcsrgeam2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                beta,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrgemm2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const f64,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _beta: *const f64,
-    _descrD: cusparseMatDescr_t,
-    _nnzD: c_int,
-    _csrSortedValD: *const f64,
-    _csrSortedRowPtrD: *const c_int,
-    _csrSortedColIndD: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f64,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _info: csrgemm2Info_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const f64,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    beta: *const f64,
+    descrD: cusparseMatDescr_t,
+    nnzD: c_int,
+    csrSortedValD: *const f64,
+    csrSortedRowPtrD: *const c_int,
+    csrSortedColIndD: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f64,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    info: csrgemm2Info_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrgemm2", (), {
-        ::cusparse::missing("cusparseDcsrgemm2")
+    ::trace::call!("cusparseDcsrgemm2", (
+        value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedValD, value csrSortedRowPtrD, value csrSortedColIndD, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsrgemm2", || {
+            ::cusparse::api::sums::cusparseTcsrgemm2(
+                handle,
+                m,
+                n,
+                k,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                beta,
+                descrD,
+                nnzD,
+                csrSortedValD,
+                csrSortedRowPtrD,
+                csrSortedColIndD,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrgemm2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _beta: *const f64,
-    _descrD: cusparseMatDescr_t,
-    _nnzD: c_int,
-    _csrSortedRowPtrD: *const c_int,
-    _csrSortedColIndD: *const c_int,
-    _info: csrgemm2Info_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    beta: *const f64,
+    descrD: cusparseMatDescr_t,
+    nnzD: c_int,
+    csrSortedRowPtrD: *const c_int,
+    csrSortedColIndD: *const c_int,
+    info: csrgemm2Info_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrgemm2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDcsrgemm2_bufferSizeExt")
+    ::trace::call!("cusparseDcsrgemm2_bufferSizeExt", (
+        value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedRowPtrD, value csrSortedColIndD, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDcsrgemm2_bufferSizeExt", || {
+            ::cusparse::api::sums::cusparseTcsrgemm2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                k,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrB,
+                nnzB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                beta,
+                descrD,
+                nnzD,
+                csrSortedRowPtrD,
+                csrSortedColIndD,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -3858,206 +5551,381 @@ pub unsafe extern "C" fn cusparseDcsrilu02_numericBoost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrsm2_analysis(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *const f64,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *const f64,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrsm2_analysis", (), {
-        ::cusparse::missing("cusparseDcsrsm2_analysis")
+    ::trace::call!("cusparseDcsrsm2_analysis", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsrsm2_analysis", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_analysis(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrsm2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *const f64,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBufferSize: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *const f64,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBufferSize: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrsm2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDcsrsm2_bufferSizeExt")
+    ::trace::call!("cusparseDcsrsm2_bufferSizeExt", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, out pBufferSize
+    ), {
+        ::cusparse::entry("cusparseDcsrsm2_bufferSizeExt", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_bufferSizeExt(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                unsafe { Out::new(pBufferSize, "pBufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrsm2_solve(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *mut f64,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *mut f64,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrsm2_solve", (), {
-        ::cusparse::missing("cusparseDcsrsm2_solve")
+    ::trace::call!("cusparseDcsrsm2_solve", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsrsm2_solve", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_solve(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrsv2_analysis(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrsv2_analysis", (), {
-        ::cusparse::missing("cusparseDcsrsv2_analysis")
+    ::trace::call!("cusparseDcsrsv2_analysis", (
+        value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsrsv2_analysis", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_analysis(
+                handle,
+                transA,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrsv2_bufferSize(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrsv2_bufferSize", (), {
-        ::cusparse::missing("cusparseDcsrsv2_bufferSize")
+    ::trace::call!("cusparseDcsrsv2_bufferSize", (
+        value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDcsrsv2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_bufferSize(
+                handle,
+                transA,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrsv2_solve(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _alpha: *const f64,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _f: *const f64,
-    _x: *mut f64,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    alpha: *const f64,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    f: *const f64,
+    x: *mut f64,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrsv2_solve", (), {
-        ::cusparse::missing("cusparseDcsrsv2_solve")
+    ::trace::call!("cusparseDcsrsv2_solve", (
+        value handle, value transA, value m, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value f, value x, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsrsv2_solve", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_solve(
+                handle,
+                transA,
+                m,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                f,
+                x,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsru2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *mut f64,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *mut f64,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsru2csr", (), {
-        ::cusparse::missing("cusparseDcsru2csr")
+    ::trace::call!("cusparseDcsru2csr", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsru2csr", || {
+            ::cusparse::api::ordering::cusparseTcsru2csr(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsru2csr_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _csrVal: *mut f64,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    csrVal: *mut f64,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsru2csr_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDcsru2csr_bufferSizeExt")
+    ::trace::call!("cusparseDcsru2csr_bufferSizeExt", (
+        value handle, value m, value n, value nnz, value csrVal, value csrRowPtr, value csrColInd, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDcsru2csr_bufferSizeExt", || {
+            ::cusparse::api::ordering::cusparseTcsru2csr_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnz,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDdense2csc(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const f64,
-    _lda: c_int,
-    _nnzPerCol: *const c_int,
-    _cscSortedValA: *mut f64,
-    _cscSortedRowIndA: *mut c_int,
-    _cscSortedColPtrA: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const f64,
+    lda: c_int,
+    nnzPerCol: *const c_int,
+    cscSortedValA: *mut f64,
+    cscSortedRowIndA: *mut c_int,
+    cscSortedColPtrA: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDdense2csc", (), {
-        ::cusparse::missing("cusparseDdense2csc")
+    ::trace::call!("cusparseDdense2csc", (
+        value handle, value m, value n, value descrA, value A, value lda, value nnzPerCol, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA
+    ), {
+        ::cusparse::entry("cusparseDdense2csc", || {
+            ::cusparse::api::thinning::cusparseTdense2csc(
+                handle,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerCol,
+                cscSortedValA,
+                cscSortedRowIndA,
+                cscSortedColPtrA,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDdense2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const f64,
-    _lda: c_int,
-    _nnzPerRow: *const c_int,
-    _csrSortedValA: *mut f64,
-    _csrSortedRowPtrA: *mut c_int,
-    _csrSortedColIndA: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const f64,
+    lda: c_int,
+    nnzPerRow: *const c_int,
+    csrSortedValA: *mut f64,
+    csrSortedRowPtrA: *mut c_int,
+    csrSortedColIndA: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDdense2csr", (), {
-        ::cusparse::missing("cusparseDdense2csr")
+    ::trace::call!("cusparseDdense2csr", (
+        value handle, value m, value n, value descrA, value A, value lda, value nnzPerRow, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA
+    ), {
+        ::cusparse::entry("cusparseDdense2csr", || {
+            ::cusparse::api::thinning::cusparseTdense2csr(
+                handle,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerRow,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+            )
+        })
     })
 }
 
@@ -4120,44 +5988,50 @@ pub unsafe extern "C" fn cusparseDestroy(handle: cusparseHandle_t) -> cusparseSt
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyBsric02Info(_info: bsric02Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyBsric02Info", (), {
-        ::cusparse::missing("cusparseDestroyBsric02Info")
+pub unsafe extern "C" fn cusparseDestroyBsric02Info(info: bsric02Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyBsric02Info", (value info), {
+        ::cusparse::entry("cusparseDestroyBsric02Info", || {
+            ::cusparse::api::info::cusparseDestroyBsric02Info(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyBsrilu02Info(_info: bsrilu02Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyBsrilu02Info", (), {
-        ::cusparse::missing("cusparseDestroyBsrilu02Info")
+pub unsafe extern "C" fn cusparseDestroyBsrilu02Info(info: bsrilu02Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyBsrilu02Info", (value info), {
+        ::cusparse::entry("cusparseDestroyBsrilu02Info", || {
+            ::cusparse::api::info::cusparseDestroyBsrilu02Info(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyBsrsm2Info(_info: bsrsm2Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyBsrsm2Info", (), {
-        ::cusparse::missing("cusparseDestroyBsrsm2Info")
+pub unsafe extern "C" fn cusparseDestroyBsrsm2Info(info: bsrsm2Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyBsrsm2Info", (value info), {
+        ::cusparse::entry("cusparseDestroyBsrsm2Info", || ::cusparse::api::info::cusparseDestroyBsrsm2Info(info))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyBsrsv2Info(_info: bsrsv2Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyBsrsv2Info", (), {
-        ::cusparse::missing("cusparseDestroyBsrsv2Info")
+pub unsafe extern "C" fn cusparseDestroyBsrsv2Info(info: bsrsv2Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyBsrsv2Info", (value info), {
+        ::cusparse::entry("cusparseDestroyBsrsv2Info", || ::cusparse::api::info::cusparseDestroyBsrsv2Info(info))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyColorInfo(_info: cusparseColorInfo_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyColorInfo", (), {
-        ::cusparse::missing("cusparseDestroyColorInfo")
+pub unsafe extern "C" fn cusparseDestroyColorInfo(info: cusparseColorInfo_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyColorInfo", (value info), {
+        ::cusparse::entry("cusparseDestroyColorInfo", || ::cusparse::api::info::cusparseDestroyColorInfo(info))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyCsrgemm2Info(_info: csrgemm2Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyCsrgemm2Info", (), {
-        ::cusparse::missing("cusparseDestroyCsrgemm2Info")
+pub unsafe extern "C" fn cusparseDestroyCsrgemm2Info(info: csrgemm2Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyCsrgemm2Info", (value info), {
+        ::cusparse::entry("cusparseDestroyCsrgemm2Info", || {
+            ::cusparse::api::info::cusparseDestroyCsrgemm2Info(info)
+        })
     })
 }
 
@@ -4165,7 +6039,7 @@ pub unsafe extern "C" fn cusparseDestroyCsrgemm2Info(_info: csrgemm2Info_t) -> c
 pub unsafe extern "C" fn cusparseDestroyCsric02Info(info: csric02Info_t) -> cusparseStatus_t {
     ::trace::call!("cusparseDestroyCsric02Info", (value info), {
         ::cusparse::entry("cusparseDestroyCsric02Info", || {
-            ::cusparse::api::factorization::cusparseDestroyCsric02Info(info)
+            ::cusparse::api::info::cusparseDestroyCsric02Info(info)
         })
     })
 }
@@ -4174,29 +6048,31 @@ pub unsafe extern "C" fn cusparseDestroyCsric02Info(info: csric02Info_t) -> cusp
 pub unsafe extern "C" fn cusparseDestroyCsrilu02Info(info: csrilu02Info_t) -> cusparseStatus_t {
     ::trace::call!("cusparseDestroyCsrilu02Info", (value info), {
         ::cusparse::entry("cusparseDestroyCsrilu02Info", || {
-            ::cusparse::api::factorization::cusparseDestroyCsrilu02Info(info)
+            ::cusparse::api::info::cusparseDestroyCsrilu02Info(info)
         })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyCsrsm2Info(_info: csrsm2Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyCsrsm2Info", (), {
-        ::cusparse::missing("cusparseDestroyCsrsm2Info")
+pub unsafe extern "C" fn cusparseDestroyCsrsm2Info(info: csrsm2Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyCsrsm2Info", (value info), {
+        ::cusparse::entry("cusparseDestroyCsrsm2Info", || ::cusparse::api::info::cusparseDestroyCsrsm2Info(info))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyCsrsv2Info(_info: csrsv2Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyCsrsv2Info", (), {
-        ::cusparse::missing("cusparseDestroyCsrsv2Info")
+pub unsafe extern "C" fn cusparseDestroyCsrsv2Info(info: csrsv2Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyCsrsv2Info", (value info), {
+        ::cusparse::entry("cusparseDestroyCsrsv2Info", || ::cusparse::api::info::cusparseDestroyCsrsv2Info(info))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyCsru2csrInfo(_info: csru2csrInfo_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyCsru2csrInfo", (), {
-        ::cusparse::missing("cusparseDestroyCsru2csrInfo")
+pub unsafe extern "C" fn cusparseDestroyCsru2csrInfo(info: csru2csrInfo_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyCsru2csrInfo", (value info), {
+        ::cusparse::entry("cusparseDestroyCsru2csrInfo", || {
+            ::cusparse::api::info::cusparseDestroyCsru2csrInfo(info)
+        })
     })
 }
 
@@ -4222,9 +6098,9 @@ pub unsafe extern "C" fn cusparseDestroyMatDescr(descrA: cusparseMatDescr_t) -> 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyPruneInfo(_info: pruneInfo_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyPruneInfo", (), {
-        ::cusparse::missing("cusparseDestroyPruneInfo")
+pub unsafe extern "C" fn cusparseDestroyPruneInfo(info: pruneInfo_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyPruneInfo", (value info), {
+        ::cusparse::entry("cusparseDestroyPruneInfo", || ::cusparse::api::info::cusparseDestroyPruneInfo(info))
     })
 }
 
@@ -4244,236 +6120,421 @@ pub unsafe extern "C" fn cusparseDestroySpVec(spVecDescr: cusparseConstSpVecDesc
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgebsr2csr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f64,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f64,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f64,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f64,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgebsr2csr", (), {
-        ::cusparse::missing("cusparseDgebsr2csr")
+    ::trace::call!("cusparseDgebsr2csr", (
+        value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDim, value colBlockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseDgebsr2csr", || {
+            ::cusparse::api::blocking::cusparseTgebsr2csr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDim,
+                colBlockDim,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgebsr2gebsc(
-    _handle: cusparseHandle_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _bsrSortedVal: *const f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _bscVal: *mut f64,
-    _bscRowInd: *mut c_int,
-    _bscColPtr: *mut c_int,
-    _copyValues: cusparseAction_t,
-    _idxBase: cusparseIndexBase_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    bsrSortedVal: *const f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    bscVal: *mut f64,
+    bscRowInd: *mut c_int,
+    bscColPtr: *mut c_int,
+    copyValues: cusparseAction_t,
+    idxBase: cusparseIndexBase_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgebsr2gebsc", (), {
-        ::cusparse::missing("cusparseDgebsr2gebsc")
+    ::trace::call!("cusparseDgebsr2gebsc", (
+        value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, value bscVal, value bscRowInd, value bscColPtr, value copyValues, value idxBase, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDgebsr2gebsc", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsc(
+                handle,
+                mb,
+                nb,
+                nnzb,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                rowBlockDim,
+                colBlockDim,
+                bscVal,
+                bscRowInd,
+                bscColPtr,
+                copyValues,
+                idxBase,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgebsr2gebsc_bufferSize(
-    _handle: cusparseHandle_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _bsrSortedVal: *const f64,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    bsrSortedVal: *const f64,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgebsr2gebsc_bufferSize", (), {
-        ::cusparse::missing("cusparseDgebsr2gebsc_bufferSize")
+    ::trace::call!("cusparseDgebsr2gebsc_bufferSize", (
+        value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDgebsr2gebsc_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsc_bufferSize(
+                handle,
+                mb,
+                nb,
+                nnzb,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                rowBlockDim,
+                colBlockDim,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgebsr2gebsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f64,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDimA: c_int,
-    _colBlockDimA: c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut f64,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
-    _rowBlockDimC: c_int,
-    _colBlockDimC: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f64,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDimA: c_int,
+    colBlockDimA: c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut f64,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
+    rowBlockDimC: c_int,
+    colBlockDimC: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgebsr2gebsr", (), {
-        ::cusparse::missing("cusparseDgebsr2gebsr")
+    ::trace::call!("cusparseDgebsr2gebsr", (
+        value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDimC, value colBlockDimC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDgebsr2gebsr", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDimA,
+                colBlockDimA,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+                rowBlockDimC,
+                colBlockDimC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgebsr2gebsr_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f64,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDimA: c_int,
-    _colBlockDimA: c_int,
-    _rowBlockDimC: c_int,
-    _colBlockDimC: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f64,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDimA: c_int,
+    colBlockDimA: c_int,
+    rowBlockDimC: c_int,
+    colBlockDimC: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgebsr2gebsr_bufferSize", (), {
-        ::cusparse::missing("cusparseDgebsr2gebsr_bufferSize")
+    ::trace::call!("cusparseDgebsr2gebsr_bufferSize", (
+        value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value rowBlockDimC, value colBlockDimC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDgebsr2gebsr_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsr_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDimA,
+                colBlockDimA,
+                rowBlockDimC,
+                colBlockDimC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgemmi(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _nnz: c_int,
-    _alpha: *const f64,
-    _A: *const f64,
-    _lda: c_int,
-    _cscValB: *const f64,
-    _cscColPtrB: *const c_int,
-    _cscRowIndB: *const c_int,
-    _beta: *const f64,
-    _C: *mut f64,
-    _ldc: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    nnz: c_int,
+    alpha: *const f64,
+    A: *const f64,
+    lda: c_int,
+    cscValB: *const f64,
+    cscColPtrB: *const c_int,
+    cscRowIndB: *const c_int,
+    beta: *const f64,
+    C: *mut f64,
+    ldc: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgemmi", (), {
-        ::cusparse::missing("cusparseDgemmi")
+    ::trace::call!("cusparseDgemmi", (
+        value handle, value m, value n, value k, value nnz, value alpha, value A, value lda, value cscValB, value cscColPtrB, value cscRowIndB, value beta, value C, value ldc
+    ), {
+        ::cusparse::entry("cusparseDgemmi", || {
+            ::cusparse::api::blocks::cusparseTgemmi(
+                handle,
+                m,
+                n,
+                k,
+                nnz,
+                alpha,
+                A,
+                lda,
+                cscValB,
+                cscColPtrB,
+                cscRowIndB,
+                beta,
+                C,
+                ldc,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgemvi(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const f64,
-    _A: *const f64,
-    _lda: c_int,
-    _nnz: c_int,
-    _xVal: *const f64,
-    _xInd: *const c_int,
-    _beta: *const f64,
-    _y: *mut f64,
-    _idxBase: cusparseIndexBase_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const f64,
+    A: *const f64,
+    lda: c_int,
+    nnz: c_int,
+    xVal: *const f64,
+    xInd: *const c_int,
+    beta: *const f64,
+    y: *mut f64,
+    idxBase: cusparseIndexBase_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgemvi", (), {
-        ::cusparse::missing("cusparseDgemvi")
+    ::trace::call!("cusparseDgemvi", (
+        value handle, value transA, value m, value n, value alpha, value A, value lda, value nnz, value xVal, value xInd, value beta, value y, value idxBase, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDgemvi", || {
+            ::cusparse::api::blocks::cusparseTgemvi(
+                handle,
+                transA,
+                m,
+                n,
+                alpha,
+                A,
+                lda,
+                nnz,
+                xVal,
+                xInd,
+                beta,
+                y,
+                idxBase,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgemvi_bufferSize(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _pBufferSize: *mut c_int,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    pBufferSize: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgemvi_bufferSize", (), {
-        ::cusparse::missing("cusparseDgemvi_bufferSize")
+    ::trace::call!("cusparseDgemvi_bufferSize", (
+        value handle, value transA, value m, value n, value nnz, out pBufferSize
+    ), {
+        ::cusparse::entry("cusparseDgemvi_bufferSize", || {
+            ::cusparse::api::blocks::cusparseTgemvi_bufferSize(
+                handle,
+                transA,
+                m,
+                n,
+                nnz,
+                unsafe { Out::new(pBufferSize, "pBufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgpsvInterleavedBatch(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _ds: *mut f64,
-    _dl: *mut f64,
-    _d: *mut f64,
-    _du: *mut f64,
-    _dw: *mut f64,
-    _x: *mut f64,
-    _batchCount: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    ds: *mut f64,
+    dl: *mut f64,
+    d: *mut f64,
+    du: *mut f64,
+    dw: *mut f64,
+    x: *mut f64,
+    batchCount: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgpsvInterleavedBatch", (), {
-        ::cusparse::missing("cusparseDgpsvInterleavedBatch")
+    ::trace::call!("cusparseDgpsvInterleavedBatch", (
+        value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDgpsvInterleavedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
+                handle,
+                algo,
+                m,
+                ds,
+                dl,
+                d,
+                du,
+                dw,
+                x,
+                batchCount,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgpsvInterleavedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _ds: *const f64,
-    _dl: *const f64,
-    _d: *const f64,
-    _du: *const f64,
-    _dw: *const f64,
-    _x: *const f64,
-    _batchCount: c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    ds: *const f64,
+    dl: *const f64,
+    d: *const f64,
+    du: *const f64,
+    dw: *const f64,
+    x: *const f64,
+    batchCount: c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgpsvInterleavedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDgpsvInterleavedBatch_bufferSizeExt")
+    ::trace::call!("cusparseDgpsvInterleavedBatch_bufferSizeExt", (
+        value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDgpsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch_bufferSizeExt(
+                handle,
+                algo,
+                m,
+                ds,
+                dl,
+                d,
+                du,
+                dw,
+                x,
+                batchCount,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgthr(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _y: *const f64,
-    _xVal: *mut f64,
-    _xInd: *const c_int,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    y: *const f64,
+    xVal: *mut f64,
+    xInd: *const c_int,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgthr", (), {
-        ::cusparse::missing("cusparseDgthr")
+    ::trace::call!("cusparseDgthr", (
+        value handle, value nnz, value y, value xVal, value xInd, value idxBase
+    ), {
+        ::cusparse::entry("cusparseDgthr", || {
+            ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgthrz(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _y: *mut f64,
-    _xVal: *mut f64,
-    _xInd: *const c_int,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    y: *mut f64,
+    xVal: *mut f64,
+    xInd: *const c_int,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgthrz", (), {
-        ::cusparse::missing("cusparseDgthrz")
+    ::trace::call!("cusparseDgthrz", (
+        value handle, value nnz, value y, value xVal, value xInd, value idxBase
+    ), {
+        ::cusparse::entry("cusparseDgthrz", || {
+            ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
+        })
     })
 }
 
@@ -4493,42 +6554,70 @@ pub unsafe extern "C" fn cusparseDgtsv2(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseDgtsv2", || {
-            ::cusparse::api::factorization::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgtsv2StridedBatch(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _dl: *const f64,
-    _d: *const f64,
-    _du: *const f64,
-    _x: *mut f64,
-    _batchCount: c_int,
-    _batchStride: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    dl: *const f64,
+    d: *const f64,
+    du: *const f64,
+    x: *mut f64,
+    batchCount: c_int,
+    batchStride: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgtsv2StridedBatch", (), {
-        ::cusparse::missing("cusparseDgtsv2StridedBatch")
+    ::trace::call!("cusparseDgtsv2StridedBatch", (
+        value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDgtsv2StridedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
+                handle,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                batchStride,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgtsv2StridedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _dl: *const f64,
-    _d: *const f64,
-    _du: *const f64,
-    _x: *const f64,
-    _batchCount: c_int,
-    _batchStride: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    dl: *const f64,
+    d: *const f64,
+    du: *const f64,
+    x: *const f64,
+    batchCount: c_int,
+    batchStride: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgtsv2StridedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDgtsv2StridedBatch_bufferSizeExt")
+    ::trace::call!("cusparseDgtsv2StridedBatch_bufferSizeExt", (
+        value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDgtsv2StridedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch_bufferSizeExt(
+                handle,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                batchStride,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -4548,7 +6637,7 @@ pub unsafe extern "C" fn cusparseDgtsv2_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDgtsv2_bufferSizeExt", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_bufferSizeExt(
+            ::cusparse::api::diagonals::cusparseTgtsv2_bufferSizeExt(
                 handle,
                 m,
                 n,
@@ -4579,7 +6668,7 @@ pub unsafe extern "C" fn cusparseDgtsv2_nopivot(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseDgtsv2_nopivot", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
 }
@@ -4600,7 +6689,7 @@ pub unsafe extern "C" fn cusparseDgtsv2_nopivot_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDgtsv2_nopivot_bufferSizeExt", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_nopivot_bufferSizeExt(
+            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot_bufferSizeExt(
                 handle,
                 m,
                 n,
@@ -4617,35 +6706,63 @@ pub unsafe extern "C" fn cusparseDgtsv2_nopivot_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgtsvInterleavedBatch(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _dl: *mut f64,
-    _d: *mut f64,
-    _du: *mut f64,
-    _x: *mut f64,
-    _batchCount: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    dl: *mut f64,
+    d: *mut f64,
+    du: *mut f64,
+    x: *mut f64,
+    batchCount: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgtsvInterleavedBatch", (), {
-        ::cusparse::missing("cusparseDgtsvInterleavedBatch")
+    ::trace::call!("cusparseDgtsvInterleavedBatch", (
+        value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDgtsvInterleavedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
+                handle,
+                algo,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgtsvInterleavedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _dl: *const f64,
-    _d: *const f64,
-    _du: *const f64,
-    _x: *const f64,
-    _batchCount: c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    dl: *const f64,
+    d: *const f64,
+    du: *const f64,
+    x: *const f64,
+    batchCount: c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgtsvInterleavedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDgtsvInterleavedBatch_bufferSizeExt")
+    ::trace::call!("cusparseDgtsvInterleavedBatch_bufferSizeExt", (
+        value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDgtsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch_bufferSizeExt(
+                handle,
+                algo,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -4775,312 +6892,559 @@ pub unsafe extern "C" fn cusparseDnVecSetValues(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDnnz(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const f64,
-    _lda: c_int,
-    _nnzPerRowCol: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const f64,
+    lda: c_int,
+    nnzPerRowCol: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDnnz", (), {
-        ::cusparse::missing("cusparseDnnz")
+    ::trace::call!("cusparseDnnz", (
+        value handle, value dirA, value m, value n, value descrA, value A, value lda, value nnzPerRowCol, value nnzTotalDevHostPtr
+    ), {
+        ::cusparse::entry("cusparseDnnz", || {
+            ::cusparse::api::thinning::cusparseTnnz(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerRowCol,
+                nnzTotalDevHostPtr,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDnnz_compress(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _descr: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _nnzPerRow: *mut c_int,
-    _nnzC: *mut c_int,
-    _tol: f64,
+    handle: cusparseHandle_t,
+    m: c_int,
+    descr: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    nnzPerRow: *mut c_int,
+    nnzC: *mut c_int,
+    tol: f64,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDnnz_compress", (), {
-        ::cusparse::missing("cusparseDnnz_compress")
+    ::trace::call!("cusparseDnnz_compress", (
+        value handle, value m, value descr, value csrSortedValA, value csrSortedRowPtrA, value nnzPerRow, value nnzC, value tol
+    ), {
+        ::cusparse::entry("cusparseDnnz_compress", || {
+            ::cusparse::api::thinning::cusparseTnnz_compress(
+                handle,
+                m,
+                descr,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                nnzPerRow,
+                nnzC,
+                tol,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneCsr2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _threshold: *const f64,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f64,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    threshold: *const f64,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f64,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneCsr2csr", (), {
-        ::cusparse::missing("cusparseDpruneCsr2csr")
+    ::trace::call!("cusparseDpruneCsr2csr", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDpruneCsr2csr", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csr(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneCsr2csrByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f64,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f64,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneCsr2csrByPercentage", (), {
-        ::cusparse::missing("cusparseDpruneCsr2csrByPercentage")
+    ::trace::call!("cusparseDpruneCsr2csrByPercentage", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDpruneCsr2csrByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneCsr2csrByPercentage_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const f64,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _info: pruneInfo_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const f64,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    info: pruneInfo_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneCsr2csrByPercentage_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDpruneCsr2csrByPercentage_bufferSizeExt")
+    ::trace::call!("cusparseDpruneCsr2csrByPercentage_bufferSizeExt", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDpruneCsr2csrByPercentage_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneCsr2csrNnz(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _threshold: *const f64,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    threshold: *const f64,
+    descrC: cusparseMatDescr_t,
+    csrSortedRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneCsr2csrNnz", (), {
-        ::cusparse::missing("cusparseDpruneCsr2csrNnz")
+    ::trace::call!("cusparseDpruneCsr2csrNnz", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDpruneCsr2csrNnz", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnz(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                threshold,
+                descrC,
+                csrSortedRowPtrC,
+                nnzTotalDevHostPtr,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneCsr2csrNnzByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneCsr2csrNnzByPercentage", (), {
-        ::cusparse::missing("cusparseDpruneCsr2csrNnzByPercentage")
+    ::trace::call!("cusparseDpruneCsr2csrNnzByPercentage", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDpruneCsr2csrNnzByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnzByPercentage(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                percentage,
+                descrC,
+                csrSortedRowPtrC,
+                nnzTotalDevHostPtr,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneCsr2csr_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _threshold: *const f64,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const f64,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    threshold: *const f64,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const f64,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneCsr2csr_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDpruneCsr2csr_bufferSizeExt")
+    ::trace::call!("cusparseDpruneCsr2csr_bufferSizeExt", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDpruneCsr2csr_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csr_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneDense2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f64,
-    _lda: c_int,
-    _threshold: *const f64,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f64,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f64,
+    lda: c_int,
+    threshold: *const f64,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f64,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneDense2csr", (), {
-        ::cusparse::missing("cusparseDpruneDense2csr")
+    ::trace::call!("cusparseDpruneDense2csr", (
+        value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDpruneDense2csr", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csr(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneDense2csrByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f64,
-    _lda: c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f64,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f64,
+    lda: c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f64,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneDense2csrByPercentage", (), {
-        ::cusparse::missing("cusparseDpruneDense2csrByPercentage")
+    ::trace::call!("cusparseDpruneDense2csrByPercentage", (
+        value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDpruneDense2csrByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneDense2csrByPercentage_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f64,
-    _lda: c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const f64,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _info: pruneInfo_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f64,
+    lda: c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const f64,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    info: pruneInfo_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneDense2csrByPercentage_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDpruneDense2csrByPercentage_bufferSizeExt")
+    ::trace::call!("cusparseDpruneDense2csrByPercentage_bufferSizeExt", (
+        value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDpruneDense2csrByPercentage_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage_bufferSizeExt(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneDense2csrNnz(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f64,
-    _lda: c_int,
-    _threshold: *const f64,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f64,
+    lda: c_int,
+    threshold: *const f64,
+    descrC: cusparseMatDescr_t,
+    csrSortedRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneDense2csrNnz", (), {
-        ::cusparse::missing("cusparseDpruneDense2csrNnz")
+    ::trace::call!("cusparseDpruneDense2csrNnz", (
+        value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDpruneDense2csrNnz", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrNnz(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                threshold,
+                descrC,
+                csrSortedRowPtrC,
+                nnzTotalDevHostPtr,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneDense2csrNnzByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f64,
-    _lda: c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f64,
+    lda: c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneDense2csrNnzByPercentage", (), {
-        ::cusparse::missing("cusparseDpruneDense2csrNnzByPercentage")
+    ::trace::call!("cusparseDpruneDense2csrNnzByPercentage", (
+        value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDpruneDense2csrNnzByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrNnzByPercentage(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                percentage,
+                descrC,
+                csrRowPtrC,
+                nnzTotalDevHostPtr,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDpruneDense2csr_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f64,
-    _lda: c_int,
-    _threshold: *const f64,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const f64,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f64,
+    lda: c_int,
+    threshold: *const f64,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const f64,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDpruneDense2csr_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDpruneDense2csr_bufferSizeExt")
+    ::trace::call!("cusparseDpruneDense2csr_bufferSizeExt", (
+        value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDpruneDense2csr_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csr_bufferSizeExt(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDroti(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _xVal: *mut f64,
-    _xInd: *const c_int,
-    _y: *mut f64,
-    _c: *const f64,
-    _s: *const f64,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    xVal: *mut f64,
+    xInd: *const c_int,
+    y: *mut f64,
+    c: *const f64,
+    s: *const f64,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDroti", (), {
-        ::cusparse::missing("cusparseDroti")
+    ::trace::call!("cusparseDroti", (
+        value handle, value nnz, value xVal, value xInd, value y, value c, value s, value idxBase
+    ), {
+        ::cusparse::entry("cusparseDroti", || {
+            ::cusparse::api::entries::cusparseTroti(handle, nnz, xVal, xInd, y, c, s, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDsctr(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _xVal: *const f64,
-    _xInd: *const c_int,
-    _y: *mut f64,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    xVal: *const f64,
+    xInd: *const c_int,
+    y: *mut f64,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDsctr", (), {
-        ::cusparse::missing("cusparseDsctr")
+    ::trace::call!("cusparseDsctr", (
+        value handle, value nnz, value xVal, value xInd, value y, value idxBase
+    ), {
+        ::cusparse::entry("cusparseDsctr", || {
+            ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
+        })
     })
 }
 
@@ -5199,249 +7563,461 @@ pub unsafe extern "C" fn cusparseGetVersion(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneCsr2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const __half,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _threshold: *const __half,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut __half,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const __half,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    threshold: *const __half,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut __half,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneCsr2csr", (), {
-        ::cusparse::missing("cusparseHpruneCsr2csr")
+    ::trace::call!("cusparseHpruneCsr2csr", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseHpruneCsr2csr", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csr(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneCsr2csrByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const __half,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut __half,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const __half,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut __half,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneCsr2csrByPercentage", (), {
-        ::cusparse::missing("cusparseHpruneCsr2csrByPercentage")
+    ::trace::call!("cusparseHpruneCsr2csrByPercentage", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseHpruneCsr2csrByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneCsr2csrByPercentage_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const __half,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const __half,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _info: pruneInfo_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const __half,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const __half,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    info: pruneInfo_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneCsr2csrByPercentage_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseHpruneCsr2csrByPercentage_bufferSizeExt")
+    ::trace::call!("cusparseHpruneCsr2csrByPercentage_bufferSizeExt", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseHpruneCsr2csrByPercentage_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneCsr2csrNnz(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const __half,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _threshold: *const __half,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const __half,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    threshold: *const __half,
+    descrC: cusparseMatDescr_t,
+    csrSortedRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneCsr2csrNnz", (), {
-        ::cusparse::missing("cusparseHpruneCsr2csrNnz")
+    ::trace::call!("cusparseHpruneCsr2csrNnz", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseHpruneCsr2csrNnz", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnz(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                threshold,
+                descrC,
+                csrSortedRowPtrC,
+                nnzTotalDevHostPtr,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneCsr2csrNnzByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const __half,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const __half,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneCsr2csrNnzByPercentage", (), {
-        ::cusparse::missing("cusparseHpruneCsr2csrNnzByPercentage")
+    ::trace::call!("cusparseHpruneCsr2csrNnzByPercentage", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseHpruneCsr2csrNnzByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnzByPercentage(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                percentage,
+                descrC,
+                csrSortedRowPtrC,
+                nnzTotalDevHostPtr,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneCsr2csr_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const __half,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _threshold: *const __half,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const __half,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const __half,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    threshold: *const __half,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const __half,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneCsr2csr_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseHpruneCsr2csr_bufferSizeExt")
+    ::trace::call!("cusparseHpruneCsr2csr_bufferSizeExt", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseHpruneCsr2csr_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csr_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneDense2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const __half,
-    _lda: c_int,
-    _threshold: *const __half,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut __half,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const __half,
+    lda: c_int,
+    threshold: *const __half,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut __half,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneDense2csr", (), {
-        ::cusparse::missing("cusparseHpruneDense2csr")
+    ::trace::call!("cusparseHpruneDense2csr", (
+        value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseHpruneDense2csr", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csr(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneDense2csrByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const __half,
-    _lda: c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut __half,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const __half,
+    lda: c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut __half,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneDense2csrByPercentage", (), {
-        ::cusparse::missing("cusparseHpruneDense2csrByPercentage")
+    ::trace::call!("cusparseHpruneDense2csrByPercentage", (
+        value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseHpruneDense2csrByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneDense2csrByPercentage_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const __half,
-    _lda: c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const __half,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _info: pruneInfo_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const __half,
+    lda: c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const __half,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    info: pruneInfo_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneDense2csrByPercentage_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseHpruneDense2csrByPercentage_bufferSizeExt")
+    ::trace::call!("cusparseHpruneDense2csrByPercentage_bufferSizeExt", (
+        value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseHpruneDense2csrByPercentage_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage_bufferSizeExt(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneDense2csrNnz(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const __half,
-    _lda: c_int,
-    _threshold: *const __half,
-    _descrC: cusparseMatDescr_t,
-    _csrRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const __half,
+    lda: c_int,
+    threshold: *const __half,
+    descrC: cusparseMatDescr_t,
+    csrRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneDense2csrNnz", (), {
-        ::cusparse::missing("cusparseHpruneDense2csrNnz")
+    ::trace::call!("cusparseHpruneDense2csrNnz", (
+        value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrRowPtrC, value nnzTotalDevHostPtr, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseHpruneDense2csrNnz", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrNnz(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                threshold,
+                descrC,
+                csrRowPtrC,
+                nnzTotalDevHostPtr,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneDense2csrNnzByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const __half,
-    _lda: c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const __half,
+    lda: c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneDense2csrNnzByPercentage", (), {
-        ::cusparse::missing("cusparseHpruneDense2csrNnzByPercentage")
+    ::trace::call!("cusparseHpruneDense2csrNnzByPercentage", (
+        value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseHpruneDense2csrNnzByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrNnzByPercentage(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                percentage,
+                descrC,
+                csrRowPtrC,
+                nnzTotalDevHostPtr,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseHpruneDense2csr_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const __half,
-    _lda: c_int,
-    _threshold: *const __half,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const __half,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const __half,
+    lda: c_int,
+    threshold: *const __half,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const __half,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseHpruneDense2csr_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseHpruneDense2csr_bufferSizeExt")
+    ::trace::call!("cusparseHpruneDense2csr_bufferSizeExt", (
+        value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseHpruneDense2csr_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csr_bufferSizeExt(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -5611,382 +8187,701 @@ pub unsafe extern "C" fn cusparseSDDMM_preprocess(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSaxpyi(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _alpha: *const f32,
-    _xVal: *const f32,
-    _xInd: *const c_int,
-    _y: *mut f32,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    alpha: *const f32,
+    xVal: *const f32,
+    xInd: *const c_int,
+    y: *mut f32,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSaxpyi", (), {
-        ::cusparse::missing("cusparseSaxpyi")
+    ::trace::call!("cusparseSaxpyi", (
+        value handle, value nnz, value alpha, value xVal, value xInd, value y, value idxBase
+    ), {
+        ::cusparse::entry("cusparseSaxpyi", || {
+            ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsr2csr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f32,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f32,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f32,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f32,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsr2csr", (), {
-        ::cusparse::missing("cusparseSbsr2csr")
+    ::trace::call!("cusparseSbsr2csr", (
+        value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseSbsr2csr", || {
+            ::cusparse::api::blocking::cusparseTbsr2csr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsric02(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsric02", (), {
-        ::cusparse::missing("cusparseSbsric02")
+    ::trace::call!("cusparseSbsric02", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSbsric02", || {
+            ::cusparse::api::factorization::cusparseTbsric02(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsric02_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pInputBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pInputBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsric02_analysis", (), {
-        ::cusparse::missing("cusparseSbsric02_analysis")
+    ::trace::call!("cusparseSbsric02_analysis", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pInputBuffer
+    ), {
+        ::cusparse::entry("cusparseSbsric02_analysis", || {
+            ::cusparse::api::factorization::cusparseTbsric02_analysis(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pInputBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsric02_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsric02_bufferSize", (), {
-        ::cusparse::missing("cusparseSbsric02_bufferSize")
+    ::trace::call!("cusparseSbsric02_bufferSize", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSbsric02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTbsric02_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrilu02(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrilu02", (), {
-        ::cusparse::missing("cusparseSbsrilu02")
+    ::trace::call!("cusparseSbsrilu02", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSbsrilu02", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrilu02_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrilu02_analysis", (), {
-        ::cusparse::missing("cusparseSbsrilu02_analysis")
+    ::trace::call!("cusparseSbsrilu02_analysis", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSbsrilu02_analysis", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrilu02_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrilu02_bufferSize", (), {
-        ::cusparse::missing("cusparseSbsrilu02_bufferSize")
+    ::trace::call!("cusparseSbsrilu02_bufferSize", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSbsrilu02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrilu02_numericBoost(
-    _handle: cusparseHandle_t,
-    _info: bsrilu02Info_t,
-    _enable_boost: c_int,
-    _tol: *mut f64,
-    _boost_val: *mut f32,
+    handle: cusparseHandle_t,
+    info: bsrilu02Info_t,
+    enable_boost: c_int,
+    tol: *mut f64,
+    boost_val: *mut f32,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrilu02_numericBoost", (), {
-        ::cusparse::missing("cusparseSbsrilu02_numericBoost")
+    ::trace::call!("cusparseSbsrilu02_numericBoost", (
+        value handle, value info, value enable_boost, value tol, value boost_val
+    ), {
+        ::cusparse::entry("cusparseSbsrilu02_numericBoost", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
+                handle,
+                info,
+                enable_boost,
+                tol,
+                boost_val,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrmm(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _kb: c_int,
-    _nnzb: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f32,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockSize: c_int,
-    _B: *const f32,
-    _ldb: c_int,
-    _beta: *const f32,
-    _C: *mut f32,
-    _ldc: c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    kb: c_int,
+    nnzb: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f32,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockSize: c_int,
+    B: *const f32,
+    ldb: c_int,
+    beta: *const f32,
+    C: *mut f32,
+    ldc: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrmm", (), {
-        ::cusparse::missing("cusparseSbsrmm")
+    ::trace::call!("cusparseSbsrmm", (
+        value handle, value dirA, value transA, value transB, value mb, value n, value kb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockSize, value B, value ldb, value beta, value C, value ldc
+    ), {
+        ::cusparse::entry("cusparseSbsrmm", || {
+            ::cusparse::api::blocks::cusparseTbsrmm(
+                handle,
+                dirA,
+                transA,
+                transB,
+                mb,
+                n,
+                kb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockSize,
+                B,
+                ldb,
+                beta,
+                C,
+                ldc,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrmv(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f32,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _x: *const f32,
-    _beta: *const f32,
-    _y: *mut f32,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f32,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    x: *const f32,
+    beta: *const f32,
+    y: *mut f32,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrmv", (), {
-        ::cusparse::missing("cusparseSbsrmv")
+    ::trace::call!("cusparseSbsrmv", (
+        value handle, value dirA, value transA, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
+    ), {
+        ::cusparse::entry("cusparseSbsrmv", || {
+            ::cusparse::api::blocks::cusparseTbsrmv(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                x,
+                beta,
+                y,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrsm2_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrsm2_analysis", (), {
-        ::cusparse::missing("cusparseSbsrsm2_analysis")
+    ::trace::call!("cusparseSbsrsm2_analysis", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSbsrsm2_analysis", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_analysis(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrsm2_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrsm2_bufferSize", (), {
-        ::cusparse::missing("cusparseSbsrsm2_bufferSize")
+    ::trace::call!("cusparseSbsrsm2_bufferSize", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSbsrsm2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_bufferSize(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrsm2_solve(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _B: *const f32,
-    _ldb: c_int,
-    _X: *mut f32,
-    _ldx: c_int,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    B: *const f32,
+    ldb: c_int,
+    X: *mut f32,
+    ldx: c_int,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrsm2_solve", (), {
-        ::cusparse::missing("cusparseSbsrsm2_solve")
+    ::trace::call!("cusparseSbsrsm2_solve", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value alpha, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value B, value ldb, value X, value ldx, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSbsrsm2_solve", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_solve(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                B,
+                ldb,
+                X,
+                ldx,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrsv2_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f32,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f32,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrsv2_analysis", (), {
-        ::cusparse::missing("cusparseSbsrsv2_analysis")
+    ::trace::call!("cusparseSbsrsv2_analysis", (
+        value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSbsrsv2_analysis", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_analysis(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrsv2_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *mut f32,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *mut f32,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrsv2_bufferSize", (), {
-        ::cusparse::missing("cusparseSbsrsv2_bufferSize")
+    ::trace::call!("cusparseSbsrsv2_bufferSize", (
+        value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSbsrsv2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_bufferSize(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrsv2_solve(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f32,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _f: *const f32,
-    _x: *mut f32,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f32,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    f: *const f32,
+    x: *mut f32,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrsv2_solve", (), {
-        ::cusparse::missing("cusparseSbsrsv2_solve")
+    ::trace::call!("cusparseSbsrsv2_solve", (
+        value handle, value dirA, value transA, value mb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value f, value x, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSbsrsv2_solve", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_solve(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                f,
+                x,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSbsrxmv(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _sizeOfMask: c_int,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f32,
-    _bsrSortedMaskPtrA: *const c_int,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedEndPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _x: *const f32,
-    _beta: *const f32,
-    _y: *mut f32,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    sizeOfMask: c_int,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f32,
+    bsrSortedMaskPtrA: *const c_int,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedEndPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    x: *const f32,
+    beta: *const f32,
+    y: *mut f32,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSbsrxmv", (), {
-        ::cusparse::missing("cusparseSbsrxmv")
+    ::trace::call!("cusparseSbsrxmv", (
+        value handle, value dirA, value transA, value sizeOfMask, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedMaskPtrA, value bsrSortedRowPtrA, value bsrSortedEndPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
+    ), {
+        ::cusparse::entry("cusparseSbsrxmv", || {
+            ::cusparse::api::blocks::cusparseTbsrxmv(
+                handle,
+                dirA,
+                transA,
+                sizeOfMask,
+                mb,
+                nb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedMaskPtrA,
+                bsrSortedRowPtrA,
+                bsrSortedEndPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                x,
+                beta,
+                y,
+            )
+        })
     })
 }
 
@@ -6003,276 +8898,515 @@ pub unsafe extern "C" fn cusparseScatter(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsc2dense(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _cscSortedValA: *const f32,
-    _cscSortedRowIndA: *const c_int,
-    _cscSortedColPtrA: *const c_int,
-    _A: *mut f32,
-    _lda: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    cscSortedValA: *const f32,
+    cscSortedRowIndA: *const c_int,
+    cscSortedColPtrA: *const c_int,
+    A: *mut f32,
+    lda: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsc2dense", (), {
-        ::cusparse::missing("cusparseScsc2dense")
+    ::trace::call!("cusparseScsc2dense", (
+        value handle, value m, value n, value descrA, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA, value A, value lda
+    ), {
+        ::cusparse::entry("cusparseScsc2dense", || {
+            ::cusparse::api::thinning::cusparseTcsc2dense(
+                handle,
+                m,
+                n,
+                descrA,
+                cscSortedValA,
+                cscSortedRowIndA,
+                cscSortedColPtrA,
+                A,
+                lda,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsr2bsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut f32,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut f32,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsr2bsr", (), {
-        ::cusparse::missing("cusparseScsr2bsr")
+    ::trace::call!("cusparseScsr2bsr", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value blockDim, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseScsr2bsr", || {
+            ::cusparse::api::blocking::cusparseTcsr2bsr(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                blockDim,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsr2csr_compress(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedColIndA: *const c_int,
-    _csrSortedRowPtrA: *const c_int,
-    _nnzA: c_int,
-    _nnzPerRow: *const c_int,
-    _csrSortedValC: *mut f32,
-    _csrSortedColIndC: *mut c_int,
-    _csrSortedRowPtrC: *mut c_int,
-    _tol: f32,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedColIndA: *const c_int,
+    csrSortedRowPtrA: *const c_int,
+    nnzA: c_int,
+    nnzPerRow: *const c_int,
+    csrSortedValC: *mut f32,
+    csrSortedColIndC: *mut c_int,
+    csrSortedRowPtrC: *mut c_int,
+    tol: f32,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsr2csr_compress", (), {
-        ::cusparse::missing("cusparseScsr2csr_compress")
+    ::trace::call!("cusparseScsr2csr_compress", (
+        value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedColIndA, value csrSortedRowPtrA, value nnzA, value nnzPerRow, value csrSortedValC, value csrSortedColIndC, value csrSortedRowPtrC, value tol
+    ), {
+        ::cusparse::entry("cusparseScsr2csr_compress", || {
+            ::cusparse::api::thinning::cusparseTcsr2csr_compress(
+                handle,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedColIndA,
+                csrSortedRowPtrA,
+                nnzA,
+                nnzPerRow,
+                csrSortedValC,
+                csrSortedColIndC,
+                csrSortedRowPtrC,
+                tol,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsr2csru(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *mut f32,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *mut f32,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsr2csru", (), {
-        ::cusparse::missing("cusparseScsr2csru")
+    ::trace::call!("cusparseScsr2csru", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsr2csru", || {
+            ::cusparse::api::ordering::cusparseTcsr2csru(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsr2dense(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _A: *mut f32,
-    _lda: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    A: *mut f32,
+    lda: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsr2dense", (), {
-        ::cusparse::missing("cusparseScsr2dense")
+    ::trace::call!("cusparseScsr2dense", (
+        value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value A, value lda
+    ), {
+        ::cusparse::entry("cusparseScsr2dense", || {
+            ::cusparse::api::thinning::cusparseTcsr2dense(
+                handle,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                A,
+                lda,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsr2gebsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut f32,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut f32,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsr2gebsr", (), {
-        ::cusparse::missing("cusparseScsr2gebsr")
+    ::trace::call!("cusparseScsr2gebsr", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDim, value colBlockDim, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsr2gebsr", || {
+            ::cusparse::api::blocking::cusparseTcsr2gebsr(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+                rowBlockDim,
+                colBlockDim,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsr2gebsr_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsr2gebsr_bufferSize", (), {
-        ::cusparse::missing("cusparseScsr2gebsr_bufferSize")
+    ::trace::call!("cusparseScsr2gebsr_bufferSize", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseScsr2gebsr_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTcsr2gebsr_bufferSize(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                rowBlockDim,
+                colBlockDim,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrcolor(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _fractionToColor: *const f32,
-    _ncolors: *mut c_int,
-    _coloring: *mut c_int,
-    _reordering: *mut c_int,
-    _info: cusparseColorInfo_t,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    fractionToColor: *const f32,
+    ncolors: *mut c_int,
+    coloring: *mut c_int,
+    reordering: *mut c_int,
+    info: cusparseColorInfo_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrcolor", (), {
-        ::cusparse::missing("cusparseScsrcolor")
+    ::trace::call!("cusparseScsrcolor", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value fractionToColor, value ncolors, value coloring, value reordering, value info
+    ), {
+        ::cusparse::entry("cusparseScsrcolor", || {
+            ::cusparse::api::ordering::cusparseTcsrcolor(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                fractionToColor,
+                ncolors,
+                coloring,
+                reordering,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrgeam2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _beta: *const f32,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const f32,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f32,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    beta: *const f32,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const f32,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f32,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrgeam2", (), {
-        ::cusparse::missing("cusparseScsrgeam2")
+    ::trace::call!("cusparseScsrgeam2", (
+        value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsrgeam2", || {
+            ::cusparse::api::sums::cusparseTcsrgeam2(
+                handle,
+                m,
+                n,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                beta,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrgeam2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _beta: *const f32,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const f32,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const f32,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    beta: *const f32,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const f32,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const f32,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrgeam2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseScsrgeam2_bufferSizeExt")
+    ::trace::call!("cusparseScsrgeam2_bufferSizeExt", (
+        value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseScsrgeam2_bufferSizeExt", || {
+            ::cusparse::api::sums::cusparseTcsrgeam2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                beta,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrgemm2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const f32,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _beta: *const f32,
-    _descrD: cusparseMatDescr_t,
-    _nnzD: c_int,
-    _csrSortedValD: *const f32,
-    _csrSortedRowPtrD: *const c_int,
-    _csrSortedColIndD: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f32,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _info: csrgemm2Info_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const f32,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    beta: *const f32,
+    descrD: cusparseMatDescr_t,
+    nnzD: c_int,
+    csrSortedValD: *const f32,
+    csrSortedRowPtrD: *const c_int,
+    csrSortedColIndD: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f32,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    info: csrgemm2Info_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrgemm2", (), {
-        ::cusparse::missing("cusparseScsrgemm2")
+    ::trace::call!("cusparseScsrgemm2", (
+        value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedValD, value csrSortedRowPtrD, value csrSortedColIndD, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsrgemm2", || {
+            ::cusparse::api::sums::cusparseTcsrgemm2(
+                handle,
+                m,
+                n,
+                k,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                beta,
+                descrD,
+                nnzD,
+                csrSortedValD,
+                csrSortedRowPtrD,
+                csrSortedColIndD,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrgemm2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _beta: *const f32,
-    _descrD: cusparseMatDescr_t,
-    _nnzD: c_int,
-    _csrSortedRowPtrD: *const c_int,
-    _csrSortedColIndD: *const c_int,
-    _info: csrgemm2Info_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    beta: *const f32,
+    descrD: cusparseMatDescr_t,
+    nnzD: c_int,
+    csrSortedRowPtrD: *const c_int,
+    csrSortedColIndD: *const c_int,
+    info: csrgemm2Info_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrgemm2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseScsrgemm2_bufferSizeExt")
+    ::trace::call!("cusparseScsrgemm2_bufferSizeExt", (
+        value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedRowPtrD, value csrSortedColIndD, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseScsrgemm2_bufferSizeExt", || {
+            ::cusparse::api::sums::cusparseTcsrgemm2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                k,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrB,
+                nnzB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                beta,
+                descrD,
+                nnzD,
+                csrSortedRowPtrD,
+                csrSortedColIndD,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -6495,206 +9629,381 @@ pub unsafe extern "C" fn cusparseScsrilu02_numericBoost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrsm2_analysis(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *const f32,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *const f32,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrsm2_analysis", (), {
-        ::cusparse::missing("cusparseScsrsm2_analysis")
+    ::trace::call!("cusparseScsrsm2_analysis", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsrsm2_analysis", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_analysis(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrsm2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *const f32,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBufferSize: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *const f32,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBufferSize: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrsm2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseScsrsm2_bufferSizeExt")
+    ::trace::call!("cusparseScsrsm2_bufferSizeExt", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, out pBufferSize
+    ), {
+        ::cusparse::entry("cusparseScsrsm2_bufferSizeExt", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_bufferSizeExt(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                unsafe { Out::new(pBufferSize, "pBufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrsm2_solve(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *mut f32,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *mut f32,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrsm2_solve", (), {
-        ::cusparse::missing("cusparseScsrsm2_solve")
+    ::trace::call!("cusparseScsrsm2_solve", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsrsm2_solve", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_solve(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrsv2_analysis(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrsv2_analysis", (), {
-        ::cusparse::missing("cusparseScsrsv2_analysis")
+    ::trace::call!("cusparseScsrsv2_analysis", (
+        value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsrsv2_analysis", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_analysis(
+                handle,
+                transA,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrsv2_bufferSize(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrsv2_bufferSize", (), {
-        ::cusparse::missing("cusparseScsrsv2_bufferSize")
+    ::trace::call!("cusparseScsrsv2_bufferSize", (
+        value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseScsrsv2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_bufferSize(
+                handle,
+                transA,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrsv2_solve(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _alpha: *const f32,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _f: *const f32,
-    _x: *mut f32,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    alpha: *const f32,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    f: *const f32,
+    x: *mut f32,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrsv2_solve", (), {
-        ::cusparse::missing("cusparseScsrsv2_solve")
+    ::trace::call!("cusparseScsrsv2_solve", (
+        value handle, value transA, value m, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value f, value x, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsrsv2_solve", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_solve(
+                handle,
+                transA,
+                m,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                f,
+                x,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsru2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *mut f32,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *mut f32,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsru2csr", (), {
-        ::cusparse::missing("cusparseScsru2csr")
+    ::trace::call!("cusparseScsru2csr", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsru2csr", || {
+            ::cusparse::api::ordering::cusparseTcsru2csr(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsru2csr_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _csrVal: *mut f32,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    csrVal: *mut f32,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsru2csr_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseScsru2csr_bufferSizeExt")
+    ::trace::call!("cusparseScsru2csr_bufferSizeExt", (
+        value handle, value m, value n, value nnz, value csrVal, value csrRowPtr, value csrColInd, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseScsru2csr_bufferSizeExt", || {
+            ::cusparse::api::ordering::cusparseTcsru2csr_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnz,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSdense2csc(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const f32,
-    _lda: c_int,
-    _nnzPerCol: *const c_int,
-    _cscSortedValA: *mut f32,
-    _cscSortedRowIndA: *mut c_int,
-    _cscSortedColPtrA: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const f32,
+    lda: c_int,
+    nnzPerCol: *const c_int,
+    cscSortedValA: *mut f32,
+    cscSortedRowIndA: *mut c_int,
+    cscSortedColPtrA: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSdense2csc", (), {
-        ::cusparse::missing("cusparseSdense2csc")
+    ::trace::call!("cusparseSdense2csc", (
+        value handle, value m, value n, value descrA, value A, value lda, value nnzPerCol, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA
+    ), {
+        ::cusparse::entry("cusparseSdense2csc", || {
+            ::cusparse::api::thinning::cusparseTdense2csc(
+                handle,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerCol,
+                cscSortedValA,
+                cscSortedRowIndA,
+                cscSortedColPtrA,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSdense2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const f32,
-    _lda: c_int,
-    _nnzPerRow: *const c_int,
-    _csrSortedValA: *mut f32,
-    _csrSortedRowPtrA: *mut c_int,
-    _csrSortedColIndA: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const f32,
+    lda: c_int,
+    nnzPerRow: *const c_int,
+    csrSortedValA: *mut f32,
+    csrSortedRowPtrA: *mut c_int,
+    csrSortedColIndA: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSdense2csr", (), {
-        ::cusparse::missing("cusparseSdense2csr")
+    ::trace::call!("cusparseSdense2csr", (
+        value handle, value m, value n, value descrA, value A, value lda, value nnzPerRow, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA
+    ), {
+        ::cusparse::entry("cusparseSdense2csr", || {
+            ::cusparse::api::thinning::cusparseTdense2csr(
+                handle,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerRow,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+            )
+        })
     })
 }
 
@@ -6768,236 +10077,421 @@ pub unsafe extern "C" fn cusparseSetStream(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgebsr2csr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f32,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f32,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f32,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f32,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgebsr2csr", (), {
-        ::cusparse::missing("cusparseSgebsr2csr")
+    ::trace::call!("cusparseSgebsr2csr", (
+        value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDim, value colBlockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseSgebsr2csr", || {
+            ::cusparse::api::blocking::cusparseTgebsr2csr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDim,
+                colBlockDim,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgebsr2gebsc(
-    _handle: cusparseHandle_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _bsrSortedVal: *const f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _bscVal: *mut f32,
-    _bscRowInd: *mut c_int,
-    _bscColPtr: *mut c_int,
-    _copyValues: cusparseAction_t,
-    _idxBase: cusparseIndexBase_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    bsrSortedVal: *const f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    bscVal: *mut f32,
+    bscRowInd: *mut c_int,
+    bscColPtr: *mut c_int,
+    copyValues: cusparseAction_t,
+    idxBase: cusparseIndexBase_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgebsr2gebsc", (), {
-        ::cusparse::missing("cusparseSgebsr2gebsc")
+    ::trace::call!("cusparseSgebsr2gebsc", (
+        value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, value bscVal, value bscRowInd, value bscColPtr, value copyValues, value idxBase, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSgebsr2gebsc", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsc(
+                handle,
+                mb,
+                nb,
+                nnzb,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                rowBlockDim,
+                colBlockDim,
+                bscVal,
+                bscRowInd,
+                bscColPtr,
+                copyValues,
+                idxBase,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgebsr2gebsc_bufferSize(
-    _handle: cusparseHandle_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _bsrSortedVal: *const f32,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    bsrSortedVal: *const f32,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgebsr2gebsc_bufferSize", (), {
-        ::cusparse::missing("cusparseSgebsr2gebsc_bufferSize")
+    ::trace::call!("cusparseSgebsr2gebsc_bufferSize", (
+        value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSgebsr2gebsc_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsc_bufferSize(
+                handle,
+                mb,
+                nb,
+                nnzb,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                rowBlockDim,
+                colBlockDim,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgebsr2gebsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f32,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDimA: c_int,
-    _colBlockDimA: c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut f32,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
-    _rowBlockDimC: c_int,
-    _colBlockDimC: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f32,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDimA: c_int,
+    colBlockDimA: c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut f32,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
+    rowBlockDimC: c_int,
+    colBlockDimC: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgebsr2gebsr", (), {
-        ::cusparse::missing("cusparseSgebsr2gebsr")
+    ::trace::call!("cusparseSgebsr2gebsr", (
+        value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDimC, value colBlockDimC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSgebsr2gebsr", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDimA,
+                colBlockDimA,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+                rowBlockDimC,
+                colBlockDimC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgebsr2gebsr_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const f32,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDimA: c_int,
-    _colBlockDimA: c_int,
-    _rowBlockDimC: c_int,
-    _colBlockDimC: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const f32,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDimA: c_int,
+    colBlockDimA: c_int,
+    rowBlockDimC: c_int,
+    colBlockDimC: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgebsr2gebsr_bufferSize", (), {
-        ::cusparse::missing("cusparseSgebsr2gebsr_bufferSize")
+    ::trace::call!("cusparseSgebsr2gebsr_bufferSize", (
+        value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value rowBlockDimC, value colBlockDimC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSgebsr2gebsr_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsr_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDimA,
+                colBlockDimA,
+                rowBlockDimC,
+                colBlockDimC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgemmi(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _nnz: c_int,
-    _alpha: *const f32,
-    _A: *const f32,
-    _lda: c_int,
-    _cscValB: *const f32,
-    _cscColPtrB: *const c_int,
-    _cscRowIndB: *const c_int,
-    _beta: *const f32,
-    _C: *mut f32,
-    _ldc: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    nnz: c_int,
+    alpha: *const f32,
+    A: *const f32,
+    lda: c_int,
+    cscValB: *const f32,
+    cscColPtrB: *const c_int,
+    cscRowIndB: *const c_int,
+    beta: *const f32,
+    C: *mut f32,
+    ldc: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgemmi", (), {
-        ::cusparse::missing("cusparseSgemmi")
+    ::trace::call!("cusparseSgemmi", (
+        value handle, value m, value n, value k, value nnz, value alpha, value A, value lda, value cscValB, value cscColPtrB, value cscRowIndB, value beta, value C, value ldc
+    ), {
+        ::cusparse::entry("cusparseSgemmi", || {
+            ::cusparse::api::blocks::cusparseTgemmi(
+                handle,
+                m,
+                n,
+                k,
+                nnz,
+                alpha,
+                A,
+                lda,
+                cscValB,
+                cscColPtrB,
+                cscRowIndB,
+                beta,
+                C,
+                ldc,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgemvi(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const f32,
-    _A: *const f32,
-    _lda: c_int,
-    _nnz: c_int,
-    _xVal: *const f32,
-    _xInd: *const c_int,
-    _beta: *const f32,
-    _y: *mut f32,
-    _idxBase: cusparseIndexBase_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const f32,
+    A: *const f32,
+    lda: c_int,
+    nnz: c_int,
+    xVal: *const f32,
+    xInd: *const c_int,
+    beta: *const f32,
+    y: *mut f32,
+    idxBase: cusparseIndexBase_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgemvi", (), {
-        ::cusparse::missing("cusparseSgemvi")
+    ::trace::call!("cusparseSgemvi", (
+        value handle, value transA, value m, value n, value alpha, value A, value lda, value nnz, value xVal, value xInd, value beta, value y, value idxBase, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSgemvi", || {
+            ::cusparse::api::blocks::cusparseTgemvi(
+                handle,
+                transA,
+                m,
+                n,
+                alpha,
+                A,
+                lda,
+                nnz,
+                xVal,
+                xInd,
+                beta,
+                y,
+                idxBase,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgemvi_bufferSize(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _pBufferSize: *mut c_int,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    pBufferSize: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgemvi_bufferSize", (), {
-        ::cusparse::missing("cusparseSgemvi_bufferSize")
+    ::trace::call!("cusparseSgemvi_bufferSize", (
+        value handle, value transA, value m, value n, value nnz, out pBufferSize
+    ), {
+        ::cusparse::entry("cusparseSgemvi_bufferSize", || {
+            ::cusparse::api::blocks::cusparseTgemvi_bufferSize(
+                handle,
+                transA,
+                m,
+                n,
+                nnz,
+                unsafe { Out::new(pBufferSize, "pBufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgpsvInterleavedBatch(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _ds: *mut f32,
-    _dl: *mut f32,
-    _d: *mut f32,
-    _du: *mut f32,
-    _dw: *mut f32,
-    _x: *mut f32,
-    _batchCount: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    ds: *mut f32,
+    dl: *mut f32,
+    d: *mut f32,
+    du: *mut f32,
+    dw: *mut f32,
+    x: *mut f32,
+    batchCount: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgpsvInterleavedBatch", (), {
-        ::cusparse::missing("cusparseSgpsvInterleavedBatch")
+    ::trace::call!("cusparseSgpsvInterleavedBatch", (
+        value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSgpsvInterleavedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
+                handle,
+                algo,
+                m,
+                ds,
+                dl,
+                d,
+                du,
+                dw,
+                x,
+                batchCount,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgpsvInterleavedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _ds: *const f32,
-    _dl: *const f32,
-    _d: *const f32,
-    _du: *const f32,
-    _dw: *const f32,
-    _x: *const f32,
-    _batchCount: c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    ds: *const f32,
+    dl: *const f32,
+    d: *const f32,
+    du: *const f32,
+    dw: *const f32,
+    x: *const f32,
+    batchCount: c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgpsvInterleavedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseSgpsvInterleavedBatch_bufferSizeExt")
+    ::trace::call!("cusparseSgpsvInterleavedBatch_bufferSizeExt", (
+        value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSgpsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch_bufferSizeExt(
+                handle,
+                algo,
+                m,
+                ds,
+                dl,
+                d,
+                du,
+                dw,
+                x,
+                batchCount,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgthr(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _y: *const f32,
-    _xVal: *mut f32,
-    _xInd: *const c_int,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    y: *const f32,
+    xVal: *mut f32,
+    xInd: *const c_int,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgthr", (), {
-        ::cusparse::missing("cusparseSgthr")
+    ::trace::call!("cusparseSgthr", (
+        value handle, value nnz, value y, value xVal, value xInd, value idxBase
+    ), {
+        ::cusparse::entry("cusparseSgthr", || {
+            ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgthrz(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _y: *mut f32,
-    _xVal: *mut f32,
-    _xInd: *const c_int,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    y: *mut f32,
+    xVal: *mut f32,
+    xInd: *const c_int,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgthrz", (), {
-        ::cusparse::missing("cusparseSgthrz")
+    ::trace::call!("cusparseSgthrz", (
+        value handle, value nnz, value y, value xVal, value xInd, value idxBase
+    ), {
+        ::cusparse::entry("cusparseSgthrz", || {
+            ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
+        })
     })
 }
 
@@ -7017,42 +10511,70 @@ pub unsafe extern "C" fn cusparseSgtsv2(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseSgtsv2", || {
-            ::cusparse::api::factorization::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgtsv2StridedBatch(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _dl: *const f32,
-    _d: *const f32,
-    _du: *const f32,
-    _x: *mut f32,
-    _batchCount: c_int,
-    _batchStride: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    dl: *const f32,
+    d: *const f32,
+    du: *const f32,
+    x: *mut f32,
+    batchCount: c_int,
+    batchStride: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgtsv2StridedBatch", (), {
-        ::cusparse::missing("cusparseSgtsv2StridedBatch")
+    ::trace::call!("cusparseSgtsv2StridedBatch", (
+        value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSgtsv2StridedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
+                handle,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                batchStride,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgtsv2StridedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _dl: *const f32,
-    _d: *const f32,
-    _du: *const f32,
-    _x: *const f32,
-    _batchCount: c_int,
-    _batchStride: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    dl: *const f32,
+    d: *const f32,
+    du: *const f32,
+    x: *const f32,
+    batchCount: c_int,
+    batchStride: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgtsv2StridedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseSgtsv2StridedBatch_bufferSizeExt")
+    ::trace::call!("cusparseSgtsv2StridedBatch_bufferSizeExt", (
+        value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSgtsv2StridedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch_bufferSizeExt(
+                handle,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                batchStride,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -7072,7 +10594,7 @@ pub unsafe extern "C" fn cusparseSgtsv2_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSgtsv2_bufferSizeExt", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_bufferSizeExt(
+            ::cusparse::api::diagonals::cusparseTgtsv2_bufferSizeExt(
                 handle,
                 m,
                 n,
@@ -7103,7 +10625,7 @@ pub unsafe extern "C" fn cusparseSgtsv2_nopivot(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseSgtsv2_nopivot", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
 }
@@ -7124,7 +10646,7 @@ pub unsafe extern "C" fn cusparseSgtsv2_nopivot_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSgtsv2_nopivot_bufferSizeExt", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_nopivot_bufferSizeExt(
+            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot_bufferSizeExt(
                 handle,
                 m,
                 n,
@@ -7141,142 +10663,252 @@ pub unsafe extern "C" fn cusparseSgtsv2_nopivot_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgtsvInterleavedBatch(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _dl: *mut f32,
-    _d: *mut f32,
-    _du: *mut f32,
-    _x: *mut f32,
-    _batchCount: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    dl: *mut f32,
+    d: *mut f32,
+    du: *mut f32,
+    x: *mut f32,
+    batchCount: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgtsvInterleavedBatch", (), {
-        ::cusparse::missing("cusparseSgtsvInterleavedBatch")
+    ::trace::call!("cusparseSgtsvInterleavedBatch", (
+        value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSgtsvInterleavedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
+                handle,
+                algo,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgtsvInterleavedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _dl: *const f32,
-    _d: *const f32,
-    _du: *const f32,
-    _x: *const f32,
-    _batchCount: c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    dl: *const f32,
+    d: *const f32,
+    du: *const f32,
+    x: *const f32,
+    batchCount: c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgtsvInterleavedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseSgtsvInterleavedBatch_bufferSizeExt")
+    ::trace::call!("cusparseSgtsvInterleavedBatch_bufferSizeExt", (
+        value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSgtsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch_bufferSizeExt(
+                handle,
+                algo,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSnnz(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const f32,
-    _lda: c_int,
-    _nnzPerRowCol: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const f32,
+    lda: c_int,
+    nnzPerRowCol: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSnnz", (), {
-        ::cusparse::missing("cusparseSnnz")
+    ::trace::call!("cusparseSnnz", (
+        value handle, value dirA, value m, value n, value descrA, value A, value lda, value nnzPerRowCol, value nnzTotalDevHostPtr
+    ), {
+        ::cusparse::entry("cusparseSnnz", || {
+            ::cusparse::api::thinning::cusparseTnnz(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerRowCol,
+                nnzTotalDevHostPtr,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSnnz_compress(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _descr: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _nnzPerRow: *mut c_int,
-    _nnzC: *mut c_int,
-    _tol: f32,
+    handle: cusparseHandle_t,
+    m: c_int,
+    descr: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    nnzPerRow: *mut c_int,
+    nnzC: *mut c_int,
+    tol: f32,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSnnz_compress", (), {
-        ::cusparse::missing("cusparseSnnz_compress")
+    ::trace::call!("cusparseSnnz_compress", (
+        value handle, value m, value descr, value csrSortedValA, value csrSortedRowPtrA, value nnzPerRow, value nnzC, value tol
+    ), {
+        ::cusparse::entry("cusparseSnnz_compress", || {
+            ::cusparse::api::thinning::cusparseTnnz_compress(
+                handle,
+                m,
+                descr,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                nnzPerRow,
+                nnzC,
+                tol,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpGEAM(
-    _handle: cusparseHandle_t,
-    _opA: cusparseOperation_t,
-    _opB: cusparseOperation_t,
-    _alpha: *const c_void,
-    _matA: cusparseSpMatDescr_t,
-    _beta: *const c_void,
-    _matB: cusparseSpMatDescr_t,
-    _matC: cusparseSpMatDescr_t,
-    _computeType: cudaDataType,
-    _alg: cusparseSpGEAMAlg_t,
-    _spgeamDescr: cusparseSpGEAMDescr_t,
-    _externalBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseSpMatDescr_t,
+    beta: *const c_void,
+    matB: cusparseSpMatDescr_t,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpGEAMAlg_t,
+    spgeamDescr: cusparseSpGEAMDescr_t,
+    externalBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpGEAM", (), {
-        ::cusparse::missing("cusparseSpGEAM")
+    ::trace::call!("cusparseSpGEAM", (
+        value handle, value opA, value opB, value alpha, value matA, value beta, value matB, value matC, value computeType, value alg, value spgeamDescr, value externalBuffer
+    ), {
+        ::cusparse::entry("cusparseSpGEAM", || {
+            ::cusparse::api::spgeam::cusparseSpGEAM(
+                handle,
+                opA,
+                opB,
+                alpha,
+                matA,
+                beta,
+                matB,
+                matC,
+                computeType,
+                alg,
+                spgeamDescr,
+                externalBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpGEAM_bufferSize(
-    _handle: cusparseHandle_t,
-    _opA: cusparseOperation_t,
-    _opB: cusparseOperation_t,
-    _alpha: *const c_void,
-    _matA: cusparseSpMatDescr_t,
-    _beta: *const c_void,
-    _matB: cusparseSpMatDescr_t,
-    _matC: cusparseSpMatDescr_t,
-    _computeType: cudaDataType,
-    _alg: cusparseSpGEAMAlg_t,
-    _spgeamDescr: cusparseSpGEAMDescr_t,
-    _bufferSize: *mut usize,
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseSpMatDescr_t,
+    beta: *const c_void,
+    matB: cusparseSpMatDescr_t,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpGEAMAlg_t,
+    spgeamDescr: cusparseSpGEAMDescr_t,
+    bufferSize: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpGEAM_bufferSize", (), {
-        ::cusparse::missing("cusparseSpGEAM_bufferSize")
+    ::trace::call!("cusparseSpGEAM_bufferSize", (
+        value handle, value opA, value opB, value alpha, value matA, value beta, value matB, value matC, value computeType, value alg, value spgeamDescr, out bufferSize
+    ), {
+        ::cusparse::entry("cusparseSpGEAM_bufferSize", || {
+            ::cusparse::api::spgeam::cusparseSpGEAM_bufferSize(
+                handle,
+                opA,
+                opB,
+                alpha,
+                matA,
+                beta,
+                matB,
+                matC,
+                computeType,
+                alg,
+                spgeamDescr,
+                unsafe { Out::new(bufferSize, "bufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpGEAM_createDescr(_descr: *mut cusparseSpGEAMDescr_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpGEAM_createDescr", (), {
-        ::cusparse::missing("cusparseSpGEAM_createDescr")
+pub unsafe extern "C" fn cusparseSpGEAM_createDescr(descr: *mut cusparseSpGEAMDescr_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseSpGEAM_createDescr", (out descr), {
+        ::cusparse::entry("cusparseSpGEAM_createDescr", || {
+            ::cusparse::api::spgeam::cusparseSpGEAM_createDescr(unsafe { Out::new(descr, "descr") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpGEAM_destroyDescr(_descr: cusparseSpGEAMDescr_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpGEAM_destroyDescr", (), {
-        ::cusparse::missing("cusparseSpGEAM_destroyDescr")
+pub unsafe extern "C" fn cusparseSpGEAM_destroyDescr(descr: cusparseSpGEAMDescr_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseSpGEAM_destroyDescr", (value descr), {
+        ::cusparse::entry("cusparseSpGEAM_destroyDescr", || {
+            ::cusparse::api::spgeam::cusparseSpGEAM_destroyDescr(descr)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpGEAM_nnz(
-    _handle: cusparseHandle_t,
-    _opA: cusparseOperation_t,
-    _opB: cusparseOperation_t,
-    _alpha: *const c_void,
-    _matA: cusparseSpMatDescr_t,
-    _beta: *const c_void,
-    _matB: cusparseSpMatDescr_t,
-    _matC: cusparseSpMatDescr_t,
-    _computeType: cudaDataType,
-    _alg: cusparseSpGEAMAlg_t,
-    _spgeamDescr: cusparseSpGEAMDescr_t,
-    _externalBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseSpMatDescr_t,
+    beta: *const c_void,
+    matB: cusparseSpMatDescr_t,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpGEAMAlg_t,
+    spgeamDescr: cusparseSpGEAMDescr_t,
+    externalBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpGEAM_nnz", (), {
-        ::cusparse::missing("cusparseSpGEAM_nnz")
+    ::trace::call!("cusparseSpGEAM_nnz", (
+        value handle, value opA, value opB, value alpha, value matA, value beta, value matB, value matC, value computeType, value alg, value spgeamDescr, value externalBuffer
+    ), {
+        ::cusparse::entry("cusparseSpGEAM_nnz", || {
+            ::cusparse::api::spgeam::cusparseSpGEAM_nnz(
+                handle,
+                opA,
+                opB,
+                alpha,
+                matA,
+                beta,
+                matB,
+                matC,
+                computeType,
+                alg,
+                spgeamDescr,
+                externalBuffer,
+            )
+        })
     })
 }
 
@@ -8145,11 +11777,16 @@ pub unsafe extern "C" fn cusparseSpMatGetIndexBase(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpMatGetPointers(
-    _spMatDescr: cusparseSpMatDescr_t,
-    _pointers: *mut cusparseSpMatPointers_t,
+    spMatDescr: cusparseSpMatDescr_t,
+    pointers: *mut cusparseSpMatPointers_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpMatGetPointers", (), {
-        ::cusparse::missing("cusparseSpMatGetPointers")
+    ::trace::call!("cusparseSpMatGetPointers", (value spMatDescr, out pointers), {
+        ::cusparse::entry("cusparseSpMatGetPointers", || {
+            ::cusparse::api::pointers::cusparseSpMatGetPointers(
+                spMatDescr,
+                unsafe { Out::new(pointers, "pointers") }?,
+            )
+        })
     })
 }
 
@@ -8174,11 +11811,13 @@ pub unsafe extern "C" fn cusparseSpMatGetSize(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpMatGetSizes(
-    _spMatDescr: cusparseConstSpMatDescr_t,
-    _sizes: *mut cusparseSpMatSizes_t,
+    spMatDescr: cusparseConstSpMatDescr_t,
+    sizes: *mut cusparseSpMatSizes_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpMatGetSizes", (), {
-        ::cusparse::missing("cusparseSpMatGetSizes")
+    ::trace::call!("cusparseSpMatGetSizes", (value spMatDescr, out sizes), {
+        ::cusparse::entry("cusparseSpMatGetSizes", || {
+            ::cusparse::api::pointers::cusparseSpMatGetSizes(spMatDescr, unsafe { Out::new(sizes, "sizes") }?)
+        })
     })
 }
 
@@ -8225,11 +11864,16 @@ pub unsafe extern "C" fn cusparseSpMatSetAttribute(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpMatSetPointers(
-    _spMatDescr: cusparseSpMatDescr_t,
-    _pointers: *const cusparseSpMatPointers_t,
+    spMatDescr: cusparseSpMatDescr_t,
+    pointers: *const cusparseSpMatPointers_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpMatSetPointers", (), {
-        ::cusparse::missing("cusparseSpMatSetPointers")
+    ::trace::call!("cusparseSpMatSetPointers", (value spMatDescr, value pointers), {
+        ::cusparse::entry("cusparseSpMatSetPointers", || {
+            ::cusparse::api::pointers::cusparseSpMatSetPointers(
+                spMatDescr,
+                unsafe { borrow(pointers, "pointers") }?,
+            )
+        })
     })
 }
 
@@ -8671,323 +12315,551 @@ pub unsafe extern "C" fn cusparseSparseToDense_bufferSize(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneCsr2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _threshold: *const f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f32,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    threshold: *const f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f32,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneCsr2csr", (), {
-        ::cusparse::missing("cusparseSpruneCsr2csr")
+    ::trace::call!("cusparseSpruneCsr2csr", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSpruneCsr2csr", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csr(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneCsr2csrByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f32,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f32,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneCsr2csrByPercentage", (), {
-        ::cusparse::missing("cusparseSpruneCsr2csrByPercentage")
+    ::trace::call!("cusparseSpruneCsr2csrByPercentage", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSpruneCsr2csrByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneCsr2csrByPercentage_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const f32,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _info: pruneInfo_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const f32,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    info: pruneInfo_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneCsr2csrByPercentage_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseSpruneCsr2csrByPercentage_bufferSizeExt")
+    ::trace::call!("cusparseSpruneCsr2csrByPercentage_bufferSizeExt", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSpruneCsr2csrByPercentage_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneCsr2csrNnz(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _threshold: *const f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    threshold: *const f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneCsr2csrNnz", (), {
-        ::cusparse::missing("cusparseSpruneCsr2csrNnz")
+    ::trace::call!("cusparseSpruneCsr2csrNnz", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSpruneCsr2csrNnz", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnz(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                threshold,
+                descrC,
+                csrSortedRowPtrC,
+                nnzTotalDevHostPtr,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneCsr2csrNnzByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneCsr2csrNnzByPercentage", (), {
-        ::cusparse::missing("cusparseSpruneCsr2csrNnzByPercentage")
+    ::trace::call!("cusparseSpruneCsr2csrNnzByPercentage", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSpruneCsr2csrNnzByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnzByPercentage(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                percentage,
+                descrC,
+                csrSortedRowPtrC,
+                nnzTotalDevHostPtr,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneCsr2csr_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _threshold: *const f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const f32,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    threshold: *const f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const f32,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneCsr2csr_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseSpruneCsr2csr_bufferSizeExt")
+    ::trace::call!("cusparseSpruneCsr2csr_bufferSizeExt", (
+        value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSpruneCsr2csr_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneCsr2csr_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneDense2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f32,
-    _lda: c_int,
-    _threshold: *const f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f32,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f32,
+    lda: c_int,
+    threshold: *const f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f32,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneDense2csr", (), {
-        ::cusparse::missing("cusparseSpruneDense2csr")
+    ::trace::call!("cusparseSpruneDense2csr", (
+        value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSpruneDense2csr", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csr(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneDense2csrByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f32,
-    _lda: c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut f32,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f32,
+    lda: c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut f32,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneDense2csrByPercentage", (), {
-        ::cusparse::missing("cusparseSpruneDense2csrByPercentage")
+    ::trace::call!("cusparseSpruneDense2csrByPercentage", (
+        value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSpruneDense2csrByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneDense2csrByPercentage_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f32,
-    _lda: c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const f32,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _info: pruneInfo_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f32,
+    lda: c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const f32,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    info: pruneInfo_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneDense2csrByPercentage_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseSpruneDense2csrByPercentage_bufferSizeExt")
+    ::trace::call!("cusparseSpruneDense2csrByPercentage_bufferSizeExt", (
+        value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSpruneDense2csrByPercentage_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage_bufferSizeExt(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                percentage,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneDense2csrNnz(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f32,
-    _lda: c_int,
-    _threshold: *const f32,
-    _descrC: cusparseMatDescr_t,
-    _csrRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f32,
+    lda: c_int,
+    threshold: *const f32,
+    descrC: cusparseMatDescr_t,
+    csrRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneDense2csrNnz", (), {
-        ::cusparse::missing("cusparseSpruneDense2csrNnz")
+    ::trace::call!("cusparseSpruneDense2csrNnz", (
+        value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrRowPtrC, value nnzTotalDevHostPtr, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSpruneDense2csrNnz", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrNnz(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                threshold,
+                descrC,
+                csrRowPtrC,
+                nnzTotalDevHostPtr,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneDense2csrNnzByPercentage(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f32,
-    _lda: c_int,
-    _percentage: f32,
-    _descrC: cusparseMatDescr_t,
-    _csrRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _info: pruneInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f32,
+    lda: c_int,
+    percentage: f32,
+    descrC: cusparseMatDescr_t,
+    csrRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    info: pruneInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneDense2csrNnzByPercentage", (), {
-        ::cusparse::missing("cusparseSpruneDense2csrNnzByPercentage")
+    ::trace::call!("cusparseSpruneDense2csrNnzByPercentage", (
+        value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSpruneDense2csrNnzByPercentage", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csrNnzByPercentage(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                percentage,
+                descrC,
+                csrRowPtrC,
+                nnzTotalDevHostPtr,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpruneDense2csr_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _A: *const f32,
-    _lda: c_int,
-    _threshold: *const f32,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const f32,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    A: *const f32,
+    lda: c_int,
+    threshold: *const f32,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const f32,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpruneDense2csr_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseSpruneDense2csr_bufferSizeExt")
+    ::trace::call!("cusparseSpruneDense2csr_bufferSizeExt", (
+        value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSpruneDense2csr_bufferSizeExt", || {
+            ::cusparse::api::thinning::cusparseTpruneDense2csr_bufferSizeExt(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                threshold,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSroti(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _xVal: *mut f32,
-    _xInd: *const c_int,
-    _y: *mut f32,
-    _c: *const f32,
-    _s: *const f32,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    xVal: *mut f32,
+    xInd: *const c_int,
+    y: *mut f32,
+    c: *const f32,
+    s: *const f32,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSroti", (), {
-        ::cusparse::missing("cusparseSroti")
+    ::trace::call!("cusparseSroti", (
+        value handle, value nnz, value xVal, value xInd, value y, value c, value s, value idxBase
+    ), {
+        ::cusparse::entry("cusparseSroti", || {
+            ::cusparse::api::entries::cusparseTroti(handle, nnz, xVal, xInd, y, c, s, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSsctr(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _xVal: *const f32,
-    _xInd: *const c_int,
-    _y: *mut f32,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    xVal: *const f32,
+    xInd: *const c_int,
+    y: *mut f32,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSsctr", (), {
-        ::cusparse::missing("cusparseSsctr")
+    ::trace::call!("cusparseSsctr", (
+        value handle, value nnz, value xVal, value xInd, value y, value idxBase
+    ), {
+        ::cusparse::entry("cusparseSsctr", || {
+            ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXbsric02_zeroPivot(
-    _handle: cusparseHandle_t,
-    _info: bsric02Info_t,
-    _position: *mut c_int,
+    handle: cusparseHandle_t,
+    info: bsric02Info_t,
+    position: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXbsric02_zeroPivot", (), {
-        ::cusparse::missing("cusparseXbsric02_zeroPivot")
+    ::trace::call!("cusparseXbsric02_zeroPivot", (value handle, value info, value position), {
+        ::cusparse::entry("cusparseXbsric02_zeroPivot", || {
+            ::cusparse::api::info::cusparseXbsric02_zeroPivot(handle, info, position)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXbsrilu02_zeroPivot(
-    _handle: cusparseHandle_t,
-    _info: bsrilu02Info_t,
-    _position: *mut c_int,
+    handle: cusparseHandle_t,
+    info: bsrilu02Info_t,
+    position: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXbsrilu02_zeroPivot", (), {
-        ::cusparse::missing("cusparseXbsrilu02_zeroPivot")
+    ::trace::call!("cusparseXbsrilu02_zeroPivot", (value handle, value info, value position), {
+        ::cusparse::entry("cusparseXbsrilu02_zeroPivot", || {
+            ::cusparse::api::info::cusparseXbsrilu02_zeroPivot(handle, info, position)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXbsrsm2_zeroPivot(
-    _handle: cusparseHandle_t,
-    _info: bsrsm2Info_t,
-    _position: *mut c_int,
+    handle: cusparseHandle_t,
+    info: bsrsm2Info_t,
+    position: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXbsrsm2_zeroPivot", (), {
-        ::cusparse::missing("cusparseXbsrsm2_zeroPivot")
+    ::trace::call!("cusparseXbsrsm2_zeroPivot", (value handle, value info, value position), {
+        ::cusparse::entry("cusparseXbsrsm2_zeroPivot", || {
+            ::cusparse::api::info::cusparseXbsrsm2_zeroPivot(handle, info, position)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXbsrsv2_zeroPivot(
-    _handle: cusparseHandle_t,
-    _info: bsrsv2Info_t,
-    _position: *mut c_int,
+    handle: cusparseHandle_t,
+    info: bsrsv2Info_t,
+    position: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXbsrsv2_zeroPivot", (), {
-        ::cusparse::missing("cusparseXbsrsv2_zeroPivot")
+    ::trace::call!("cusparseXbsrsv2_zeroPivot", (value handle, value info, value position), {
+        ::cusparse::entry("cusparseXbsrsv2_zeroPivot", || {
+            ::cusparse::api::info::cusparseXbsrsv2_zeroPivot(handle, info, position)
+        })
     })
 }
 
@@ -9136,20 +13008,36 @@ pub unsafe extern "C" fn cusparseXcscsort_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsr2bsrNnz(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsr2bsrNnz", (), {
-        ::cusparse::missing("cusparseXcsr2bsrNnz")
+    ::trace::call!("cusparseXcsr2bsrNnz", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedRowPtrA, value csrSortedColIndA, value blockDim, value descrC, value bsrSortedRowPtrC, value nnzTotalDevHostPtr
+    ), {
+        ::cusparse::entry("cusparseXcsr2bsrNnz", || {
+            ::cusparse::api::blocking::cusparseXcsr2bsrNnz(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                blockDim,
+                descrC,
+                bsrSortedRowPtrC,
+                nnzTotalDevHostPtr,
+            )
+        })
     })
 }
 
@@ -9173,74 +13061,138 @@ pub unsafe extern "C" fn cusparseXcsr2coo(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsr2gebsrNnz(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedRowPtrC: *mut c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedRowPtrC: *mut c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsr2gebsrNnz", (), {
-        ::cusparse::missing("cusparseXcsr2gebsrNnz")
+    ::trace::call!("cusparseXcsr2gebsrNnz", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedRowPtrA, value csrSortedColIndA, value descrC, value bsrSortedRowPtrC, value rowBlockDim, value colBlockDim, value nnzTotalDevHostPtr, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseXcsr2gebsrNnz", || {
+            ::cusparse::api::blocking::cusparseXcsr2gebsrNnz(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrC,
+                bsrSortedRowPtrC,
+                rowBlockDim,
+                colBlockDim,
+                nnzTotalDevHostPtr,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsrgeam2Nnz(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _workspace: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    workspace: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsrgeam2Nnz", (), {
-        ::cusparse::missing("cusparseXcsrgeam2Nnz")
+    ::trace::call!("cusparseXcsrgeam2Nnz", (
+        value handle, value m, value n, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value workspace
+    ), {
+        ::cusparse::entry("cusparseXcsrgeam2Nnz", || {
+            ::cusparse::api::sums::cusparseXcsrgeam2Nnz(
+                handle,
+                m,
+                n,
+                descrA,
+                nnzA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrB,
+                nnzB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                descrC,
+                csrSortedRowPtrC,
+                nnzTotalDevHostPtr,
+                workspace,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsrgemm2Nnz(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _descrD: cusparseMatDescr_t,
-    _nnzD: c_int,
-    _csrSortedRowPtrD: *const c_int,
-    _csrSortedColIndD: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedRowPtrC: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _info: csrgemm2Info_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    descrD: cusparseMatDescr_t,
+    nnzD: c_int,
+    csrSortedRowPtrD: *const c_int,
+    csrSortedColIndD: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedRowPtrC: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    info: csrgemm2Info_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsrgemm2Nnz", (), {
-        ::cusparse::missing("cusparseXcsrgemm2Nnz")
+    ::trace::call!("cusparseXcsrgemm2Nnz", (
+        value handle, value m, value n, value k, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value descrD, value nnzD, value csrSortedRowPtrD, value csrSortedColIndD, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseXcsrgemm2Nnz", || {
+            ::cusparse::api::sums::cusparseXcsrgemm2Nnz(
+                handle,
+                m,
+                n,
+                k,
+                descrA,
+                nnzA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrB,
+                nnzB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                descrD,
+                nnzD,
+                csrSortedRowPtrD,
+                csrSortedColIndD,
+                descrC,
+                csrSortedRowPtrC,
+                nnzTotalDevHostPtr,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
@@ -9252,7 +13204,7 @@ pub unsafe extern "C" fn cusparseXcsric02_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXcsric02_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXcsric02_zeroPivot", || {
-            ::cusparse::api::factorization::cusparseXcsric02_zeroPivot(handle, info, position)
+            ::cusparse::api::info::cusparseXcsric02_zeroPivot(handle, info, position)
         })
     })
 }
@@ -9265,19 +13217,21 @@ pub unsafe extern "C" fn cusparseXcsrilu02_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXcsrilu02_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXcsrilu02_zeroPivot", || {
-            ::cusparse::api::factorization::cusparseXcsrilu02_zeroPivot(handle, info, position)
+            ::cusparse::api::info::cusparseXcsrilu02_zeroPivot(handle, info, position)
         })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsrsm2_zeroPivot(
-    _handle: cusparseHandle_t,
-    _info: csrsm2Info_t,
-    _position: *mut c_int,
+    handle: cusparseHandle_t,
+    info: csrsm2Info_t,
+    position: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsrsm2_zeroPivot", (), {
-        ::cusparse::missing("cusparseXcsrsm2_zeroPivot")
+    ::trace::call!("cusparseXcsrsm2_zeroPivot", (value handle, value info, value position), {
+        ::cusparse::entry("cusparseXcsrsm2_zeroPivot", || {
+            ::cusparse::api::info::cusparseXcsrsm2_zeroPivot(handle, info, position)
+        })
     })
 }
 
@@ -9341,692 +13295,1273 @@ pub unsafe extern "C" fn cusparseXcsrsort_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsrsv2_zeroPivot(
-    _handle: cusparseHandle_t,
-    _info: csrsv2Info_t,
-    _position: *mut c_int,
+    handle: cusparseHandle_t,
+    info: csrsv2Info_t,
+    position: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsrsv2_zeroPivot", (), {
-        ::cusparse::missing("cusparseXcsrsv2_zeroPivot")
+    ::trace::call!("cusparseXcsrsv2_zeroPivot", (value handle, value info, value position), {
+        ::cusparse::entry("cusparseXcsrsv2_zeroPivot", || {
+            ::cusparse::api::info::cusparseXcsrsv2_zeroPivot(handle, info, position)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXgebsr2gebsrNnz(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDimA: c_int,
-    _colBlockDimA: c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedRowPtrC: *mut c_int,
-    _rowBlockDimC: c_int,
-    _colBlockDimC: c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDimA: c_int,
+    colBlockDimA: c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedRowPtrC: *mut c_int,
+    rowBlockDimC: c_int,
+    colBlockDimC: c_int,
+    nnzTotalDevHostPtr: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXgebsr2gebsrNnz", (), {
-        ::cusparse::missing("cusparseXgebsr2gebsrNnz")
+    ::trace::call!("cusparseXgebsr2gebsrNnz", (
+        value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value descrC, value bsrSortedRowPtrC, value rowBlockDimC, value colBlockDimC, value nnzTotalDevHostPtr, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseXgebsr2gebsrNnz", || {
+            ::cusparse::api::blocking::cusparseXgebsr2gebsrNnz(
+                handle,
+                dirA,
+                mb,
+                nb,
+                nnzb,
+                descrA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDimA,
+                colBlockDimA,
+                descrC,
+                bsrSortedRowPtrC,
+                rowBlockDimC,
+                colBlockDimC,
+                nnzTotalDevHostPtr,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZaxpyi(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _alpha: *const cuDoubleComplex,
-    _xVal: *const cuDoubleComplex,
-    _xInd: *const c_int,
-    _y: *mut cuDoubleComplex,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    alpha: *const cuDoubleComplex,
+    xVal: *const cuDoubleComplex,
+    xInd: *const c_int,
+    y: *mut cuDoubleComplex,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZaxpyi", (), {
-        ::cusparse::missing("cusparseZaxpyi")
+    ::trace::call!("cusparseZaxpyi", (
+        value handle, value nnz, value alpha, value xVal, value xInd, value y, value idxBase
+    ), {
+        ::cusparse::entry("cusparseZaxpyi", || {
+            ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsr2csr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuDoubleComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut cuDoubleComplex,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuDoubleComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut cuDoubleComplex,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsr2csr", (), {
-        ::cusparse::missing("cusparseZbsr2csr")
+    ::trace::call!("cusparseZbsr2csr", (
+        value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseZbsr2csr", || {
+            ::cusparse::api::blocking::cusparseTbsr2csr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsric02(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsric02", (), {
-        ::cusparse::missing("cusparseZbsric02")
+    ::trace::call!("cusparseZbsric02", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZbsric02", || {
+            ::cusparse::api::factorization::cusparseTbsric02(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsric02_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pInputBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pInputBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsric02_analysis", (), {
-        ::cusparse::missing("cusparseZbsric02_analysis")
+    ::trace::call!("cusparseZbsric02_analysis", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pInputBuffer
+    ), {
+        ::cusparse::entry("cusparseZbsric02_analysis", || {
+            ::cusparse::api::factorization::cusparseTbsric02_analysis(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pInputBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsric02_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsric02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsric02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsric02_bufferSize", (), {
-        ::cusparse::missing("cusparseZbsric02_bufferSize")
+    ::trace::call!("cusparseZbsric02_bufferSize", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZbsric02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTbsric02_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrilu02(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrilu02", (), {
-        ::cusparse::missing("cusparseZbsrilu02")
+    ::trace::call!("cusparseZbsrilu02", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZbsrilu02", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrilu02_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrilu02_analysis", (), {
-        ::cusparse::missing("cusparseZbsrilu02_analysis")
+    ::trace::call!("cusparseZbsrilu02_analysis", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZbsrilu02_analysis", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrilu02_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockDim: c_int,
-    _info: bsrilu02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockDim: c_int,
+    info: bsrilu02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrilu02_bufferSize", (), {
-        ::cusparse::missing("cusparseZbsrilu02_bufferSize")
+    ::trace::call!("cusparseZbsrilu02_bufferSize", (
+        value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZbsrilu02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrilu02_numericBoost(
-    _handle: cusparseHandle_t,
-    _info: bsrilu02Info_t,
-    _enable_boost: c_int,
-    _tol: *mut f64,
-    _boost_val: *mut cuDoubleComplex,
+    handle: cusparseHandle_t,
+    info: bsrilu02Info_t,
+    enable_boost: c_int,
+    tol: *mut f64,
+    boost_val: *mut cuDoubleComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrilu02_numericBoost", (), {
-        ::cusparse::missing("cusparseZbsrilu02_numericBoost")
+    ::trace::call!("cusparseZbsrilu02_numericBoost", (
+        value handle, value info, value enable_boost, value tol, value boost_val
+    ), {
+        ::cusparse::entry("cusparseZbsrilu02_numericBoost", || {
+            ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
+                handle,
+                info,
+                enable_boost,
+                tol,
+                boost_val,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrmm(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _kb: c_int,
-    _nnzb: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuDoubleComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockSize: c_int,
-    _B: *const cuDoubleComplex,
-    _ldb: c_int,
-    _beta: *const cuDoubleComplex,
-    _C: *mut cuDoubleComplex,
-    _ldc: c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    kb: c_int,
+    nnzb: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuDoubleComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockSize: c_int,
+    B: *const cuDoubleComplex,
+    ldb: c_int,
+    beta: *const cuDoubleComplex,
+    C: *mut cuDoubleComplex,
+    ldc: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrmm", (), {
-        ::cusparse::missing("cusparseZbsrmm")
+    ::trace::call!("cusparseZbsrmm", (
+        value handle, value dirA, value transA, value transB, value mb, value n, value kb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockSize, value B, value ldb, value beta, value C, value ldc
+    ), {
+        ::cusparse::entry("cusparseZbsrmm", || {
+            ::cusparse::api::blocks::cusparseTbsrmm(
+                handle,
+                dirA,
+                transA,
+                transB,
+                mb,
+                n,
+                kb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockSize,
+                B,
+                ldb,
+                beta,
+                C,
+                ldc,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrmv(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuDoubleComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _x: *const cuDoubleComplex,
-    _beta: *const cuDoubleComplex,
-    _y: *mut cuDoubleComplex,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuDoubleComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    x: *const cuDoubleComplex,
+    beta: *const cuDoubleComplex,
+    y: *mut cuDoubleComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrmv", (), {
-        ::cusparse::missing("cusparseZbsrmv")
+    ::trace::call!("cusparseZbsrmv", (
+        value handle, value dirA, value transA, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
+    ), {
+        ::cusparse::entry("cusparseZbsrmv", || {
+            ::cusparse::api::blocks::cusparseTbsrmv(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                x,
+                beta,
+                y,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrsm2_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrsm2_analysis", (), {
-        ::cusparse::missing("cusparseZbsrsm2_analysis")
+    ::trace::call!("cusparseZbsrsm2_analysis", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZbsrsm2_analysis", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_analysis(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrsm2_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *mut cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *mut cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrsm2_bufferSize", (), {
-        ::cusparse::missing("cusparseZbsrsm2_bufferSize")
+    ::trace::call!("cusparseZbsrsm2_bufferSize", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZbsrsm2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_bufferSize(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrsm2_solve(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _transXY: cusparseOperation_t,
-    _mb: c_int,
-    _n: c_int,
-    _nnzb: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedVal: *const cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _blockSize: c_int,
-    _info: bsrsm2Info_t,
-    _B: *const cuDoubleComplex,
-    _ldb: c_int,
-    _X: *mut cuDoubleComplex,
-    _ldx: c_int,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    transXY: cusparseOperation_t,
+    mb: c_int,
+    n: c_int,
+    nnzb: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    bsrSortedVal: *const cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    blockSize: c_int,
+    info: bsrsm2Info_t,
+    B: *const cuDoubleComplex,
+    ldb: c_int,
+    X: *mut cuDoubleComplex,
+    ldx: c_int,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrsm2_solve", (), {
-        ::cusparse::missing("cusparseZbsrsm2_solve")
+    ::trace::call!("cusparseZbsrsm2_solve", (
+        value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value alpha, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value B, value ldb, value X, value ldx, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZbsrsm2_solve", || {
+            ::cusparse::api::solves::cusparseTbsrsm2_solve(
+                handle,
+                dirA,
+                transA,
+                transXY,
+                mb,
+                n,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                blockSize,
+                info,
+                B,
+                ldb,
+                X,
+                ldx,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrsv2_analysis(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuDoubleComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuDoubleComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrsv2_analysis", (), {
-        ::cusparse::missing("cusparseZbsrsv2_analysis")
+    ::trace::call!("cusparseZbsrsv2_analysis", (
+        value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZbsrsv2_analysis", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_analysis(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrsv2_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *mut cuDoubleComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *mut cuDoubleComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrsv2_bufferSize", (), {
-        ::cusparse::missing("cusparseZbsrsv2_bufferSize")
+    ::trace::call!("cusparseZbsrsv2_bufferSize", (
+        value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZbsrsv2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_bufferSize(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrsv2_solve(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _mb: c_int,
-    _nnzb: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuDoubleComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _info: bsrsv2Info_t,
-    _f: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    mb: c_int,
+    nnzb: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuDoubleComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    info: bsrsv2Info_t,
+    f: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrsv2_solve", (), {
-        ::cusparse::missing("cusparseZbsrsv2_solve")
+    ::trace::call!("cusparseZbsrsv2_solve", (
+        value handle, value dirA, value transA, value mb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value f, value x, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZbsrsv2_solve", || {
+            ::cusparse::api::solves::cusparseTbsrsv2_solve(
+                handle,
+                dirA,
+                transA,
+                mb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                info,
+                f,
+                x,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZbsrxmv(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _transA: cusparseOperation_t,
-    _sizeOfMask: c_int,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuDoubleComplex,
-    _bsrSortedMaskPtrA: *const c_int,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedEndPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _x: *const cuDoubleComplex,
-    _beta: *const cuDoubleComplex,
-    _y: *mut cuDoubleComplex,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    transA: cusparseOperation_t,
+    sizeOfMask: c_int,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuDoubleComplex,
+    bsrSortedMaskPtrA: *const c_int,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedEndPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    x: *const cuDoubleComplex,
+    beta: *const cuDoubleComplex,
+    y: *mut cuDoubleComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZbsrxmv", (), {
-        ::cusparse::missing("cusparseZbsrxmv")
+    ::trace::call!("cusparseZbsrxmv", (
+        value handle, value dirA, value transA, value sizeOfMask, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedMaskPtrA, value bsrSortedRowPtrA, value bsrSortedEndPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
+    ), {
+        ::cusparse::entry("cusparseZbsrxmv", || {
+            ::cusparse::api::blocks::cusparseTbsrxmv(
+                handle,
+                dirA,
+                transA,
+                sizeOfMask,
+                mb,
+                nb,
+                nnzb,
+                alpha,
+                descrA,
+                bsrSortedValA,
+                bsrSortedMaskPtrA,
+                bsrSortedRowPtrA,
+                bsrSortedEndPtrA,
+                bsrSortedColIndA,
+                blockDim,
+                x,
+                beta,
+                y,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsc2dense(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _cscSortedValA: *const cuDoubleComplex,
-    _cscSortedRowIndA: *const c_int,
-    _cscSortedColPtrA: *const c_int,
-    _A: *mut cuDoubleComplex,
-    _lda: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    cscSortedValA: *const cuDoubleComplex,
+    cscSortedRowIndA: *const c_int,
+    cscSortedColPtrA: *const c_int,
+    A: *mut cuDoubleComplex,
+    lda: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsc2dense", (), {
-        ::cusparse::missing("cusparseZcsc2dense")
+    ::trace::call!("cusparseZcsc2dense", (
+        value handle, value m, value n, value descrA, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA, value A, value lda
+    ), {
+        ::cusparse::entry("cusparseZcsc2dense", || {
+            ::cusparse::api::thinning::cusparseTcsc2dense(
+                handle,
+                m,
+                n,
+                descrA,
+                cscSortedValA,
+                cscSortedRowIndA,
+                cscSortedColPtrA,
+                A,
+                lda,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsr2bsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _blockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut cuDoubleComplex,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    blockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut cuDoubleComplex,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsr2bsr", (), {
-        ::cusparse::missing("cusparseZcsr2bsr")
+    ::trace::call!("cusparseZcsr2bsr", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value blockDim, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseZcsr2bsr", || {
+            ::cusparse::api::blocking::cusparseTcsr2bsr(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                blockDim,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsr2csr_compress(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedColIndA: *const c_int,
-    _csrSortedRowPtrA: *const c_int,
-    _nnzA: c_int,
-    _nnzPerRow: *const c_int,
-    _csrSortedValC: *mut cuDoubleComplex,
-    _csrSortedColIndC: *mut c_int,
-    _csrSortedRowPtrC: *mut c_int,
-    _tol: cuDoubleComplex,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedColIndA: *const c_int,
+    csrSortedRowPtrA: *const c_int,
+    nnzA: c_int,
+    nnzPerRow: *const c_int,
+    csrSortedValC: *mut cuDoubleComplex,
+    csrSortedColIndC: *mut c_int,
+    csrSortedRowPtrC: *mut c_int,
+    tol: cuDoubleComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsr2csr_compress", (), {
-        ::cusparse::missing("cusparseZcsr2csr_compress")
+    ::trace::call!("cusparseZcsr2csr_compress", (
+        value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedColIndA, value csrSortedRowPtrA, value nnzA, value nnzPerRow, value csrSortedValC, value csrSortedColIndC, value csrSortedRowPtrC, value tol
+    ), {
+        ::cusparse::entry("cusparseZcsr2csr_compress", || {
+            ::cusparse::api::thinning::cusparseTcsr2csr_compress(
+                handle,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedColIndA,
+                csrSortedRowPtrA,
+                nnzA,
+                nnzPerRow,
+                csrSortedValC,
+                csrSortedColIndC,
+                csrSortedRowPtrC,
+                tol,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsr2csru(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *mut cuDoubleComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *mut cuDoubleComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsr2csru", (), {
-        ::cusparse::missing("cusparseZcsr2csru")
+    ::trace::call!("cusparseZcsr2csru", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsr2csru", || {
+            ::cusparse::api::ordering::cusparseTcsr2csru(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsr2dense(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _A: *mut cuDoubleComplex,
-    _lda: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    A: *mut cuDoubleComplex,
+    lda: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsr2dense", (), {
-        ::cusparse::missing("cusparseZcsr2dense")
+    ::trace::call!("cusparseZcsr2dense", (
+        value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value A, value lda
+    ), {
+        ::cusparse::entry("cusparseZcsr2dense", || {
+            ::cusparse::api::thinning::cusparseTcsr2dense(
+                handle,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                A,
+                lda,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsr2gebsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut cuDoubleComplex,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut cuDoubleComplex,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsr2gebsr", (), {
-        ::cusparse::missing("cusparseZcsr2gebsr")
+    ::trace::call!("cusparseZcsr2gebsr", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDim, value colBlockDim, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsr2gebsr", || {
+            ::cusparse::api::blocking::cusparseTcsr2gebsr(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+                rowBlockDim,
+                colBlockDim,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsr2gebsr_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsr2gebsr_bufferSize", (), {
-        ::cusparse::missing("cusparseZcsr2gebsr_bufferSize")
+    ::trace::call!("cusparseZcsr2gebsr_bufferSize", (
+        value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZcsr2gebsr_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTcsr2gebsr_bufferSize(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                rowBlockDim,
+                colBlockDim,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrcolor(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _fractionToColor: *const f64,
-    _ncolors: *mut c_int,
-    _coloring: *mut c_int,
-    _reordering: *mut c_int,
-    _info: cusparseColorInfo_t,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    fractionToColor: *const f64,
+    ncolors: *mut c_int,
+    coloring: *mut c_int,
+    reordering: *mut c_int,
+    info: cusparseColorInfo_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrcolor", (), {
-        ::cusparse::missing("cusparseZcsrcolor")
+    ::trace::call!("cusparseZcsrcolor", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value fractionToColor, value ncolors, value coloring, value reordering, value info
+    ), {
+        ::cusparse::entry("cusparseZcsrcolor", || {
+            ::cusparse::api::ordering::cusparseTcsrcolor(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                fractionToColor,
+                ncolors,
+                coloring,
+                reordering,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrgeam2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _beta: *const cuDoubleComplex,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const cuDoubleComplex,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut cuDoubleComplex,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    beta: *const cuDoubleComplex,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const cuDoubleComplex,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut cuDoubleComplex,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrgeam2", (), {
-        ::cusparse::missing("cusparseZcsrgeam2")
+    ::trace::call!("cusparseZcsrgeam2", (
+        value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsrgeam2", || {
+            ::cusparse::api::sums::cusparseTcsrgeam2(
+                handle,
+                m,
+                n,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                beta,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrgeam2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _beta: *const cuDoubleComplex,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const cuDoubleComplex,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *const cuDoubleComplex,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    beta: *const cuDoubleComplex,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const cuDoubleComplex,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *const cuDoubleComplex,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrgeam2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseZcsrgeam2_bufferSizeExt")
+    ::trace::call!("cusparseZcsrgeam2_bufferSizeExt", (
+        value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZcsrgeam2_bufferSizeExt", || {
+            ::cusparse::api::sums::cusparseTcsrgeam2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                beta,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrgemm2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedValB: *const cuDoubleComplex,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _beta: *const cuDoubleComplex,
-    _descrD: cusparseMatDescr_t,
-    _nnzD: c_int,
-    _csrSortedValD: *const cuDoubleComplex,
-    _csrSortedRowPtrD: *const c_int,
-    _csrSortedColIndD: *const c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut cuDoubleComplex,
-    _csrSortedRowPtrC: *const c_int,
-    _csrSortedColIndC: *mut c_int,
-    _info: csrgemm2Info_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedValB: *const cuDoubleComplex,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    beta: *const cuDoubleComplex,
+    descrD: cusparseMatDescr_t,
+    nnzD: c_int,
+    csrSortedValD: *const cuDoubleComplex,
+    csrSortedRowPtrD: *const c_int,
+    csrSortedColIndD: *const c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut cuDoubleComplex,
+    csrSortedRowPtrC: *const c_int,
+    csrSortedColIndC: *mut c_int,
+    info: csrgemm2Info_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrgemm2", (), {
-        ::cusparse::missing("cusparseZcsrgemm2")
+    ::trace::call!("cusparseZcsrgemm2", (
+        value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedValD, value csrSortedRowPtrD, value csrSortedColIndD, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsrgemm2", || {
+            ::cusparse::api::sums::cusparseTcsrgemm2(
+                handle,
+                m,
+                n,
+                k,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrB,
+                nnzB,
+                csrSortedValB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                beta,
+                descrD,
+                nnzD,
+                csrSortedValD,
+                csrSortedRowPtrD,
+                csrSortedColIndD,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrgemm2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _nnzA: c_int,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _descrB: cusparseMatDescr_t,
-    _nnzB: c_int,
-    _csrSortedRowPtrB: *const c_int,
-    _csrSortedColIndB: *const c_int,
-    _beta: *const cuDoubleComplex,
-    _descrD: cusparseMatDescr_t,
-    _nnzD: c_int,
-    _csrSortedRowPtrD: *const c_int,
-    _csrSortedColIndD: *const c_int,
-    _info: csrgemm2Info_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    nnzA: c_int,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    descrB: cusparseMatDescr_t,
+    nnzB: c_int,
+    csrSortedRowPtrB: *const c_int,
+    csrSortedColIndB: *const c_int,
+    beta: *const cuDoubleComplex,
+    descrD: cusparseMatDescr_t,
+    nnzD: c_int,
+    csrSortedRowPtrD: *const c_int,
+    csrSortedColIndD: *const c_int,
+    info: csrgemm2Info_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrgemm2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseZcsrgemm2_bufferSizeExt")
+    ::trace::call!("cusparseZcsrgemm2_bufferSizeExt", (
+        value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedRowPtrD, value csrSortedColIndD, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZcsrgemm2_bufferSizeExt", || {
+            ::cusparse::api::sums::cusparseTcsrgemm2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                k,
+                alpha,
+                descrA,
+                nnzA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                descrB,
+                nnzB,
+                csrSortedRowPtrB,
+                csrSortedColIndB,
+                beta,
+                descrD,
+                nnzD,
+                csrSortedRowPtrD,
+                csrSortedColIndD,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -10249,441 +14784,801 @@ pub unsafe extern "C" fn cusparseZcsrilu02_numericBoost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrsm2_analysis(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *const cuDoubleComplex,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *const cuDoubleComplex,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrsm2_analysis", (), {
-        ::cusparse::missing("cusparseZcsrsm2_analysis")
+    ::trace::call!("cusparseZcsrsm2_analysis", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsrsm2_analysis", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_analysis(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrsm2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *const cuDoubleComplex,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBufferSize: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *const cuDoubleComplex,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBufferSize: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrsm2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseZcsrsm2_bufferSizeExt")
+    ::trace::call!("cusparseZcsrsm2_bufferSizeExt", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, out pBufferSize
+    ), {
+        ::cusparse::entry("cusparseZcsrsm2_bufferSizeExt", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_bufferSizeExt(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                unsafe { Out::new(pBufferSize, "pBufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrsm2_solve(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _transA: cusparseOperation_t,
-    _transB: cusparseOperation_t,
-    _m: c_int,
-    _nrhs: c_int,
-    _nnz: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _B: *mut cuDoubleComplex,
-    _ldb: c_int,
-    _info: csrsm2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    transA: cusparseOperation_t,
+    transB: cusparseOperation_t,
+    m: c_int,
+    nrhs: c_int,
+    nnz: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    B: *mut cuDoubleComplex,
+    ldb: c_int,
+    info: csrsm2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrsm2_solve", (), {
-        ::cusparse::missing("cusparseZcsrsm2_solve")
+    ::trace::call!("cusparseZcsrsm2_solve", (
+        value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsrsm2_solve", || {
+            ::cusparse::api::solves::cusparseTcsrsm2_solve(
+                handle,
+                algo,
+                transA,
+                transB,
+                m,
+                nrhs,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                B,
+                ldb,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrsv2_analysis(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrsv2_analysis", (), {
-        ::cusparse::missing("cusparseZcsrsv2_analysis")
+    ::trace::call!("cusparseZcsrsv2_analysis", (
+        value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsrsv2_analysis", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_analysis(
+                handle,
+                transA,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrsv2_bufferSize(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrsv2_bufferSize", (), {
-        ::cusparse::missing("cusparseZcsrsv2_bufferSize")
+    ::trace::call!("cusparseZcsrsv2_bufferSize", (
+        value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZcsrsv2_bufferSize", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_bufferSize(
+                handle,
+                transA,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrsv2_solve(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _nnz: c_int,
-    _alpha: *const cuDoubleComplex,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrsv2Info_t,
-    _f: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    nnz: c_int,
+    alpha: *const cuDoubleComplex,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrsv2Info_t,
+    f: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrsv2_solve", (), {
-        ::cusparse::missing("cusparseZcsrsv2_solve")
+    ::trace::call!("cusparseZcsrsv2_solve", (
+        value handle, value transA, value m, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value f, value x, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsrsv2_solve", || {
+            ::cusparse::api::solves::cusparseTcsrsv2_solve(
+                handle,
+                transA,
+                m,
+                nnz,
+                alpha,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                f,
+                x,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsru2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *mut cuDoubleComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *mut cuDoubleComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsru2csr", (), {
-        ::cusparse::missing("cusparseZcsru2csr")
+    ::trace::call!("cusparseZcsru2csr", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsru2csr", || {
+            ::cusparse::api::ordering::cusparseTcsru2csr(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsru2csr_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _csrVal: *mut cuDoubleComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *mut c_int,
-    _info: csru2csrInfo_t,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    csrVal: *mut cuDoubleComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *mut c_int,
+    info: csru2csrInfo_t,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsru2csr_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseZcsru2csr_bufferSizeExt")
+    ::trace::call!("cusparseZcsru2csr_bufferSizeExt", (
+        value handle, value m, value n, value nnz, value csrVal, value csrRowPtr, value csrColInd, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZcsru2csr_bufferSizeExt", || {
+            ::cusparse::api::ordering::cusparseTcsru2csr_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnz,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZdense2csc(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const cuDoubleComplex,
-    _lda: c_int,
-    _nnzPerCol: *const c_int,
-    _cscSortedValA: *mut cuDoubleComplex,
-    _cscSortedRowIndA: *mut c_int,
-    _cscSortedColPtrA: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const cuDoubleComplex,
+    lda: c_int,
+    nnzPerCol: *const c_int,
+    cscSortedValA: *mut cuDoubleComplex,
+    cscSortedRowIndA: *mut c_int,
+    cscSortedColPtrA: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZdense2csc", (), {
-        ::cusparse::missing("cusparseZdense2csc")
+    ::trace::call!("cusparseZdense2csc", (
+        value handle, value m, value n, value descrA, value A, value lda, value nnzPerCol, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA
+    ), {
+        ::cusparse::entry("cusparseZdense2csc", || {
+            ::cusparse::api::thinning::cusparseTdense2csc(
+                handle,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerCol,
+                cscSortedValA,
+                cscSortedRowIndA,
+                cscSortedColPtrA,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZdense2csr(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const cuDoubleComplex,
-    _lda: c_int,
-    _nnzPerRow: *const c_int,
-    _csrSortedValA: *mut cuDoubleComplex,
-    _csrSortedRowPtrA: *mut c_int,
-    _csrSortedColIndA: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const cuDoubleComplex,
+    lda: c_int,
+    nnzPerRow: *const c_int,
+    csrSortedValA: *mut cuDoubleComplex,
+    csrSortedRowPtrA: *mut c_int,
+    csrSortedColIndA: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZdense2csr", (), {
-        ::cusparse::missing("cusparseZdense2csr")
+    ::trace::call!("cusparseZdense2csr", (
+        value handle, value m, value n, value descrA, value A, value lda, value nnzPerRow, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA
+    ), {
+        ::cusparse::entry("cusparseZdense2csr", || {
+            ::cusparse::api::thinning::cusparseTdense2csr(
+                handle,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerRow,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgebsr2csr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuDoubleComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _descrC: cusparseMatDescr_t,
-    _csrSortedValC: *mut cuDoubleComplex,
-    _csrSortedRowPtrC: *mut c_int,
-    _csrSortedColIndC: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuDoubleComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    descrC: cusparseMatDescr_t,
+    csrSortedValC: *mut cuDoubleComplex,
+    csrSortedRowPtrC: *mut c_int,
+    csrSortedColIndC: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgebsr2csr", (), {
-        ::cusparse::missing("cusparseZgebsr2csr")
+    ::trace::call!("cusparseZgebsr2csr", (
+        value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDim, value colBlockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
+    ), {
+        ::cusparse::entry("cusparseZgebsr2csr", || {
+            ::cusparse::api::blocking::cusparseTgebsr2csr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDim,
+                colBlockDim,
+                descrC,
+                csrSortedValC,
+                csrSortedRowPtrC,
+                csrSortedColIndC,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgebsr2gebsc(
-    _handle: cusparseHandle_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _bsrSortedVal: *const cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _bscVal: *mut cuDoubleComplex,
-    _bscRowInd: *mut c_int,
-    _bscColPtr: *mut c_int,
-    _copyValues: cusparseAction_t,
-    _idxBase: cusparseIndexBase_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    bsrSortedVal: *const cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    bscVal: *mut cuDoubleComplex,
+    bscRowInd: *mut c_int,
+    bscColPtr: *mut c_int,
+    copyValues: cusparseAction_t,
+    idxBase: cusparseIndexBase_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgebsr2gebsc", (), {
-        ::cusparse::missing("cusparseZgebsr2gebsc")
+    ::trace::call!("cusparseZgebsr2gebsc", (
+        value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, value bscVal, value bscRowInd, value bscColPtr, value copyValues, value idxBase, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZgebsr2gebsc", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsc(
+                handle,
+                mb,
+                nb,
+                nnzb,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                rowBlockDim,
+                colBlockDim,
+                bscVal,
+                bscRowInd,
+                bscColPtr,
+                copyValues,
+                idxBase,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgebsr2gebsc_bufferSize(
-    _handle: cusparseHandle_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _bsrSortedVal: *const cuDoubleComplex,
-    _bsrSortedRowPtr: *const c_int,
-    _bsrSortedColInd: *const c_int,
-    _rowBlockDim: c_int,
-    _colBlockDim: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    bsrSortedVal: *const cuDoubleComplex,
+    bsrSortedRowPtr: *const c_int,
+    bsrSortedColInd: *const c_int,
+    rowBlockDim: c_int,
+    colBlockDim: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgebsr2gebsc_bufferSize", (), {
-        ::cusparse::missing("cusparseZgebsr2gebsc_bufferSize")
+    ::trace::call!("cusparseZgebsr2gebsc_bufferSize", (
+        value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZgebsr2gebsc_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsc_bufferSize(
+                handle,
+                mb,
+                nb,
+                nnzb,
+                bsrSortedVal,
+                bsrSortedRowPtr,
+                bsrSortedColInd,
+                rowBlockDim,
+                colBlockDim,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgebsr2gebsr(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuDoubleComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDimA: c_int,
-    _colBlockDimA: c_int,
-    _descrC: cusparseMatDescr_t,
-    _bsrSortedValC: *mut cuDoubleComplex,
-    _bsrSortedRowPtrC: *mut c_int,
-    _bsrSortedColIndC: *mut c_int,
-    _rowBlockDimC: c_int,
-    _colBlockDimC: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuDoubleComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDimA: c_int,
+    colBlockDimA: c_int,
+    descrC: cusparseMatDescr_t,
+    bsrSortedValC: *mut cuDoubleComplex,
+    bsrSortedRowPtrC: *mut c_int,
+    bsrSortedColIndC: *mut c_int,
+    rowBlockDimC: c_int,
+    colBlockDimC: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgebsr2gebsr", (), {
-        ::cusparse::missing("cusparseZgebsr2gebsr")
+    ::trace::call!("cusparseZgebsr2gebsr", (
+        value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDimC, value colBlockDimC, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZgebsr2gebsr", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsr(
+                handle,
+                dirA,
+                mb,
+                nb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDimA,
+                colBlockDimA,
+                descrC,
+                bsrSortedValC,
+                bsrSortedRowPtrC,
+                bsrSortedColIndC,
+                rowBlockDimC,
+                colBlockDimC,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgebsr2gebsr_bufferSize(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _mb: c_int,
-    _nb: c_int,
-    _nnzb: c_int,
-    _descrA: cusparseMatDescr_t,
-    _bsrSortedValA: *const cuDoubleComplex,
-    _bsrSortedRowPtrA: *const c_int,
-    _bsrSortedColIndA: *const c_int,
-    _rowBlockDimA: c_int,
-    _colBlockDimA: c_int,
-    _rowBlockDimC: c_int,
-    _colBlockDimC: c_int,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    mb: c_int,
+    nb: c_int,
+    nnzb: c_int,
+    descrA: cusparseMatDescr_t,
+    bsrSortedValA: *const cuDoubleComplex,
+    bsrSortedRowPtrA: *const c_int,
+    bsrSortedColIndA: *const c_int,
+    rowBlockDimA: c_int,
+    colBlockDimA: c_int,
+    rowBlockDimC: c_int,
+    colBlockDimC: c_int,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgebsr2gebsr_bufferSize", (), {
-        ::cusparse::missing("cusparseZgebsr2gebsr_bufferSize")
+    ::trace::call!("cusparseZgebsr2gebsr_bufferSize", (
+        value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value rowBlockDimC, value colBlockDimC, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZgebsr2gebsr_bufferSize", || {
+            ::cusparse::api::blocking::cusparseTgebsr2gebsr_bufferSize(
+                handle,
+                dirA,
+                mb,
+                nb,
+                nnzb,
+                descrA,
+                bsrSortedValA,
+                bsrSortedRowPtrA,
+                bsrSortedColIndA,
+                rowBlockDimA,
+                colBlockDimA,
+                rowBlockDimC,
+                colBlockDimC,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgemmi(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _k: c_int,
-    _nnz: c_int,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: c_int,
-    _cscValB: *const cuDoubleComplex,
-    _cscColPtrB: *const c_int,
-    _cscRowIndB: *const c_int,
-    _beta: *const cuDoubleComplex,
-    _C: *mut cuDoubleComplex,
-    _ldc: c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    nnz: c_int,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: c_int,
+    cscValB: *const cuDoubleComplex,
+    cscColPtrB: *const c_int,
+    cscRowIndB: *const c_int,
+    beta: *const cuDoubleComplex,
+    C: *mut cuDoubleComplex,
+    ldc: c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgemmi", (), {
-        ::cusparse::missing("cusparseZgemmi")
+    ::trace::call!("cusparseZgemmi", (
+        value handle, value m, value n, value k, value nnz, value alpha, value A, value lda, value cscValB, value cscColPtrB, value cscRowIndB, value beta, value C, value ldc
+    ), {
+        ::cusparse::entry("cusparseZgemmi", || {
+            ::cusparse::api::blocks::cusparseTgemmi(
+                handle,
+                m,
+                n,
+                k,
+                nnz,
+                alpha,
+                A,
+                lda,
+                cscValB,
+                cscColPtrB,
+                cscRowIndB,
+                beta,
+                C,
+                ldc,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgemvi(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _n: c_int,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: c_int,
-    _nnz: c_int,
-    _xVal: *const cuDoubleComplex,
-    _xInd: *const c_int,
-    _beta: *const cuDoubleComplex,
-    _y: *mut cuDoubleComplex,
-    _idxBase: cusparseIndexBase_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    n: c_int,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: c_int,
+    nnz: c_int,
+    xVal: *const cuDoubleComplex,
+    xInd: *const c_int,
+    beta: *const cuDoubleComplex,
+    y: *mut cuDoubleComplex,
+    idxBase: cusparseIndexBase_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgemvi", (), {
-        ::cusparse::missing("cusparseZgemvi")
+    ::trace::call!("cusparseZgemvi", (
+        value handle, value transA, value m, value n, value alpha, value A, value lda, value nnz, value xVal, value xInd, value beta, value y, value idxBase, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZgemvi", || {
+            ::cusparse::api::blocks::cusparseTgemvi(
+                handle,
+                transA,
+                m,
+                n,
+                alpha,
+                A,
+                lda,
+                nnz,
+                xVal,
+                xInd,
+                beta,
+                y,
+                idxBase,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgemvi_bufferSize(
-    _handle: cusparseHandle_t,
-    _transA: cusparseOperation_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _pBufferSize: *mut c_int,
+    handle: cusparseHandle_t,
+    transA: cusparseOperation_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    pBufferSize: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgemvi_bufferSize", (), {
-        ::cusparse::missing("cusparseZgemvi_bufferSize")
+    ::trace::call!("cusparseZgemvi_bufferSize", (
+        value handle, value transA, value m, value n, value nnz, out pBufferSize
+    ), {
+        ::cusparse::entry("cusparseZgemvi_bufferSize", || {
+            ::cusparse::api::blocks::cusparseTgemvi_bufferSize(
+                handle,
+                transA,
+                m,
+                n,
+                nnz,
+                unsafe { Out::new(pBufferSize, "pBufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgpsvInterleavedBatch(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _ds: *mut cuDoubleComplex,
-    _dl: *mut cuDoubleComplex,
-    _d: *mut cuDoubleComplex,
-    _du: *mut cuDoubleComplex,
-    _dw: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _batchCount: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    ds: *mut cuDoubleComplex,
+    dl: *mut cuDoubleComplex,
+    d: *mut cuDoubleComplex,
+    du: *mut cuDoubleComplex,
+    dw: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    batchCount: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgpsvInterleavedBatch", (), {
-        ::cusparse::missing("cusparseZgpsvInterleavedBatch")
+    ::trace::call!("cusparseZgpsvInterleavedBatch", (
+        value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZgpsvInterleavedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
+                handle,
+                algo,
+                m,
+                ds,
+                dl,
+                d,
+                du,
+                dw,
+                x,
+                batchCount,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgpsvInterleavedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _ds: *const cuDoubleComplex,
-    _dl: *const cuDoubleComplex,
-    _d: *const cuDoubleComplex,
-    _du: *const cuDoubleComplex,
-    _dw: *const cuDoubleComplex,
-    _x: *const cuDoubleComplex,
-    _batchCount: c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    ds: *const cuDoubleComplex,
+    dl: *const cuDoubleComplex,
+    d: *const cuDoubleComplex,
+    du: *const cuDoubleComplex,
+    dw: *const cuDoubleComplex,
+    x: *const cuDoubleComplex,
+    batchCount: c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgpsvInterleavedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseZgpsvInterleavedBatch_bufferSizeExt")
+    ::trace::call!("cusparseZgpsvInterleavedBatch_bufferSizeExt", (
+        value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZgpsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch_bufferSizeExt(
+                handle,
+                algo,
+                m,
+                ds,
+                dl,
+                d,
+                du,
+                dw,
+                x,
+                batchCount,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgthr(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _y: *const cuDoubleComplex,
-    _xVal: *mut cuDoubleComplex,
-    _xInd: *const c_int,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    y: *const cuDoubleComplex,
+    xVal: *mut cuDoubleComplex,
+    xInd: *const c_int,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgthr", (), {
-        ::cusparse::missing("cusparseZgthr")
+    ::trace::call!("cusparseZgthr", (
+        value handle, value nnz, value y, value xVal, value xInd, value idxBase
+    ), {
+        ::cusparse::entry("cusparseZgthr", || {
+            ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgthrz(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _y: *mut cuDoubleComplex,
-    _xVal: *mut cuDoubleComplex,
-    _xInd: *const c_int,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    y: *mut cuDoubleComplex,
+    xVal: *mut cuDoubleComplex,
+    xInd: *const c_int,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgthrz", (), {
-        ::cusparse::missing("cusparseZgthrz")
+    ::trace::call!("cusparseZgthrz", (
+        value handle, value nnz, value y, value xVal, value xInd, value idxBase
+    ), {
+        ::cusparse::entry("cusparseZgthrz", || {
+            ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
+        })
     })
 }
 
@@ -10703,42 +15598,70 @@ pub unsafe extern "C" fn cusparseZgtsv2(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseZgtsv2", || {
-            ::cusparse::api::factorization::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgtsv2StridedBatch(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _dl: *const cuDoubleComplex,
-    _d: *const cuDoubleComplex,
-    _du: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _batchCount: c_int,
-    _batchStride: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    dl: *const cuDoubleComplex,
+    d: *const cuDoubleComplex,
+    du: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    batchCount: c_int,
+    batchStride: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgtsv2StridedBatch", (), {
-        ::cusparse::missing("cusparseZgtsv2StridedBatch")
+    ::trace::call!("cusparseZgtsv2StridedBatch", (
+        value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZgtsv2StridedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
+                handle,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                batchStride,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgtsv2StridedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _dl: *const cuDoubleComplex,
-    _d: *const cuDoubleComplex,
-    _du: *const cuDoubleComplex,
-    _x: *const cuDoubleComplex,
-    _batchCount: c_int,
-    _batchStride: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    dl: *const cuDoubleComplex,
+    d: *const cuDoubleComplex,
+    du: *const cuDoubleComplex,
+    x: *const cuDoubleComplex,
+    batchCount: c_int,
+    batchStride: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgtsv2StridedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseZgtsv2StridedBatch_bufferSizeExt")
+    ::trace::call!("cusparseZgtsv2StridedBatch_bufferSizeExt", (
+        value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZgtsv2StridedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch_bufferSizeExt(
+                handle,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                batchStride,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -10758,7 +15681,7 @@ pub unsafe extern "C" fn cusparseZgtsv2_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZgtsv2_bufferSizeExt", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_bufferSizeExt(
+            ::cusparse::api::diagonals::cusparseTgtsv2_bufferSizeExt(
                 handle,
                 m,
                 n,
@@ -10789,7 +15712,7 @@ pub unsafe extern "C" fn cusparseZgtsv2_nopivot(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseZgtsv2_nopivot", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
 }
@@ -10810,7 +15733,7 @@ pub unsafe extern "C" fn cusparseZgtsv2_nopivot_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZgtsv2_nopivot_bufferSizeExt", || {
-            ::cusparse::api::factorization::cusparseTgtsv2_nopivot_bufferSizeExt(
+            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot_bufferSizeExt(
                 handle,
                 m,
                 n,
@@ -10827,81 +15750,140 @@ pub unsafe extern "C" fn cusparseZgtsv2_nopivot_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgtsvInterleavedBatch(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _dl: *mut cuDoubleComplex,
-    _d: *mut cuDoubleComplex,
-    _du: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _batchCount: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    dl: *mut cuDoubleComplex,
+    d: *mut cuDoubleComplex,
+    du: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    batchCount: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgtsvInterleavedBatch", (), {
-        ::cusparse::missing("cusparseZgtsvInterleavedBatch")
+    ::trace::call!("cusparseZgtsvInterleavedBatch", (
+        value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZgtsvInterleavedBatch", || {
+            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
+                handle,
+                algo,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgtsvInterleavedBatch_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _algo: c_int,
-    _m: c_int,
-    _dl: *const cuDoubleComplex,
-    _d: *const cuDoubleComplex,
-    _du: *const cuDoubleComplex,
-    _x: *const cuDoubleComplex,
-    _batchCount: c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    algo: c_int,
+    m: c_int,
+    dl: *const cuDoubleComplex,
+    d: *const cuDoubleComplex,
+    du: *const cuDoubleComplex,
+    x: *const cuDoubleComplex,
+    batchCount: c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgtsvInterleavedBatch_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseZgtsvInterleavedBatch_bufferSizeExt")
+    ::trace::call!("cusparseZgtsvInterleavedBatch_bufferSizeExt", (
+        value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZgtsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch_bufferSizeExt(
+                handle,
+                algo,
+                m,
+                dl,
+                d,
+                du,
+                x,
+                batchCount,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZnnz(
-    _handle: cusparseHandle_t,
-    _dirA: cusparseDirection_t,
-    _m: c_int,
-    _n: c_int,
-    _descrA: cusparseMatDescr_t,
-    _A: *const cuDoubleComplex,
-    _lda: c_int,
-    _nnzPerRowCol: *mut c_int,
-    _nnzTotalDevHostPtr: *mut c_int,
+    handle: cusparseHandle_t,
+    dirA: cusparseDirection_t,
+    m: c_int,
+    n: c_int,
+    descrA: cusparseMatDescr_t,
+    A: *const cuDoubleComplex,
+    lda: c_int,
+    nnzPerRowCol: *mut c_int,
+    nnzTotalDevHostPtr: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZnnz", (), {
-        ::cusparse::missing("cusparseZnnz")
+    ::trace::call!("cusparseZnnz", (
+        value handle, value dirA, value m, value n, value descrA, value A, value lda, value nnzPerRowCol, value nnzTotalDevHostPtr
+    ), {
+        ::cusparse::entry("cusparseZnnz", || {
+            ::cusparse::api::thinning::cusparseTnnz(
+                handle,
+                dirA,
+                m,
+                n,
+                descrA,
+                A,
+                lda,
+                nnzPerRowCol,
+                nnzTotalDevHostPtr,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZnnz_compress(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _descr: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _nnzPerRow: *mut c_int,
-    _nnzC: *mut c_int,
-    _tol: cuDoubleComplex,
+    handle: cusparseHandle_t,
+    m: c_int,
+    descr: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    nnzPerRow: *mut c_int,
+    nnzC: *mut c_int,
+    tol: cuDoubleComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZnnz_compress", (), {
-        ::cusparse::missing("cusparseZnnz_compress")
+    ::trace::call!("cusparseZnnz_compress", (
+        value handle, value m, value descr, value csrSortedValA, value csrSortedRowPtrA, value nnzPerRow, value nnzC, value tol
+    ), {
+        ::cusparse::entry("cusparseZnnz_compress", || {
+            ::cusparse::api::thinning::cusparseTnnz_compress(
+                handle,
+                m,
+                descr,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                nnzPerRow,
+                nnzC,
+                tol,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZsctr(
-    _handle: cusparseHandle_t,
-    _nnz: c_int,
-    _xVal: *const cuDoubleComplex,
-    _xInd: *const c_int,
-    _y: *mut cuDoubleComplex,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    nnz: c_int,
+    xVal: *const cuDoubleComplex,
+    xInd: *const c_int,
+    y: *mut cuDoubleComplex,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZsctr", (), {
-        ::cusparse::missing("cusparseZsctr")
+    ::trace::call!("cusparseZsctr", (
+        value handle, value nnz, value xVal, value xInd, value y, value idxBase
+    ), {
+        ::cusparse::entry("cusparseZsctr", || {
+            ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
+        })
     })
 }

@@ -1,0 +1,44 @@
+//! Loops compiled for the vectors that the processor has.
+
+/// A loop: `run` is inlined into a function for each kind of vector, so it is written once.
+pub(crate) trait Loop {
+    type Out;
+
+    fn run(self) -> Self::Out;
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn avx512<L: Loop>(work: L) -> L::Out {
+    work.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2<L: Loop>(work: L) -> L::Out {
+    work.run()
+}
+
+/// Products and sums are not fused, so the numbers are the same on every processor.
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "functions that need what was asked for just before")
+)]
+pub(crate) fn vectors<L: Loop>(work: L) -> L::Out {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let has_512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        if has_512 {
+            // SAFETY: the processor has them.
+            return unsafe { avx512(work) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { avx2(work) };
+        }
+    }
+    work.run()
+}
