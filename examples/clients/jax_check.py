@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src import hardware_utils
+from jax.experimental import rnn
 
 hardware_utils.has_visible_nvidia_gpu = lambda: True
 
@@ -74,6 +75,39 @@ def convolutions():
     close("channels last", lambda a, b: convolved(a, b, dimension_numbers=layout), *channels_last, bound=1e-5)
 
 
+def recurrent():
+    """`jax.experimental.rnn` is cuDNN's LSTM on the device, and a loop beside it that JAX has for tests."""
+    batch, length, size, hidden, layers = 4, 12, 6, 10, 2
+    x = jnp.asarray(RANDOM.standard_normal((batch, length, size)).astype(np.float32))
+    lengths = jnp.full(batch, length, dtype=jnp.int32)
+    for both in (False, True):
+        start = jnp.zeros((layers * (2 if both else 1), batch, hidden), jnp.float32)
+        weights = rnn.init_lstm_weight(jax.random.PRNGKey(1), size, hidden, layers, both)
+        sizes = dict(input_size=size, hidden_size=hidden, num_layers=layers, dropout=0.0, bidirectional=both)
+
+        def loss(x, weights):
+            y, h, c = rnn.lstm(x, start, start, weights, lengths, **sizes)
+            return jnp.sum(jnp.sin(y)) + jnp.sum(h * c)
+
+        def expected_loss(x, weights):
+            parts = rnn.unpack_lstm_weights(weights, size, hidden, layers, both)
+            y, h, c = rnn.lstm_ref(x, start, start, *parts, lengths, **sizes)
+            return jnp.sum(jnp.sin(y)) + jnp.sum(h * c)
+
+        got = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)))(x, weights)
+        with jax.default_device(CPU):
+            on_cpu = jax.device_put((x, weights), CPU)
+            start = jax.device_put(start, CPU)
+            lengths = jax.device_put(lengths, CPU)
+            expected = jax.jit(jax.value_and_grad(expected_loss, argnums=(0, 1)))(*on_cpu)
+        lengths, start = jax.device_put(lengths, GPU), jax.device_put(start, GPU)
+        for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+            one, other = np.asarray(one), np.asarray(other)
+            worst = np.max(np.abs(one - other)) / np.max(np.abs(other))
+            if not worst <= 1e-5:
+                FAILED.append(f"recurrent: LSTM in {'both directions' if both else 'one direction'} is off by {worst}")
+
+
 def training():
     """A network of two convolutions and a product learns by ten steps which of four places is bright."""
     pictures = RANDOM.standard_normal((32, 1, 16, 16)).astype(np.float32)
@@ -115,7 +149,7 @@ def factorizations():
 
 if GPU.platform != "gpu":
     FAILED.append(f"the device is {GPU}")
-for check in (elementwise, softmax, gradients, orders, convolutions, training, transforms, factorizations):
+for check in (elementwise, softmax, gradients, orders, convolutions, recurrent, training, transforms, factorizations):
     before = len(FAILED)
     try:
         check()

@@ -52,6 +52,30 @@ def convolutions():
     close("means", lambda a: tf.nn.avg_pool2d(a, 2, 2, "VALID"), PICTURES, bound=1e-6)
 
 
+def recurrent():
+    """Keras has cuDNN run these networks on a GPU, and a loop of its own on the CPU."""
+    sequences = RANDOM.standard_normal((4, 20, 8)).astype(np.float32)
+
+    def outputs_and_slopes(kind, **how):
+        def run(x):
+            layer = kind(16, return_sequences=True, **how)
+            layer.build(x.shape)
+            drawn = np.random.default_rng(2)
+            for weights in layer.trainable_variables:
+                weights.assign(drawn.standard_normal(weights.shape) / 4)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                outputs = layer(x)
+                loss = tf.reduce_sum(tf.sin(outputs))
+            slopes = tape.gradient(loss, [x, *layer.trainable_variables])
+            return tf.concat([tf.reshape(part, [-1]) for part in (outputs, *slopes)], 0)
+
+        return run
+
+    close("LSTM", outputs_and_slopes(tf.keras.layers.LSTM), sequences, bound=1e-5)
+    close("GRU", outputs_and_slopes(tf.keras.layers.GRU, reset_after=True), sequences, bound=1e-5)
+
+
 def transforms():
     close("fft", lambda a: tf.abs(tf.signal.rfft2d(tf.transpose(a, [0, 3, 1, 2]))), PICTURES, bound=1e-5)
 
@@ -96,7 +120,7 @@ def training():
 
 if not tf.config.list_physical_devices("GPU"):
     FAILED.append("there is no GPU")
-for check in (elementwise, products, convolutions, transforms, training):
+for check in (elementwise, products, convolutions, recurrent, transforms, training):
     before = len(FAILED)
     try:
         check()

@@ -186,6 +186,15 @@ impl Cache {
         Ok(())
     }
 
+    /// Nobody will ask for `key` any more. What another folder than the user's own has stays.
+    pub fn forget(&self, key: &Key) {
+        let Some(own) = &self.own else { return };
+        let (sub, name) = key.names();
+        if let Ok(folder) = Folder::open(&own.path).and_then(|folder| folder.folder(&sub)) {
+            let _ = folder.remove_file(&name);
+        }
+    }
+
     /// Removes the oldest entries when the folder has grown beyond its bound.
     fn bound(&self, folder: &Folder, added: u64) {
         let known = self.known_bytes.load(Ordering::Relaxed);

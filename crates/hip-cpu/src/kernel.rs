@@ -9,7 +9,7 @@ use compiler::Diagnostic;
 use compiler::back::cpu::{self, Compiled, Options, Setting};
 use compiler::ir::SharedLayout;
 use compiler::program::{Kernel, Program};
-use config::CpuSetting;
+use config::{CpuSetting, CpuTier};
 use hip_sys::*;
 
 use crate::baseline;
@@ -151,6 +151,11 @@ fn make(module: &Arc<Module>, wanted: &Wanted) -> Result<(Variant, Arc<exec::Ker
     if wanted.haste == Haste::Whole || !baseline::is_allowed() {
         return Ok((variant, Arc::new(make_best(module, wanted, variant)?)));
     }
+    if let Some(code) = known_soon(module, wanted, variant) {
+        let code = Arc::new(code);
+        baseline::improve_idly(module, wanted, variant, &code);
+        return Ok((variant, code));
+    }
     if let Some(code) = baseline::make(module, wanted, variant) {
         return Ok((variant, code));
     }
@@ -162,18 +167,42 @@ fn make(module: &Arc<Module>, wanted: &Wanted) -> Result<(Variant, Arc<exec::Ker
     Ok((variant, code))
 }
 
+/// What an earlier run made by [`make_soon`], if it ended before it had the best code.
+fn known_soon(module: &Module, wanted: &Wanted, variant: Variant) -> Option<exec::Kernel> {
+    if config::get().cpu_tier == CpuTier::Baseline {
+        return None;
+    }
+    let name = &module.header(wanted.index).name;
+    let (start, key) = (Instant::now(), soon_key(module, name, variant));
+    let (shape, object) = unpack(&Cache::global().get_quietly(&key, name)?)?;
+    let code = exec::Kernel::load(&object, &shape);
+    let code = code.inspect_err(|error| {
+        tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again");
+    });
+    let code = code.ok()?;
+    tracing::info!(target: "cudaway::cpu", "cache hit {name}, {}, made for less", variant.blocks);
+    profile::made(name, wanted.block, &code, Tier::Soon, start.elapsed());
+    Some(code)
+}
+
+/// Of code that is not the best.
+fn soon_key(module: &Module, name: &str, variant: Variant) -> Key {
+    let target = Target::host();
+    key_of("cpu object for less", &module.digest, name, &options(variant, target), target)
+}
+
 /// The best code, which the cache gets too.
 pub fn make_best(module: &Module, wanted: &Wanted, variant: Variant) -> Result<exec::Kernel> {
     make_by(module, wanted, variant, |_, effort| effort).map(|(code, _)| code)
 }
 
 /// What runs until the best code is there, and whether it is that already: where LLVM takes long for the best, it makes the same text into
-/// code for less at first.
+/// code for less at first. The cache has that until it has the best.
 pub fn make_soon(module: &Module, wanted: &Wanted, variant: Variant) -> Result<(exec::Kernel, bool)> {
     make_by(module, wanted, variant, budget::at_first)
 }
 
-/// Code by the effort that is chosen for the text, given what the best code is made by; whether it is the best, which the cache gets too.
+/// Code by the effort that is chosen for the text, given what the best code is made by; whether it is the best. The cache gets it too.
 fn make_by(
     module: &Module,
     wanted: &Wanted,
@@ -199,8 +228,12 @@ fn make_by(
     let compiled = if is_best { compiled } else { Compiled { rival: None, ..compiled } };
     let making = Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
     let (code, packed) = making.finish(&compiled, effort, tier)?;
+    let soon = soon_key(module, name, variant);
     if is_best {
         Cache::global().put(&key(&module.digest, name, &options, target), &packed);
+        Cache::global().forget(&soon);
+    } else {
+        Cache::global().put(&soon, &packed);
     }
     Ok((code, is_best))
 }

@@ -4,13 +4,14 @@ mod kept;
 
 use std::ffi::{CString, c_void};
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
 use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_sys::hipFunction_t;
-use kept::n_files;
+use kept::{files, n_files};
 
 const STEPS: usize = 250;
 const THREADS: usize = 256 * 40;
@@ -64,11 +65,13 @@ fn results_stay_the_same_when_the_better_code_comes() {
     let walk = Walk::load("", 0);
     let before = n_files(&folder);
     walk.check_until(|| n_files(&folder) > before);
-    // This launch knows what it runs by before it is over.
+    // This launch knows what it runs by before it is over. The cache has that for other runs, until it has the best in its place.
+    let known = files(&folder);
     let walk = Walk::load(PRODUCT, 16);
     walk.check();
-    let before = n_files(&folder);
-    walk.check_until(|| n_files(&folder) > before);
+    let now = files(&folder);
+    let for_less: Vec<PathBuf> = now.into_iter().filter(|it| !known.contains(it)).collect();
+    walk.check_until(|| for_less.iter().any(|it| !it.exists()));
     let _ = std::fs::remove_dir_all(&folder);
 }
 

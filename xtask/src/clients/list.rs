@@ -458,7 +458,20 @@ const CUPY: Client = Client {
             ]),
             sample: 20_000,
             null_passes: None,
-            known: &[],
+            known: &[Reason {
+                why: "it sorts two eigenvalues whose real parts are the same but for rounding, so the last bits say which is first",
+                wavers: true,
+                tests: &[
+                    (
+                        "tests/cupy_tests/linalg_tests/test_eigenvalue.py::TestEigenvalue::test_eig",
+                        "AssertionError: Not equal to tolerance rtol=#.#, atol=#.# Mismatched elements: # / # (#.#%) Mismatch at indices: [#]: (#.#+#.#j) (ACTUAL), (#.#-#.#j) (DESIRED) [#]: (#.#-#.#j) (ACTUAL), (#.#+#.#j) (DESIRED) Max absolute difference among violations: #.# Max relative difference ",
+                    ),
+                    (
+                        "tests/cupy_tests/linalg_tests/test_eigenvalue.py::TestEigenvalue::test_eigvals_complex",
+                        "AssertionError: Not equal to tolerance rtol=#.#, atol=#.# Mismatched elements: # / # (#.#%) Mismatch at indices: [#]: (#.#+#.#j) (ACTUAL), (#.#-#.#j) (DESIRED) [#]: (#.#-#.#j) (ACTUAL), (#.#+#.#j) (DESIRED) Max absolute difference among violations: #.# Max relative difference ",
+                    ),
+                ],
+            }],
         },
         Suite {
             name: "sparse",
