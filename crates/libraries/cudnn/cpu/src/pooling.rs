@@ -60,6 +60,37 @@ impl Window {
         }
     }
 
+    /// Gives each place of the output what `with` makes of `start` and of what it meets, one after the other. Lines of the output are
+    /// gone through as often as a window has places, so that each time is a loop over neighbours.
+    fn fold<V: Value>(&self, x: &[V], y: &mut [V], start: V, with: impl Fn(V, V) -> V) {
+        let ([_, lines, length], [_, height, width]) = (self.input, self.output);
+        y.fill(start);
+        for (number, y) in y.chunks_exact_mut(width.max(1)).enumerate() {
+            let (d, h) = (self.inside(0, number / height), self.inside(1, number % height));
+            for line in (d.0..d.1).flat_map(|d| (h.0..h.1).map(move |h| d * lines + h)) {
+                let x = &x[line * length..][..length];
+                for nth in 0..self.window[2] {
+                    let (stride, ahead) = (self.stride[2] as isize, nth as isize - self.padding[2]);
+                    // Where `w * stride + ahead` is inside: from the first that is not before it to the first that is behind it.
+                    let first = (stride - 1 - ahead).max(0) / stride;
+                    let end = ((length as isize - ahead + stride - 1).max(0) / stride).min(width as isize);
+                    if first >= end {
+                        continue;
+                    }
+                    let y = &mut y[first as usize..end as usize];
+                    let x = &x[(first * stride + ahead) as usize..];
+                    match stride {
+                        1 => y.iter_mut().zip(x).for_each(|(y, &x)| *y = with(*y, x)),
+                        _ => y
+                            .iter_mut()
+                            .zip(x.iter().step_by(stride as usize))
+                            .for_each(|(y, &x)| *y = with(*y, x)),
+                    }
+                }
+            }
+        }
+    }
+
     fn divisor(&self, mode: Pooling, inside: usize) -> usize {
         if mode == Pooling::MeanOfAll { self.window.iter().product() } else { inside }
     }
@@ -85,17 +116,19 @@ pub fn forward<V: Value>(mode: Pooling, of: &Window, x: &[V], y: &mut [V]) {
     let work = of.outputs() * of.window.iter().product::<usize>();
     crate::pieces(y, of.outputs(), work, |number, y| {
         let x = &x[number * of.inputs()..][..of.inputs()];
-        of.each(|place, places, count| {
-            y[place] = match mode {
-                Pooling::Max(keeps_nan) => {
-                    largest(x, places, keeps_nan).map_or(V::neg_infinity(), |at| x[at])
-                }
-                _ => {
-                    let sum = places.fold(V::zero(), |sum, at| sum + x[at]);
-                    sum / V::of(of.divisor(mode, count).max(1) as f64)
-                }
-            };
-        });
+        match mode {
+            // A NaN is no larger than what is there.
+            Pooling::Max(false) => {
+                of.fold(x, y, V::neg_infinity(), |best, x| if x > best { x } else { best })
+            }
+            Pooling::Max(true) => {
+                of.fold(x, y, V::neg_infinity(), |best, x| if best >= x || best.is_nan() { best } else { x });
+            }
+            Pooling::MeanOfAll | Pooling::MeanOfInside => {
+                of.fold(x, y, V::zero(), |sum, x| sum + x);
+                of.each(|place, _, count| y[place] /= V::of(of.divisor(mode, count).max(1) as f64));
+            }
+        }
     });
 }
 

@@ -209,16 +209,23 @@ pub fn cudnnPoolingForward(
 ) -> Result {
     let context = computing(handle)?;
     let settings = POOLINGS.get(poolingDesc)?;
+    let is_in_place = core::ptr::eq(x, y);
     let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
     let window = settings.geometry(&x, &y)?;
     let mode = settings.mode();
     let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
     compute!(context, is_double(to.kind()), V => {
-        let mut values = vec![<V as Value>::of(0.0); to.len()];
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
-        unsafe { pooling::forward(mode, &window, &from.dense::<V>(), &mut values) };
-        // SAFETY: as above.
-        unsafe { to.store(&values, V::of(alpha), V::of(beta)) };
+        let images = unsafe { from.dense::<V>() };
+        if alpha == 1.0 && beta == 0.0 && !is_in_place {
+            // SAFETY: as above.
+            unsafe { to.update(V::of(0.0), |values, _| pooling::forward(mode, &window, &images, values)) };
+        } else {
+            let mut values = vec![<V as Value>::of(0.0); to.len()];
+            pooling::forward(mode, &window, &images, &mut values);
+            // SAFETY: as above.
+            unsafe { to.store(&values, V::of(alpha), V::of(beta)) };
+        }
     })
 }
 
