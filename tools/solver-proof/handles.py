@@ -64,7 +64,7 @@ def handles(library, rng):
     expect(library.status("cusolverDnSetStream", handle, None), NOT_INITIALIZED, "a freed handle")
     library.runtime("cudaStreamDestroy", stream)
     # What has no body says so.
-    expect(library.status("cusolverSpCreate", ctypes.byref(P())), NOT_SUPPORTED, "cuSolverSP")
+    expect(library.status("cusolverRfCreate", ctypes.byref(P())), NOT_SUPPORTED, "cuSolverRF")
     return 30
 
 

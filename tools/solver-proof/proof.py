@@ -11,6 +11,7 @@ import handles
 import mixed
 import orthogonal
 import singular
+import sparse
 import systems
 from library import Library
 from device import prove
@@ -38,6 +39,9 @@ FAMILIES = {
     "gesvd and Xgesvd": singular.gesvd,
     "gesvdj and gesvdjBatched": singular.gesvdj,
     "gesvdaStridedBatched": singular.gesvda,
+    "csrlsvqr, csrlsvchol and csrlsvlu": sparse.systems,
+    "what csrlsv tells of singular matrices": sparse.singular,
+    "csrlsv that is wrong is refused, and waits for its stream": sparse.refusals,
 }
 
 prove(Library(sys.argv[2], sys.argv[3]), FAMILIES, int(sys.argv[1]), sys.argv[4] if len(sys.argv) > 4 else "")

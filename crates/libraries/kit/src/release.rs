@@ -1,6 +1,7 @@
 //! Which CUDA the process is of, where a library's name does not say: `libcurand.so.10` is CUDA 11's, 12's and 13's.
 
 use core::ffi::{CStr, c_void};
+use core::ptr::NonNull;
 use std::ffi::CString;
 use std::sync::OnceLock;
 
@@ -54,6 +55,12 @@ fn folder(address: *const c_void) -> Option<CString> {
     beside::join(address, c"", &mut path)?;
     // SAFETY: `join` ends it with a zero.
     Some(unsafe { CStr::from_ptr(path.as_ptr()) }.to_owned())
+}
+
+/// A function of a library that the process has, which stays then; nothing is loaded.
+pub fn function_of(library: &CStr, name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: a live handle and a C string.
+    NonNull::new(unsafe { libc::dlsym(here(library)?, name.as_ptr()) })
 }
 
 /// The library, if the process has it. It stays: the count of its openings is not taken back.

@@ -19,6 +19,10 @@ pub enum Error {
     /// What is missing.
     #[error("not supported: {0}")]
     NotSupported(&'static str),
+    #[error("only general matrices are taken")]
+    NotGeneral,
+    #[error("there is not enough memory")]
+    NoMemory,
     #[error("{0} panicked")]
     Internal(&'static str),
 }
@@ -30,6 +34,8 @@ impl Error {
             Error::InvalidValue(_) => cusolverStatus_t::CUSOLVER_STATUS_INVALID_VALUE,
             Error::Kit(_) => cusolverStatus_t::CUSOLVER_STATUS_EXECUTION_FAILED,
             Error::NotSupported(_) => cusolverStatus_t::CUSOLVER_STATUS_NOT_SUPPORTED,
+            Error::NotGeneral => cusolverStatus_t::CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED,
+            Error::NoMemory => cusolverStatus_t::CUSOLVER_STATUS_ALLOC_FAILED,
             Error::Internal(_) => cusolverStatus_t::CUSOLVER_STATUS_INTERNAL_ERROR,
         }
     }

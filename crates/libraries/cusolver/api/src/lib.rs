@@ -5,6 +5,7 @@
 
 pub mod api;
 mod arguments;
+mod description;
 mod error;
 mod handle;
 #[rustfmt::skip]

@@ -11,6 +11,7 @@ use faer::{MatMut, MatRef, Par};
 
 use crate::dense::Dense;
 use crate::schur;
+use crate::sparse::{self, Columns, Failure, Method, Solved};
 
 /// Smaller problems are not worth a second core.
 const SMALL: usize = 96;
@@ -45,6 +46,18 @@ pub trait Field: Scalar {
         w: (&mut [Self::Real], &mut [Self::Real]),
         vectors: Option<&mut [Self]>,
     ) -> bool;
+
+    /// A system of a sparse matrix; [`sparse::solve`].
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    fn sparse(
+        method: Method,
+        a: &Columns<Self>,
+        b: &[Self],
+        tol: f64,
+        reorders: bool,
+    ) -> Result<Solved<Self>, Failure>;
 }
 
 fn hermitian<T: faer::traits::ComplexField>(
@@ -171,6 +184,16 @@ macro_rules! field {
                 vectors: Option<&mut [Self]>,
             ) -> bool {
                 $general(n, a, w, vectors)
+            }
+
+            fn sparse(
+                method: Method,
+                a: &Columns<Self>,
+                b: &[Self],
+                tol: f64,
+                reorders: bool,
+            ) -> Result<Solved<Self>, Failure> {
+                sparse::solve_by_faer(method, a, b, tol, reorders, cores(b.len()))
             }
         }
     )*};

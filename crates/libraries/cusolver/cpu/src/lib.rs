@@ -19,6 +19,7 @@ pub mod qr;
 pub mod reduction;
 mod reflection;
 mod schur;
+pub mod sparse;
 pub mod svd;
 
 pub use cublas_cpu::lapack::getrs;

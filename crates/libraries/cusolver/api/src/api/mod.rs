@@ -7,5 +7,6 @@ pub mod jacobi;
 pub mod lifecycle;
 pub mod mixed;
 pub mod orthogonal;
+pub mod sparse;
 pub mod svd;
 pub mod systems;

@@ -12653,101 +12653,186 @@ pub unsafe extern "C" fn cusolverSpCcsrlsqvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrlsvchol(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const cuComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const cuComplex,
-    _tol: f32,
-    _reorder: c_int,
-    _x: *mut cuComplex,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const cuComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const cuComplex,
+    tol: f32,
+    reorder: c_int,
+    x: *mut cuComplex,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrlsvchol", (), {
-        ::cusolver::missing("cusolverSpCcsrlsvchol")
+    ::trace::call!("cusolverSpCcsrlsvchol", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpCcsrlsvchol", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrlsvcholHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const cuComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const cuComplex,
-    _tol: f32,
-    _reorder: c_int,
-    _x: *mut cuComplex,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const cuComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const cuComplex,
+    tol: f32,
+    reorder: c_int,
+    x: *mut cuComplex,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrlsvcholHost", (), {
-        ::cusolver::missing("cusolverSpCcsrlsvcholHost")
+    ::trace::call!("cusolverSpCcsrlsvcholHost", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpCcsrlsvcholHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrlsvluHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuComplex,
-    _tol: f32,
-    _reorder: c_int,
-    _x: *mut cuComplex,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuComplex,
+    tol: f32,
+    reorder: c_int,
+    x: *mut cuComplex,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrlsvluHost", (), {
-        ::cusolver::missing("cusolverSpCcsrlsvluHost")
+    ::trace::call!("cusolverSpCcsrlsvluHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpCcsrlsvluHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrlsvqr(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const cuComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const cuComplex,
-    _tol: f32,
-    _reorder: c_int,
-    _x: *mut cuComplex,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const cuComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const cuComplex,
+    tol: f32,
+    reorder: c_int,
+    x: *mut cuComplex,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrlsvqr", (), {
-        ::cusolver::missing("cusolverSpCcsrlsvqr")
+    ::trace::call!("cusolverSpCcsrlsvqr", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpCcsrlsvqr", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrlsvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuComplex,
-    _tol: f32,
-    _reorder: c_int,
-    _x: *mut cuComplex,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuComplex,
+    tol: f32,
+    reorder: c_int,
+    x: *mut cuComplex,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrlsvqrHost", (), {
-        ::cusolver::missing("cusolverSpCcsrlsvqrHost")
+    ::trace::call!("cusolverSpCcsrlsvqrHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpCcsrlsvqrHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
@@ -13053,9 +13138,11 @@ pub unsafe extern "C" fn cusolverSpCcsrzfdHost(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreate(_handle: *mut cusolverSpHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreate", (), {
-        ::cusolver::missing("cusolverSpCreate")
+pub unsafe extern "C" fn cusolverSpCreate(handle: *mut cusolverSpHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreate", (out handle), {
+        ::cusolver::entry("cusolverSpCreate", || {
+            ::cusolver::api::sparse::cusolverSpCreate(unsafe { Out::new(handle, "handle") }?)
+        })
     })
 }
 
@@ -13311,101 +13398,186 @@ pub unsafe extern "C" fn cusolverSpDcsrlsqvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrlsvchol(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const f64,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const f64,
-    _tol: f64,
-    _reorder: c_int,
-    _x: *mut f64,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const f64,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const f64,
+    tol: f64,
+    reorder: c_int,
+    x: *mut f64,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrlsvchol", (), {
-        ::cusolver::missing("cusolverSpDcsrlsvchol")
+    ::trace::call!("cusolverSpDcsrlsvchol", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpDcsrlsvchol", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrlsvcholHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const f64,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const f64,
-    _tol: f64,
-    _reorder: c_int,
-    _x: *mut f64,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const f64,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const f64,
+    tol: f64,
+    reorder: c_int,
+    x: *mut f64,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrlsvcholHost", (), {
-        ::cusolver::missing("cusolverSpDcsrlsvcholHost")
+    ::trace::call!("cusolverSpDcsrlsvcholHost", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpDcsrlsvcholHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrlsvluHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f64,
-    _tol: f64,
-    _reorder: c_int,
-    _x: *mut f64,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f64,
+    tol: f64,
+    reorder: c_int,
+    x: *mut f64,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrlsvluHost", (), {
-        ::cusolver::missing("cusolverSpDcsrlsvluHost")
+    ::trace::call!("cusolverSpDcsrlsvluHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpDcsrlsvluHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrlsvqr(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const f64,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const f64,
-    _tol: f64,
-    _reorder: c_int,
-    _x: *mut f64,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const f64,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const f64,
+    tol: f64,
+    reorder: c_int,
+    x: *mut f64,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrlsvqr", (), {
-        ::cusolver::missing("cusolverSpDcsrlsvqr")
+    ::trace::call!("cusolverSpDcsrlsvqr", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpDcsrlsvqr", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrlsvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f64,
-    _tol: f64,
-    _reorder: c_int,
-    _x: *mut f64,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f64,
+    tol: f64,
+    reorder: c_int,
+    x: *mut f64,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrlsvqrHost", (), {
-        ::cusolver::missing("cusolverSpDcsrlsvqrHost")
+    ::trace::call!("cusolverSpDcsrlsvqrHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpDcsrlsvqrHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
@@ -13711,9 +13883,9 @@ pub unsafe extern "C" fn cusolverSpDcsrzfdHost(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroy(_handle: cusolverSpHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroy", (), {
-        ::cusolver::missing("cusolverSpDestroy")
+pub unsafe extern "C" fn cusolverSpDestroy(handle: cusolverSpHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroy", (value handle), {
+        ::cusolver::entry("cusolverSpDestroy", || ::cusolver::api::sparse::cusolverSpDestroy(handle))
     })
 }
 
@@ -13754,11 +13926,13 @@ pub unsafe extern "C" fn cusolverSpDestroyCsrqrInfoHost(_info: csrqrInfoHost_t) 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpGetStream(
-    _handle: cusolverSpHandle_t,
-    _streamId: *mut cudaStream_t,
+    handle: cusolverSpHandle_t,
+    streamId: *mut cudaStream_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpGetStream", (), {
-        ::cusolver::missing("cusolverSpGetStream")
+    ::trace::call!("cusolverSpGetStream", (value handle, out streamId), {
+        ::cusolver::entry("cusolverSpGetStream", || {
+            ::cusolver::api::sparse::cusolverSpGetStream(handle, unsafe { Out::new(streamId, "streamId") }?)
+        })
     })
 }
 
@@ -13979,101 +14153,186 @@ pub unsafe extern "C" fn cusolverSpScsrlsqvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrlsvchol(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const f32,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const f32,
-    _tol: f32,
-    _reorder: c_int,
-    _x: *mut f32,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const f32,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const f32,
+    tol: f32,
+    reorder: c_int,
+    x: *mut f32,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrlsvchol", (), {
-        ::cusolver::missing("cusolverSpScsrlsvchol")
+    ::trace::call!("cusolverSpScsrlsvchol", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpScsrlsvchol", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrlsvcholHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const f32,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const f32,
-    _tol: f32,
-    _reorder: c_int,
-    _x: *mut f32,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const f32,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const f32,
+    tol: f32,
+    reorder: c_int,
+    x: *mut f32,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrlsvcholHost", (), {
-        ::cusolver::missing("cusolverSpScsrlsvcholHost")
+    ::trace::call!("cusolverSpScsrlsvcholHost", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpScsrlsvcholHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrlsvluHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f32,
-    _tol: f32,
-    _reorder: c_int,
-    _x: *mut f32,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f32,
+    tol: f32,
+    reorder: c_int,
+    x: *mut f32,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrlsvluHost", (), {
-        ::cusolver::missing("cusolverSpScsrlsvluHost")
+    ::trace::call!("cusolverSpScsrlsvluHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpScsrlsvluHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrlsvqr(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const f32,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const f32,
-    _tol: f32,
-    _reorder: c_int,
-    _x: *mut f32,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const f32,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const f32,
+    tol: f32,
+    reorder: c_int,
+    x: *mut f32,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrlsvqr", (), {
-        ::cusolver::missing("cusolverSpScsrlsvqr")
+    ::trace::call!("cusolverSpScsrlsvqr", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpScsrlsvqr", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrlsvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f32,
-    _tol: f32,
-    _reorder: c_int,
-    _x: *mut f32,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f32,
+    tol: f32,
+    reorder: c_int,
+    x: *mut f32,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrlsvqrHost", (), {
-        ::cusolver::missing("cusolverSpScsrlsvqrHost")
+    ::trace::call!("cusolverSpScsrlsvqrHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpScsrlsvqrHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
@@ -14380,11 +14639,13 @@ pub unsafe extern "C" fn cusolverSpScsrzfdHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpSetStream(
-    _handle: cusolverSpHandle_t,
-    _streamId: cudaStream_t,
+    handle: cusolverSpHandle_t,
+    streamId: cudaStream_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpSetStream", (), {
-        ::cusolver::missing("cusolverSpSetStream")
+    ::trace::call!("cusolverSpSetStream", (value handle, value streamId), {
+        ::cusolver::entry("cusolverSpSetStream", || {
+            ::cusolver::api::sparse::cusolverSpSetStream(handle, streamId)
+        })
     })
 }
 
@@ -14824,101 +15085,186 @@ pub unsafe extern "C" fn cusolverSpZcsrlsqvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrlsvchol(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const cuDoubleComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const cuDoubleComplex,
-    _tol: f64,
-    _reorder: c_int,
-    _x: *mut cuDoubleComplex,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const cuDoubleComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const cuDoubleComplex,
+    tol: f64,
+    reorder: c_int,
+    x: *mut cuDoubleComplex,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrlsvchol", (), {
-        ::cusolver::missing("cusolverSpZcsrlsvchol")
+    ::trace::call!("cusolverSpZcsrlsvchol", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpZcsrlsvchol", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrlsvcholHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const cuDoubleComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const cuDoubleComplex,
-    _tol: f64,
-    _reorder: c_int,
-    _x: *mut cuDoubleComplex,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const cuDoubleComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const cuDoubleComplex,
+    tol: f64,
+    reorder: c_int,
+    x: *mut cuDoubleComplex,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrlsvcholHost", (), {
-        ::cusolver::missing("cusolverSpZcsrlsvcholHost")
+    ::trace::call!("cusolverSpZcsrlsvcholHost", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpZcsrlsvcholHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrlsvluHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuDoubleComplex,
-    _tol: f64,
-    _reorder: c_int,
-    _x: *mut cuDoubleComplex,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuDoubleComplex,
+    tol: f64,
+    reorder: c_int,
+    x: *mut cuDoubleComplex,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrlsvluHost", (), {
-        ::cusolver::missing("cusolverSpZcsrlsvluHost")
+    ::trace::call!("cusolverSpZcsrlsvluHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpZcsrlsvluHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrlsvqr(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const cuDoubleComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _b: *const cuDoubleComplex,
-    _tol: f64,
-    _reorder: c_int,
-    _x: *mut cuDoubleComplex,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const cuDoubleComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    b: *const cuDoubleComplex,
+    tol: f64,
+    reorder: c_int,
+    x: *mut cuDoubleComplex,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrlsvqr", (), {
-        ::cusolver::missing("cusolverSpZcsrlsvqr")
+    ::trace::call!("cusolverSpZcsrlsvqr", (
+        value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpZcsrlsvqr", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrlsvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuDoubleComplex,
-    _tol: f64,
-    _reorder: c_int,
-    _x: *mut cuDoubleComplex,
-    _singularity: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuDoubleComplex,
+    tol: f64,
+    reorder: c_int,
+    x: *mut cuDoubleComplex,
+    singularity: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrlsvqrHost", (), {
-        ::cusolver::missing("cusolverSpZcsrlsvqrHost")
+    ::trace::call!("cusolverSpZcsrlsvqrHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
+    ), {
+        ::cusolver::entry("cusolverSpZcsrlsvqrHost", || {
+            ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                reorder,
+                x,
+                singularity,
+            )
+        })
     })
 }
 

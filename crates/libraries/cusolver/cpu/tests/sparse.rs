@@ -1,0 +1,89 @@
+//! Sparse systems where each method's factors are worked on entry by entry and in blocks: residuals, and the columns that are told.
+
+use cusolver_cpu::sparse::{Columns, Failure, Method, solve};
+
+/// Five points of a square grid, by rows.
+fn grid(side: i32) -> (Vec<i32>, Vec<i32>, Vec<f64>) {
+    let (mut starts, mut columns, mut values) = (vec![0], vec![], vec![]);
+    for row in 0..side {
+        for column in 0..side {
+            for (down, right, value) in
+                [(-1, 0, -1.0), (0, -1, -1.0), (0, 0, 4.0), (0, 1, -1.0), (1, 0, -1.0)]
+            {
+                let (i, j) = (row + down, column + right);
+                if (0..side).contains(&i) && (0..side).contains(&j) {
+                    columns.push(i * side + j);
+                    values.push(value);
+                }
+            }
+            starts.push(columns.len() as i32);
+        }
+    }
+    (starts, columns, values)
+}
+
+#[test]
+fn grids_of_all_sizes_are_solved_by_each_method_in_both_orders() {
+    for side in [1, 2, 5, 12, 40] {
+        let (starts, columns, values) = grid(side);
+        let a = Columns::of_rows(0, &starts, &columns, &values).unwrap();
+        let b: Vec<f64> = (0..side * side).map(|i| f64::from(i % 7) - 3.0).collect();
+        for method in [Method::Lu, Method::Qr, Method::Cholesky] {
+            for reorders in [false, true] {
+                let solved = solve(method, &a, &b, 0.0, reorders).unwrap();
+                assert_eq!(solved.singular, None, "{method:?} {side} {reorders}");
+                let x = solved.x.unwrap();
+                for row in 0..b.len() {
+                    let entries = starts[row] as usize..starts[row + 1] as usize;
+                    let product: f64 = entries.map(|at| values[at] * x[columns[at] as usize]).sum();
+                    assert!((product - b[row]).abs() < 1e-10, "{method:?} {side} {reorders}: row {row}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_system_without_rows_has_a_solution_without_numbers() {
+    let a = Columns::<f64>::of_rows(1, &[], &[], &[]).unwrap();
+    let solved = solve(Method::Qr, &a, &[], 0.0, true).unwrap();
+    assert_eq!((solved.x, solved.singular), (Some(vec![]), None));
+}
+
+#[test]
+fn entries_that_are_there_twice_are_added() {
+    let a = Columns::of_rows(1, &[1, 3, 4], &[1, 1, 2], &[1.5_f64, 0.5, 4.0]).unwrap();
+    for method in [Method::Lu, Method::Qr, Method::Cholesky] {
+        let x = solve(method, &a, &[2.0, 2.0], 0.0, false).unwrap().x.unwrap();
+        assert!((x[0] - 1.0).abs() < 1e-14 && (x[1] - 0.5).abs() < 1e-14, "{method:?}: {x:?}");
+    }
+}
+
+#[test]
+fn what_is_no_matrix_by_rows_is_refused() {
+    let refused = |starts: &[i32], columns: &[i32]| Columns::of_rows(1, starts, columns, &[1.0, 2.0]).err();
+    for (starts, columns) in
+        [([1, 2, 3], [1, 3]), ([1, 2, 3], [0, 1]), ([1, 3, 2], [1, 2]), ([1, 2, 4], [1, 2])]
+    {
+        assert_eq!(refused(&starts, &columns), Some(Failure::NotAMatrix), "{starts:?} {columns:?}");
+    }
+    assert_eq!(refused(&[0, 1, 2], &[1, 2]), Some(Failure::NotAMatrix));
+}
+
+#[test]
+fn a_column_without_entries_is_told_of_where_factors_are_worked_on_in_blocks() {
+    let (n, empty) = (120, 70);
+    let (mut starts, mut columns, mut values) = (vec![0], vec![], vec![]);
+    for row in 0..n {
+        for column in (0..n).filter(|column| *column != empty) {
+            columns.push(column);
+            values.push(if row == column { 99.0 } else { f64::from((row * 7 + column * 3) % 11) });
+        }
+        starts.push(columns.len() as i32);
+    }
+    let a = Columns::of_rows(0, &starts, &columns, &values).unwrap();
+    for method in [Method::Lu, Method::Qr] {
+        let solved = solve(method, &a, &vec![1.0; n as usize], 1e-9, false).unwrap();
+        assert_eq!(solved.singular, Some(empty as usize), "{method:?}");
+    }
+}
