@@ -68,11 +68,7 @@ fn known(module: &Module, wanted: &Wanted, variant: Variant) -> Option<First> {
     let (start, name) = (Instant::now(), &module.header(wanted.index).name);
     let bytes = Cache::global().get_quietly(&key(module, wanted.index, variant), name)?;
     let (weight, shape, object) = unpack(&bytes)?;
-    let code = exec::Kernel::load(&object, &shape);
-    let code = code.inspect_err(|error| {
-        tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again");
-    });
-    let code = code.ok()?;
+    let code = kernel::loaded(name, &shape, &object)?;
     let is_followed = weight.loops && weight.instructions <= LOWERED_FOR_STEPS;
     let steps = is_followed.then(|| {
         let program = module.lowered(wanted.index);

@@ -175,11 +175,7 @@ fn known_soon(module: &Module, wanted: &Wanted, variant: Variant) -> Option<exec
     let name = &module.header(wanted.index).name;
     let (start, key) = (Instant::now(), soon_key(module, name, variant));
     let (shape, object) = unpack(&Cache::global().get_quietly(&key, name)?)?;
-    let code = exec::Kernel::load(&object, &shape);
-    let code = code.inspect_err(|error| {
-        tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again");
-    });
-    let code = code.ok()?;
+    let code = loaded(name, &shape, &object)?;
     tracing::info!(target: "cudaway::cpu", "cache hit {name}, {}, made for less", variant.blocks);
     profile::made(name, wanted.block, &code, Tier::Soon, start.elapsed());
     Some(code)
@@ -320,17 +316,19 @@ fn cached(keys: &[Key], name: &str, blocks: Blocks, block: [u32; 3], tier: Tier)
     let start = Instant::now();
     let (_, bytes) = Cache::global().get_first(keys, name)?;
     let (shape, object) = unpack(&bytes)?;
-    match exec::Kernel::load(&object, &shape) {
-        Ok(code) => {
-            tracing::info!(target: "cudaway::cpu", "cache hit {name}, {blocks}");
-            profile::made(name, block, &code, tier, start.elapsed());
-            Some(code)
-        }
-        Err(error) => {
-            tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again");
-            None
-        }
-    }
+    let code = loaded(name, &shape, &object)?;
+    tracing::info!(target: "cudaway::cpu", "cache hit {name}, {blocks}");
+    profile::made(name, block, &code, tier, start.elapsed());
+    Some(code)
+}
+
+/// Code that the cache had. What cannot be loaded is made anew.
+pub fn loaded(name: &str, shape: &CompiledShape, object: &[u8]) -> Option<exec::Kernel> {
+    let code = exec::Kernel::load(object, shape);
+    let code = code.inspect_err(|error| {
+        tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again");
+    });
+    code.ok()
 }
 
 /// What is wrong with the program's kernel goes to the log.
