@@ -7,6 +7,7 @@ One thing stands in the way of a machine without a GPU: JAX looks for a device f
 import jax
 import jax.numpy as jnp
 import numpy as np
+from beside import FAILED, compare, run
 from jax._src import hardware_utils
 from jax.experimental import rnn
 
@@ -15,7 +16,6 @@ hardware_utils.has_visible_nvidia_gpu = lambda: True
 # Unasked, XLA has a device that can multiply in TF32 do that.
 jax.config.update("jax_default_matmul_precision", "highest")
 
-FAILED = []
 GPU, CPU = jax.devices("cuda")[0], jax.devices("cpu")[0]
 RANDOM = np.random.default_rng(7)
 SMALL = RANDOM.standard_normal((64, 33)).astype(np.float32)
@@ -24,13 +24,8 @@ LARGE = RANDOM.standard_normal((257, 1031)).astype(np.float32)
 
 def close(name, function, *arguments, bound=0.0):
     """The same source on both, off by no more than `bound` of the largest result."""
-    got, expected = (
-        np.asarray(jax.jit(function)(*jax.device_put(arguments, device)))
-        for device in (GPU, CPU)
-    )
-    worst = np.max(np.abs(got - expected)) / np.max(np.abs(expected))
-    if got.shape != expected.shape or got.dtype != expected.dtype or not worst <= bound:
-        FAILED.append(f"{name}: off by {worst}")
+    got, expected = (jax.jit(function)(*jax.device_put(arguments, device)) for device in (GPU, CPU))
+    compare(name, got, expected, bound)
 
 
 def elementwise():
@@ -78,34 +73,28 @@ def convolutions():
 def recurrent():
     """`jax.experimental.rnn` is cuDNN's LSTM on the device, and a loop beside it that JAX has for tests."""
     batch, length, size, hidden, layers = 4, 12, 6, 10, 2
-    x = jnp.asarray(RANDOM.standard_normal((batch, length, size)).astype(np.float32))
-    lengths = jnp.full(batch, length, dtype=jnp.int32)
+    x = RANDOM.standard_normal((batch, length, size)).astype(np.float32)
+    lengths = np.full(batch, length, np.int32)
     for both in (False, True):
-        start = jnp.zeros((layers * (2 if both else 1), batch, hidden), jnp.float32)
+        start = np.zeros((layers * (2 if both else 1), batch, hidden), np.float32)
         weights = rnn.init_lstm_weight(jax.random.PRNGKey(1), size, hidden, layers, both)
         sizes = dict(input_size=size, hidden_size=hidden, num_layers=layers, dropout=0.0, bidirectional=both)
 
-        def loss(x, weights):
+        def loss(x, weights, start, lengths):
             y, h, c = rnn.lstm(x, start, start, weights, lengths, **sizes)
             return jnp.sum(jnp.sin(y)) + jnp.sum(h * c)
 
-        def expected_loss(x, weights):
+        def expected_loss(x, weights, start, lengths):
             parts = rnn.unpack_lstm_weights(weights, size, hidden, layers, both)
             y, h, c = rnn.lstm_ref(x, start, start, *parts, lengths, **sizes)
             return jnp.sum(jnp.sin(y)) + jnp.sum(h * c)
 
-        got = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)))(x, weights)
-        with jax.default_device(CPU):
-            on_cpu = jax.device_put((x, weights), CPU)
-            start = jax.device_put(start, CPU)
-            lengths = jax.device_put(lengths, CPU)
-            expected = jax.jit(jax.value_and_grad(expected_loss, argnums=(0, 1)))(*on_cpu)
-        lengths, start = jax.device_put(lengths, GPU), jax.device_put(start, GPU)
-        for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
-            one, other = np.asarray(one), np.asarray(other)
-            worst = np.max(np.abs(one - other)) / np.max(np.abs(other))
-            if not worst <= 1e-5:
-                FAILED.append(f"recurrent: LSTM in {'both directions' if both else 'one direction'} is off by {worst}")
+        got, expected = (
+            jax.tree.leaves(jax.jit(jax.value_and_grad(of, argnums=(0, 1)))(*jax.device_put((x, weights, start, lengths), device)))
+            for of, device in ((loss, GPU), (expected_loss, CPU))
+        )
+        for one, other in zip(got, expected, strict=True):
+            compare(f"LSTM in {'both directions' if both else 'one direction'}", one, other, bound=1e-5)
 
 
 def training():
@@ -149,14 +138,4 @@ def factorizations():
 
 if GPU.platform != "gpu":
     FAILED.append(f"the device is {GPU}")
-for check in (elementwise, softmax, gradients, orders, convolutions, recurrent, training, transforms, factorizations):
-    before = len(FAILED)
-    try:
-        check()
-    except Exception as error:
-        FAILED.append(f"{check.__name__}: {type(error).__name__}: {str(error)[:300]}")
-    print(check.__name__, "ok" if len(FAILED) == before else "FAILED")
-for line in FAILED:
-    print("FAILED:", line)
-print("FAILED" if FAILED else "PASSED")
-raise SystemExit(1 if FAILED else 0)
+run(elementwise, softmax, gradients, orders, convolutions, recurrent, training, transforms, factorizations)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+from beside import FAILED, compare, run
 
 MODELS = Path(os.environ["RAPIDOCR"]) / "rapidocr_onnxruntime/models"
-FAILED = []
 RANDOM = np.random.default_rng(3)
 
 
@@ -48,9 +48,7 @@ def close(name, *shapes, bound, drawn=RANDOM.standard_normal):
         given = {on_device.get_inputs()[0].name: drawn(shape).astype(np.float32)}
         got, expected = on_device.run(None, given), on_cpu.run(None, given)
         for one, other in zip(got, expected, strict=True):
-            worst = np.max(np.abs(one - other)) / np.max(np.abs(other))
-            if one.shape != other.shape or not worst <= bound:
-                FAILED.append(f"{name} of {shape}: off by {worst}")
+            compare(f"{name} of {shape}", one, other, bound)
 
 
 def finds_text():
@@ -67,14 +65,4 @@ def reads_text():
     close("ch_PP-OCRv4_rec_infer", (1, 3, 48, 144), bound=1e-4, drawn=page)
 
 
-for check in (finds_text, turns_text, reads_text):
-    before = len(FAILED)
-    try:
-        check()
-    except Exception as error:
-        FAILED.append(f"{check.__name__}: {type(error).__name__}: {str(error)[:300]}")
-    print(check.__name__, "ok" if len(FAILED) == before else "FAILED")
-for line in FAILED:
-    print("FAILED:", line)
-print("FAILED" if FAILED else "PASSED")
-raise SystemExit(1 if FAILED else 0)
+run(finds_text, turns_text, reads_text)

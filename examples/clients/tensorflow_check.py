@@ -3,11 +3,11 @@ cuDNN's. Results are compared to those of its own CPU device, from the same sour
 
 import numpy as np
 import tensorflow as tf
+from beside import FAILED, compare, run
 
 # Unasked, TensorFlow has a device that can multiply in TF32 do that.
 tf.config.experimental.enable_tensor_float_32_execution(False)
 
-FAILED = []
 GPU, CPU = "/GPU:0", "/CPU:0"
 RANDOM = np.random.default_rng(5)
 PICTURES = RANDOM.standard_normal((4, 32, 32, 3)).astype(np.float32)
@@ -22,10 +22,7 @@ def close(name, function, *arguments, bound):
             if not result.device.endswith(device[1:]):
                 FAILED.append(f"{name}: it is on {result.device}")
             results.append(result.numpy())
-    got, expected = results
-    worst = np.max(np.abs(got.astype(np.float64) - expected)) / np.max(np.abs(expected))
-    if got.shape != expected.shape or got.dtype != expected.dtype or not worst <= bound:
-        FAILED.append(f"{name}: off by {worst}")
+    compare(name, *results, bound)
 
 
 def elementwise():
@@ -120,14 +117,4 @@ def training():
 
 if not tf.config.list_physical_devices("GPU"):
     FAILED.append("there is no GPU")
-for check in (elementwise, products, convolutions, recurrent, transforms, training):
-    before = len(FAILED)
-    try:
-        check()
-    except Exception as error:
-        FAILED.append(f"{check.__name__}: {type(error).__name__}: {str(error)[:300]}")
-    print(check.__name__, "ok" if len(FAILED) == before else "FAILED")
-for line in FAILED:
-    print("FAILED:", line)
-print("FAILED" if FAILED else "PASSED")
-raise SystemExit(1 if FAILED else 0)
+run(elementwise, products, convolutions, recurrent, transforms, training)
