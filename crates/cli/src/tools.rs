@@ -136,19 +136,24 @@ pub fn cuda_root() -> Option<(&'static str, OsString)> {
                 eprintln!("cudaway: no ptxas of ours goes before that of CUDA_ROOT: {error:#}");
             })
             .ok()?,
-        None => Some(tools.join("toolkit")).filter(|folder| folder.join("bin/ptxas").exists())?,
+        None => toolkit_of(&tools)?,
     };
     Some(("CUDA_ROOT", ours.into()))
+}
+
+/// The folder with our `bin/ptxas` and no more.
+fn toolkit_of(tools: &Path) -> Option<PathBuf> {
+    Some(tools.join("toolkit")).filter(|folder| folder.join("bin/ptxas").exists())
 }
 
 /// The `XLA_FLAGS` likewise, for TensorFlow: its XLA takes `ptxas` from the folder that a flag names before it looks into NVIDIA's wheel,
 /// and looks on for what that folder lacks. A folder that the user names stays.
 pub fn xla_flags() -> Option<(&'static str, OsString)> {
-    let root = folder()?.join("toolkit");
+    let root = toolkit_of(&folder()?)?;
     // Words are parted by spaces.
     let named = root.to_str().filter(|name| !name.contains(char::is_whitespace))?;
     let theirs = std::env::var_os("XLA_FLAGS").unwrap_or_default().into_string().ok()?;
-    if !root.join("bin/ptxas").exists() || theirs.contains("xla_gpu_cuda_data_dir") {
+    if theirs.contains("xla_gpu_cuda_data_dir") {
         return None;
     }
     Some(("XLA_FLAGS", format!("{theirs} --xla_gpu_cuda_data_dir={named}").trim_start().into()))
