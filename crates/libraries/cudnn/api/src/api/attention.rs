@@ -387,12 +387,13 @@ impl Call {
     fn of(
         known: &Attention,
         (weights, bytes): (*const c_void, usize),
-        of: [(&Sequences, *const c_void); 3],
-        o: &Sequences,
-    ) -> Result<Call> {
-        let [(q, q_at), (k, k_at), (v, v_at)] = of;
+        [(q, q_at), (k, k_at), (v, v_at)]: [(cudnnSeqDataDescriptor_t, *const c_void); 3],
+        o: cudnnSeqDataDescriptor_t,
+    ) -> Result<([Sequences; 4], Call)> {
+        let all = [Sequences::set(q)?, Sequences::set(k)?, Sequences::set(v)?, Sequences::set(o)?];
+        let [q, k, v, o] = &all;
         let layer = known.layer();
-        let kinds = [q, k, v, o].iter().all(|it| it.kind == known.kind);
+        let kinds = all.iter().all(|it| it.kind == known.kind);
         require(kinds, "the sequences' type is not the attention's")?;
         let widths = [(q, layer.sizes[0]), (k, layer.sizes[1]), (v, layer.sizes[2]), (o, layer.outputs())];
         require(
@@ -407,13 +408,14 @@ impl Call {
         let sizes = [q.size(TIME), k.size(TIME), q.size(BATCH), q.size(BEAM)];
         let fits = sizes.iter().zip(known.most).all(|(size, most)| *size <= most as usize);
         require(fits, "a size is more than the attention's most")?;
-        Ok(Call {
+        let call = Call {
             layer,
             weights: known.weights(weights, bytes)?,
             inputs: [q.view(q_at)?, k.view(k_at)?, v.view(v_at)?],
             sizes: [q.size(BATCH), q.size(BEAM), beams, q.size(TIME), k.size(TIME)],
             is_double: known.kind == cudnnDataType_t::CUDNN_DATA_DOUBLE,
-        })
+        };
+        Ok((all, call))
     }
 
     fn queries(&self) -> usize {
@@ -521,10 +523,8 @@ pub fn cudnnMultiHeadAttnForward(
 ) -> Result {
     let context = computing(handle)?;
     let known = attention(attnDesc)?;
-    let [q, k, v, o] = [qDesc, kDesc, vDesc, oDesc].map(Sequences::set);
-    let (q, k, v, o) = (q?, k?, v?, o?);
-    let inputs = [(&q, queries), (&k, keys), (&v, values)];
-    let call = Call::of(&known, (weights, weightSizeInBytes), inputs, &o)?;
+    let inputs = [(qDesc, queries), (kDesc, keys), (vDesc, values)];
+    let ([q, .., o], call) = Call::of(&known, (weights, weightSizeInBytes), inputs, oDesc)?;
     let n = q.size(TIME);
     require(currIdx < n as c_int, "there is no such query")?;
     let is_training = !reserveSpace.is_null();
@@ -693,10 +693,8 @@ pub fn cudnnMultiHeadAttnBackwardData(
 ) -> Result {
     let context = computing(handle)?;
     let known = attention(attnDesc)?;
-    let [q, k, v, o] = [dqDesc, dkDesc, dvDesc, doDesc].map(Sequences::set);
-    let (q, k, v, o) = (q?, k?, v?, o?);
-    let inputs = [(&q, queries), (&k, keys), (&v, values)];
-    let call = Call::of(&known, (weights, weightSizeInBytes), inputs, &o)?;
+    let inputs = [(dqDesc, queries), (dkDesc, keys), (dvDesc, values)];
+    let ([q, k, v, o], call) = Call::of(&known, (weights, weightSizeInBytes), inputs, doDesc)?;
     windows(loWinIdx, hiWinIdx, q.size(TIME))?;
     require(!devSeqLengthsDQDO.is_null() && !devSeqLengthsDKDV.is_null(), "lengths are NULL")?;
     let (from, to) = (o.view(dout)?, [q.view(dqueries)?, k.view(dkeys)?, v.view(dvalues)?]);
@@ -750,10 +748,8 @@ pub fn cudnnMultiHeadAttnBackwardWeights(
     let context = computing(handle)?;
     let known = attention(attnDesc)?;
     require((0..2).contains(&addGrad.0), "there is no such mode")?;
-    let [q, k, v, o] = [qDesc, kDesc, vDesc, doDesc].map(Sequences::set);
-    let (q, k, v, o) = (q?, k?, v?, o?);
-    let inputs = [(&q, queries), (&k, keys), (&v, values)];
-    let call = Call::of(&known, (weights, weightSizeInBytes), inputs, &o)?;
+    let inputs = [(qDesc, queries), (kDesc, keys), (vDesc, values)];
+    let ([.., o], call) = Call::of(&known, (weights, weightSizeInBytes), inputs, doDesc)?;
     let (from, to) = (o.view(dout)?, known.weights(dweights, weightSizeInBytes)?);
     let reserve = Reserve::of(&known, reserveSpace, reserveSpaceSizeInBytes)?;
     let beta = if addGrad == cudnnWgradMode_t::CUDNN_WGRAD_MODE_ADD { 1.0 } else { 0.0 };
