@@ -65,6 +65,28 @@ macro_rules! start_logging {
     }};
 }
 
+/// The span that stands for a call of this name while its guard lives, where somebody may listen to spans. All that it takes
+/// stands in one place: exports are thousands, and each would have it in its own code.
+#[macro_export]
+macro_rules! call_span {
+    ($target:literal, $span:literal, $name:expr) => {{
+        #[cold]
+        #[inline(never)]
+        fn entered(name: &'static str) -> $crate::logging::Guard {
+            Box::new(::tracing::trace_span!(target: $target, $span, call = name).entered())
+        }
+        $crate::logging::may_hear_spans().then(|| entered($name))
+    }};
+}
+
+/// Leaves a call's span when it is dropped.
+pub type Guard = Box<dyn core::any::Any>;
+
+#[inline]
+pub fn may_hear_spans() -> bool {
+    tracing::level_filters::LevelFilter::current() >= tracing::level_filters::LevelFilter::TRACE
+}
+
 /// Whether this is the first time that this library says so of `call`: programs repeat what does not work.
 pub fn is_news(call: &'static str, what: &'static str) -> bool {
     static SAID: Mutex<BTreeSet<(&str, &str)>> = Mutex::new(BTreeSet::new());

@@ -1,6 +1,7 @@
 //! The border of every export: no panic crosses it, every call has a span with its C name, and a name without a
 //! body answers `CUDA_ERROR_NOT_SUPPORTED` and logs itself once.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Once, OnceLock};
 
@@ -16,18 +17,14 @@ use crate::{Error, Result};
 #[inline]
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> CUresult {
     start();
-    let span = tracing::trace_span!(target: "cudaway::driver", "cu", call = name);
-    let _inside = span.enter();
+    let _inside = config::call_span!("cudaway::driver", "cu", name);
     // What kernels said is shown by the call after which it can be; their fault is that call's answer.
     match catch_unwind(AssertUnwindSafe(|| body().and_then(|()| services::settle()))) {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,
         // An answer, not a failure.
         Ok(Err(Error::NotReady)) => Error::NotReady.result(),
         Ok(Err(error)) => failed(name, error),
-        Err(_) => {
-            tracing::error!(target: "cudaway::driver", "{name}: internal error, answering CUDA_ERROR_UNKNOWN");
-            CUresult::CUDA_ERROR_UNKNOWN
-        }
+        Err(panic) => broken(name, panic),
     }
 }
 
@@ -64,6 +61,13 @@ fn failed(name: &'static str, error: Error) -> CUresult {
         _ => tracing::info!(target: "cudaway::driver", "{name}: {error}"),
     }
     error.result()
+}
+
+/// The answer of a body that panicked.
+#[cold]
+fn broken(name: &'static str, _panic: Box<dyn Any + Send>) -> CUresult {
+    tracing::error!(target: "cudaway::driver", "{name}: internal error, answering CUDA_ERROR_UNKNOWN");
+    CUresult::CUDA_ERROR_UNKNOWN
 }
 
 /// The answer of a name that has no body.

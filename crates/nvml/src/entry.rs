@@ -1,6 +1,7 @@
 //! The border of every export: no panic crosses it, every call has a span with its C name, nothing but a few names works
 //! before `nvmlInit`, and what is not supported logs itself once.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use config::logging::is_news;
@@ -21,26 +22,21 @@ const BEFORE_INIT: [&str; 6] = [
 /// Runs one call's body and gives its answer in C's terms.
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> nvmlReturn_t {
     start();
-    let span = tracing::trace_span!(target: "cudaway::nvml", "nvml", call = name);
-    let _inside = span.enter();
+    let _inside = config::call_span!("cudaway::nvml", "nvml", name);
     if !BEFORE_INIT.contains(&name) && !session::is_open() {
         return Error::Uninitialized.code();
     }
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => nvmlReturn_t::NVML_SUCCESS,
         Ok(Err(error)) => failed(name, error),
-        Err(_) => {
-            tracing::error!(target: "cudaway::nvml", "{name}: internal error, answering NVML_ERROR_UNKNOWN");
-            nvmlReturn_t::NVML_ERROR_UNKNOWN
-        }
+        Err(panic) => broken(name, panic),
     }
 }
 
 /// As [`entry`], for a body that gives the C value itself.
 pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T) -> T {
     start();
-    let span = tracing::trace_span!(target: "cudaway::nvml", "nvml", call = name);
-    let _inside = span.enter();
+    let _inside = config::call_span!("cudaway::nvml", "nvml", name);
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
 }
 
@@ -55,6 +51,13 @@ fn failed(name: &'static str, error: Error) -> nvmlReturn_t {
         _ => tracing::info!(target: "cudaway::nvml", "{name}: {error}"),
     }
     error.code()
+}
+
+/// The answer of a body that panicked.
+#[cold]
+fn broken(name: &'static str, _panic: Box<dyn Any + Send>) -> nvmlReturn_t {
+    tracing::error!(target: "cudaway::nvml", "{name}: internal error, answering NVML_ERROR_UNKNOWN");
+    nvmlReturn_t::NVML_ERROR_UNKNOWN
 }
 
 /// The answer of a name that has no body.

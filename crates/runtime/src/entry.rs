@@ -1,5 +1,6 @@
 //! The border of every `cuda*` call: no panic crosses it, a failure becomes the thread's last error.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,18 +17,12 @@ thread_local! {
 /// Runs one call's body and gives its answer in C's terms.
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
     start();
-    let span = tracing::trace_span!(target: "cudaway::runtime", "cuda", call = name);
-    let _inside = span.enter();
-    let code = match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => return cudaError_t::cudaSuccess,
+    let _inside = config::call_span!("cudaway::runtime", "cuda", name);
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => cudaError_t::cudaSuccess,
         Ok(Err(error)) => failed(name, error),
-        Err(_) => {
-            tracing::error!(target: "cudaway::runtime", "{name}: internal error, answering cudaErrorUnknown");
-            cudaError_t::cudaErrorUnknown
-        }
-    };
-    set_last_error(code);
-    code
+        Err(panic) => broken(name, panic),
+    }
 }
 
 /// The same for a `_ptsz` or `_ptds` name: in the body, stream 0 is the calling thread's own default stream.
@@ -41,8 +36,7 @@ pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> cu
 /// A call that answers with something else than a status; `nothing` is the answer when its body breaks.
 pub fn entry_value<T>(name: &'static str, nothing: T, body: impl FnOnce() -> T) -> T {
     start();
-    let span = tracing::trace_span!(target: "cudaway::runtime", "cuda", call = name);
-    let _inside = span.enter();
+    let _inside = config::call_span!("cudaway::runtime", "cuda", name);
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         tracing::error!(target: "cudaway::runtime", "{name}: internal error");
         nothing
@@ -72,7 +66,16 @@ fn failed(name: &'static str, error: Error) -> cudaError_t {
         }
         _ => tracing::info!(target: "cudaway::runtime", "{name}: {error}"),
     }
+    set_last_error(code);
     code
+}
+
+/// The answer of a body that panicked.
+#[cold]
+fn broken(name: &'static str, _panic: Box<dyn Any + Send>) -> cudaError_t {
+    tracing::error!(target: "cudaway::runtime", "{name}: internal error, answering cudaErrorUnknown");
+    set_last_error(cudaError_t::cudaErrorUnknown);
+    cudaError_t::cudaErrorUnknown
 }
 
 /// Whether the call in progress was made by a per-thread spelling.

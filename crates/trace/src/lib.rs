@@ -53,7 +53,7 @@ fn unless_it_panics<R>(run: impl FnOnce() -> R) -> Option<R> {
 #[macro_export]
 macro_rules! call {
     ($name:literal, ($($shown:tt)*), $body:expr) => {
-        if $crate::is_on() { $crate::status($name, &$crate::shown!($($shown)*), || $body) } else { $body }
+        if $crate::is_on() { $crate::status($name, &$crate::shown!($($shown)*), &mut || $body) } else { $body }
     };
 }
 
@@ -61,30 +61,30 @@ macro_rules! call {
 #[macro_export]
 macro_rules! call_value {
     ($name:literal, ($($shown:tt)*), $body:expr) => {
-        if $crate::is_on() { $crate::value($name, &$crate::shown!($($shown)*), || $body) } else { $body }
+        if $crate::is_on() { $crate::value($name, &$crate::shown!($($shown)*), &mut || $body) } else { $body }
     };
 }
 
-/// [`call`] when somebody listens.
+/// [`call`] when somebody listens. One for all calls, hence no type of its own for each body.
 #[cold]
 pub fn status<R: Answer>(
     name: &'static str,
     arguments: &dyn Fn(&mut Arguments),
-    body: impl FnOnce() -> R,
+    body: &mut dyn FnMut() -> R,
 ) -> R {
     written(name, arguments, body, |answer| Some(answer.code()))
 }
 
 /// [`call_value`] when somebody listens.
 #[cold]
-pub fn value<R>(name: &'static str, arguments: &dyn Fn(&mut Arguments), body: impl FnOnce() -> R) -> R {
+pub fn value<R>(name: &'static str, arguments: &dyn Fn(&mut Arguments), body: &mut dyn FnMut() -> R) -> R {
     written(name, arguments, body, |_| None)
 }
 
 fn written<R>(
     name: &'static str,
     arguments: &dyn Fn(&mut Arguments),
-    body: impl FnOnce() -> R,
+    body: &mut dyn FnMut() -> R,
     code: impl Fn(&R) -> Option<i64>,
 ) -> R {
     let given = unless_it_panics(|| {
@@ -211,7 +211,7 @@ mod tests {
     fn a_parameter_that_cannot_be_shown_costs_its_line_and_not_the_call() {
         let parameter = Unshowable;
         let mut n_calls = 0;
-        let answer = status("cuX", &shown!(value parameter), || {
+        let answer = status("cuX", &shown!(value parameter), &mut || {
             n_calls += 1;
             cuda_abi::CUresult::CUDA_SUCCESS
         });

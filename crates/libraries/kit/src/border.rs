@@ -13,9 +13,17 @@ macro_rules! border {
             name: &'static str,
             body: impl FnOnce() -> core::result::Result<(), $error>,
         ) -> $status {
+            let mut body = Some(body);
+            guarded(name, &mut || body.take().map_or(Ok(()), |body| body()))
+        }
+
+        /// [`entry`], once for all bodies, of which there are thousands.
+        fn guarded(
+            name: &'static str,
+            body: &mut dyn FnMut() -> core::result::Result<(), $error>,
+        ) -> $status {
             start();
-            let span = tracing::trace_span!(target: $target, $span, call = name);
-            let _inside = span.enter();
+            let _inside = config::call_span!($target, $span, name);
             match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
                 Ok(Ok(())) => $success,
                 Ok(Err(error)) => failed(name, error),
@@ -26,8 +34,7 @@ macro_rules! border {
         /// As [`entry`], for a body that gives the C value itself.
         pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T) -> T {
             start();
-            let span = tracing::trace_span!(target: $target, $span, call = name);
-            let _inside = span.enter();
+            let _inside = config::call_span!($target, $span, name);
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(otherwise)
         }
 

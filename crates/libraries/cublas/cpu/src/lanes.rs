@@ -87,17 +87,23 @@ pub(crate) fn for_ranges(n: usize, part: impl Fn(Range<usize>) + Sync) {
     if n < SHARED {
         part(0..n);
     } else {
-        (0..n.div_ceil(TURN)).into_par_iter().for_each(|turn| part(range(turn, n)));
+        in_turns(n, &part);
     }
+}
+
+/// Once for all parts: what rayon makes of a loop is a kilobyte of code.
+fn in_turns(n: usize, part: &(dyn Fn(Range<usize>) + Sync)) {
+    (0..n.div_ceil(TURN)).into_par_iter().for_each(|turn| part(range(turn, n)));
 }
 
 /// What `part` gives for ranges that together are `0..n`, in their order.
 pub(crate) fn map_ranges<R: Send>(n: usize, part: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
-    if n < SHARED {
-        vec![part(0..n)]
-    } else {
-        (0..n.div_ceil(TURN)).into_par_iter().map(|turn| part(range(turn, n))).collect()
-    }
+    if n < SHARED { vec![part(0..n)] } else { map_turns(n, &part) }
+}
+
+/// Likewise for all of one result.
+fn map_turns<R: Send>(n: usize, part: &(dyn Fn(Range<usize>) -> R + Sync)) -> Vec<R> {
+    (0..n.div_ceil(TURN)).into_par_iter().map(|turn| part(range(turn, n))).collect()
 }
 
 fn range(turn: usize, n: usize) -> Range<usize> {
