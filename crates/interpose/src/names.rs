@@ -52,19 +52,20 @@ const fn less(a: &[u8], b: &[u8]) -> bool {
     at < b.len() && (at == a.len() || a[at] < b[at])
 }
 
-/// Where a name is in its list. One that is not there stops the compiler.
-pub const fn index(list: &[&[u8]], name: &str) -> u16 {
-    let (mut low, mut high) = (0, list.len());
-    while low < high {
-        let middle = (low + high) / 2;
-        if less(list[middle], name.as_bytes()) {
-            low = middle + 1;
-        } else {
-            high = middle;
+/// Where these names, sorted as the list is, are in it. One that is not there stops the compiler.
+pub const fn places<const N: usize>(list: &[&[u8]], names: [&str; N]) -> [u16; N] {
+    let mut places = [0; N];
+    let (mut at, mut n) = (0, 0);
+    while n < N {
+        let name = names[n].as_bytes();
+        while at < list.len() && less(list[at], name) {
+            at += 1;
         }
+        assert!(at < list.len() && !less(name, list[at]), "no such name, or not in order");
+        places[n] = at as u16;
+        n += 1;
     }
-    assert!(low < list.len() && !less(name.as_bytes(), list[low]), "no such name");
-    low as u16
+    places
 }
 
 #[cfg(test)]

@@ -8,8 +8,9 @@
 //! a function of a block with an unusual distance to the next one leads to where the block would be.
 
 use crate::elf::{self, File, Segment};
-use crate::generated::signatures::{BLOCKS, MASKS, PLACES, RELEASES, SIGNATURES};
-use crate::names;
+use crate::generated::signatures::{
+    BLOCKS, MASKS, NAMES_11, NAMES_12, NAMES_13, PLACES, RELEASES, SIGNATURES,
+};
 
 /// What is known of a release's runtime.
 pub struct Release {
@@ -46,19 +47,19 @@ pub struct Signature {
     mask: u16,
 }
 
-/// A row of the table of CUDA 11.
-pub const fn v11(name: &str, len_bytes: u16, mask: u16, hash: u128) -> Signature {
-    Signature { hash, len_bytes, name: names::index(&names::V11, name), mask }
+/// A row of the table of CUDA 11: which of its names, sorted, and the rest.
+pub const fn v11(name: usize, len_bytes: u16, mask: u16, hash: u128) -> Signature {
+    Signature { hash, len_bytes, name: NAMES_11[name], mask }
 }
 
 /// Likewise of 12.
-pub const fn v12(name: &str, len_bytes: u16, mask: u16, hash: u128) -> Signature {
-    Signature { hash, len_bytes, name: names::index(&names::V12, name), mask }
+pub const fn v12(name: usize, len_bytes: u16, mask: u16, hash: u128) -> Signature {
+    Signature { hash, len_bytes, name: NAMES_12[name], mask }
 }
 
 /// Likewise of 13.
-pub const fn v13(name: &str, len_bytes: u16, mask: u16, hash: u128) -> Signature {
-    Signature { hash, len_bytes, name: names::index(&names::V13, name), mask }
+pub const fn v13(name: usize, len_bytes: u16, mask: u16, hash: u128) -> Signature {
+    Signature { hash, len_bytes, name: NAMES_13[name], mask }
 }
 
 /// FNV-1a over 128 bits of code in which the bytes of `mask` count as zero.
@@ -255,6 +256,7 @@ impl<'a> Starts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names;
 
     #[test]
     fn what_a_linker_changes_does_not_count_and_all_else_does() {
