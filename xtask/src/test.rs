@@ -4,7 +4,6 @@
 mod aarch64;
 mod ahead;
 mod amd;
-mod amd_rows;
 mod blas;
 mod clients;
 mod compiling;
@@ -41,7 +40,7 @@ mod threads;
 mod tools;
 mod trees;
 mod trust;
-mod unit;
+pub mod unit;
 mod wheel;
 mod workflows;
 

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
-use comgr::CodeObject;
+use anyhow::{Context as _, Result, bail, ensure};
 
 use super::section;
+use crate::test::unit;
 use crate::toolchain::Release;
 use crate::{build, setup};
 
@@ -101,18 +101,25 @@ fn ours(target: &str, out: &Path) -> Result<BTreeMap<String, Counts>> {
 
 /// Each kernel of a code object; what it calls is in its own instructions or in nobody's.
 fn counts(path: &Path) -> Result<BTreeMap<String, Counts>> {
-    let object = CodeObject::read(fs::read(path)?).with_context(|| path.display().to_string())?;
     let mut objdump = Command::new("llvm-objdump-19");
     objdump.args(["-d", "--no-show-raw-insn", "--no-leading-addr"]).arg(path);
-    let output = objdump.output().with_context(|| format!("{objdump:?}"))?;
-    ensure!(output.status.success(), "{objdump:?}: {}", String::from_utf8_lossy(&output.stderr));
-    let instructions = instructions(&String::from_utf8_lossy(&output.stdout));
-    let counts = object.kernels.iter().map(|kernel| {
-        let n = *instructions.get(&kernel.name).with_context(|| format!("no code of {}", kernel.name))?;
-        let registers = [kernel.vgprs, kernel.sgprs, kernel.lds_bytes, kernel.scratch_bytes];
-        Ok((kernel.name.clone(), [n, registers[0], registers[1], registers[2], registers[3]]))
+    let instructions = instructions(&said(&mut objdump)?);
+    let resources = said(unit::example("kernel_resources")?.arg(path))?;
+    let counts = resources.lines().map(|line| {
+        let (name, numbers) = line.split_once(' ').context("a kernel's line")?;
+        let n = *instructions.get(name).with_context(|| format!("no code of {name}"))?;
+        let numbers: Vec<u32> = numbers.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+        let [vgprs, sgprs, lds_bytes, scratch_bytes] = numbers[..] else { bail!("{line}") };
+        Ok((name.to_owned(), [n, vgprs, sgprs, lds_bytes, scratch_bytes]))
     });
     counts.collect()
+}
+
+/// What a program prints.
+fn said(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Instructions of each symbol, without what fills the space behind its end.

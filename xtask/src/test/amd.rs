@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use testkit::{Installed, Run};
 
-use super::amd_rows;
 use super::examples::{self, Form};
 use super::report::{Outcome, Report};
+use super::unit;
 use crate::setup;
 use crate::toolchain::Release;
 
@@ -25,6 +25,9 @@ const RUNS: &[(&str, &str)] = &[
     ("matmul_tiled", "gfx1100"),
     ("histogram", "gfx942"),
 ];
+
+/// One GPU of each generation that Debian's compiler knows: nothing after gfx1036 and gfx90a.
+const OLD_GPUS: [&str; 3] = ["gfx900", "gfx90a", "gfx1030"];
 
 /// What kernel_says.cu prints on any GPU; blocks print in any order, threads of a warp in theirs.
 const SAID: &str = "\
@@ -46,7 +49,10 @@ const ASSERTION: &str =
 
 pub fn run(installed: &Installed, report: &mut Report) {
     report.note("cudaway compile: a code object for every kernel of vector_add", compile(installed));
-    amd_rows::run(installed, report);
+    for gpu in OLD_GPUS {
+        let what = format!("every kernel of the value rows by comgr of ROCm 5.2 for {gpu}");
+        report.note(&what, rows(installed, gpu));
+    }
     let Some(tinygrad) = std::env::var_os("TINYGRAD").map(PathBuf::from) else {
         let why = "TINYGRAD does not name a checkout of tinygrad".to_owned();
         return report.note("programs on an emulated GPU", Outcome::Skipped(why));
@@ -84,6 +90,12 @@ fn compile(installed: &Installed) -> Result<()> {
     let n = made.filter(|entry| entry.path().extension().is_some_and(|it| it == "co")).count();
     ensure!(n == 2, "{n} code objects");
     Ok(())
+}
+
+fn rows(installed: &Installed, gpu: &str) -> Result<()> {
+    let mut command = unit::example("rows_by_comgr")?;
+    command.arg("/usr/lib/x86_64-linux-gnu/libamd_comgr.so.2");
+    setup::run(command.arg(installed.lib().join("cudaway-comgr")).arg(gpu))
 }
 
 fn build_library(folder: &Path) -> Result<PathBuf> {

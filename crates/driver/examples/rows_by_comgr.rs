@@ -1,5 +1,8 @@
-//! Every kernel of the value rows by the strictest compiler that users may have: Debian's comgr of ROCm 5.2 (LLVM 15), in our
-//! helper processes. What newer LLVMs make of them, crates/compiler/tests/gcn.rs and the emulator see.
+//! Every kernel of the value rows by one compiler of AMD's, such as the strictest that users may have: Debian's comgr of ROCm 5.2
+//! (LLVM 15), in our helper processes. What newer LLVMs make of them, crates/compiler/tests/gcn.rs and the emulator see.
+//!
+//! `cargo run -p driver --example rows_by_comgr -- COMGR HELPER TARGET…`: the library, our `cudaway-comgr`, and one GPU or more.
+//! It fails where a kernel does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,30 +15,21 @@ use comgr::{Compiler, Request, Setup};
 use compiler::gcn::{Code, Target, compile};
 use compiler::{Module, Source};
 use config::Config;
-use testkit::Installed;
 
-use super::report::Report;
-use crate::setup;
-
-const COMGR: &str = "/usr/lib/x86_64-linux-gnu/libamd_comgr.so.2";
-
-/// One GPU of each generation that it knows: nothing after gfx1036 and gfx90a.
-const TARGETS: [&str; 3] = ["gfx900", "gfx90a", "gfx1030"];
-
-pub fn run(installed: &Installed, report: &mut Report) {
-    let modules = match modules() {
-        Ok(modules) => modules,
-        Err(error) => return report.note("the value rows' modules", Err::<(), _>(error)),
-    };
-    for name in TARGETS {
-        let what = format!("every kernel of the value rows by comgr of ROCm 5.2 for {name}");
-        report.note(&what, all(installed, &modules, name));
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let mut next = |what: &str| arguments.next().with_context(|| format!("{what} is missing"));
+    let (library, helper) = (next("the compiler's library")?, PathBuf::from(next("the helper")?));
+    let modules = modules()?;
+    for name in arguments {
+        all(&library, &helper, &modules, &name)?;
     }
+    Ok(())
 }
 
 /// The rows' files, linked.
 fn modules() -> Result<Vec<Module>> {
-    let folder = setup::root().join("crates/hip-cpu/tests/run");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hip-cpu/tests/run");
     let mut files = ptx_files(&folder)?;
     files.sort();
     files
@@ -61,13 +55,17 @@ fn ptx_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn all(installed: &Installed, modules: &[Module], name: &str) -> Result<()> {
+fn all(library: &str, helper: &Path, modules: &[Module], name: &str) -> Result<()> {
     let target: Target = name.parse().map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
-    let config = Config::read(0, |name| (name == "CUDAWAY_GFX_COMPILER").then(|| COMGR.to_owned()));
+    let config = Config::read(0, |name| (name == "CUDAWAY_GFX_COMPILER").then(|| library.to_owned()));
     // Nothing that an earlier run made counts.
     let cache = Box::leak(Box::new(Cache::new(None, 0)));
-    let helper = Ok(installed.lib().join("cudaway-comgr"));
-    let setup = Setup { helper, backends: comgr::backends(&config), cache, ..Setup::of_environment() };
+    let setup = Setup {
+        helper: Ok(helper.to_owned()),
+        backends: comgr::backends(&config),
+        cache,
+        ..Setup::of_environment()
+    };
     let n_threads = setup.n_helpers;
     let compiler = Compiler::new(setup);
 
