@@ -78,7 +78,7 @@ impl Object {
     }
 
     /// Whether it is only names of one major's, on their node, that jump into a library of ours: written without Rust's std.
-    fn is_shell(&self) -> bool {
+    pub fn is_shell(&self) -> bool {
         self.version_script.is_some() && self.package != "libcuda"
     }
 }

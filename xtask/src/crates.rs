@@ -1,12 +1,13 @@
 //! What the workspace's manifests keep to: a crate uses only crates below its own line (docs/architecture.md), and
 //! docs/dependencies.md has a reason for each foreign crate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
+use crate::build;
 use crate::setup::root;
 
 /// docs/architecture.md's map, top to bottom; crates of one line that use each other stand on lines of their own.
@@ -57,7 +58,7 @@ const LINES: &[&[&str]] = &[
     &["oracle"],
     &["cublas-cpu", "cufft-cpu", "curand-cpu", "cusparse-cpu"],
     &["cuda-abi", "config", "beside", "printf", "namesake"],
-    &["secure"],
+    &["secure", "build-once"],
 ];
 
 /// Arrows that point down and are wrong all the same, over however many crates, with the reason.
@@ -159,11 +160,41 @@ fn every_foreign_crate_has_its_reason_in_the_dependencies_page() {
     let packages = packages();
     let used = |name: &&str| {
         packages.iter().any(|package| {
-            package["dependencies"].as_array().unwrap().iter().any(|dependency| dependency["name"] == **name)
+            let dependencies = package["dependencies"].as_array().unwrap();
+            dependencies.iter().any(|it| it["rename"].as_str().or(it["name"].as_str()) == Some(*name))
         })
     };
     let unused: Vec<&str> = declared.into_iter().filter(|name| !used(name)).collect();
     assert!(unused.is_empty(), "no crate uses {unused:?}");
+}
+
+/// Foreign crates that are compiled more than once for the objects: nothing that takes long stands on them.
+const SMALL: [&str; 1] = ["num-traits"];
+
+/// Cargo compiles a crate again for each set of its features, and all that uses it with it. `crates/build-once` says more.
+#[test]
+fn every_object_has_its_foreign_crates_with_the_same_features() {
+    let objects = build::objects().iter().filter(|object| !object.is_shell()).map(|object| object.package);
+    let programs = build::PROGRAMS.iter().map(|program| program.package);
+    let mut found: BTreeMap<String, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
+    for package in objects.chain(programs).collect::<BTreeSet<_>>() {
+        let output = Command::new(env!("CARGO"))
+            .args(["tree", "--offline", "--package", package, "--edges", "normal,build"])
+            .args(["--prefix", "none", "--no-dedupe", "--format", "{p}|{f}"])
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        for line in String::from_utf8(output.stdout).unwrap().lines().collect::<BTreeSet<_>>() {
+            let (name, features) = line.split_once('|').unwrap();
+            let users = found.entry(name.to_owned()).or_default().entry(features.to_owned()).or_default();
+            users.push(package);
+        }
+    }
+    found.retain(|name, sets| {
+        sets.len() > 1 && !SMALL.iter().any(|small| name.starts_with(&format!("{small} ")))
+    });
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 /// The text of each file of Rust in a folder and in those below it.

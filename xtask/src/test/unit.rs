@@ -19,18 +19,55 @@ pub fn xtask(args: &[&str]) -> Outcome {
     result.into()
 }
 
-const TESTS: [&str; 2] = ["test", "--workspace"];
+/// The crates of NVIDIA's libraries other than the driver and the runtime. Their tests are compiled as the objects are, in the
+/// profile `local`: what they stand on, minutes of matrix products and factorizations, is compiled already. What they check of
+/// themselves (overflows, assertions) the profile leaves in.
+const LIBRARIES: [&str; 14] = [
+    "cublas",
+    "cublas-cpu",
+    "cudnn",
+    "cudnn-cpu",
+    "cufft",
+    "cufft-cpu",
+    "curand",
+    "curand-cpu",
+    "cusolver",
+    "cusolver-cpu",
+    "cusparse",
+    "cusparse-cpu",
+    "kit",
+    "nvjitlink",
+];
+
+/// All other crates, as `cargo test` and `cargo build` are told of them. All together: for a crate alone, its dependencies have other
+/// features, and would be compiled once more.
+pub fn others(command: &mut Command) -> &mut Command {
+    command.arg("--workspace");
+    for package in LIBRARIES {
+        command.args(["--exclude", package]);
+    }
+    command
+}
+
+fn libraries(command: &mut Command) -> &mut Command {
+    command.args(["--profile", "local"]);
+    for package in LIBRARIES {
+        command.args(["--package", package]);
+    }
+    command
+}
 
 /// Compiles what this part and others run, and says nothing: what does not compile is reported there.
 pub fn compile_tests() {
-    let _ = setup::stay_offline(setup::cargo().args(TESTS).args(["--quiet", "--no-run"])).output();
+    let mut command = setup::cargo();
+    others(command.arg("test")).args(["--quiet", "--no-run"]);
+    let _ = setup::stay_offline(&mut command).output();
 }
 
-/// An example of a crate of ours, as it is run. It is built for the workspace as the tests are: for its crate alone, its dependencies have
-/// other features, and all of them would be compiled once more.
+/// An example of a crate of ours, as it is run.
 pub fn example(name: &str) -> Result<Command> {
     let mut build = setup::cargo();
-    build.args(["build", "--quiet", "--workspace", "--example", name]);
+    others(build.arg("build")).args(["--quiet", "--example", name]);
     setup::run(setup::stay_offline(&mut build))?;
     let mut command = Command::new(setup::root().join("target/debug/examples").join(name));
     command.current_dir(setup::root());
@@ -40,10 +77,13 @@ pub fn example(name: &str) -> Result<Command> {
 /// `cargo test` over the workspace; each test counts as one check of ours.
 pub fn cargo_test(report: &mut Report) {
     let mut command = setup::cargo();
-    command.args(TESTS).arg("--no-fail-fast");
+    others(command.arg("test")).arg("--no-fail-fast");
     // The emulator is a part of its own.
     command.env_remove("TINYGRAD");
     counted(report, "cargo test --workspace", &mut command);
+    let mut command = setup::cargo();
+    libraries(command.arg("test")).arg("--no-fail-fast");
+    counted(report, "cargo test of the libraries", &mut command);
 }
 
 /// Runs a `cargo test` whose tests are counted one by one. Those that say `testkit::skip!` are skipped, whatever libtest says.
