@@ -1,8 +1,10 @@
 //! Cargo's own tests, and other xtask commands as checks.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
 
 use anyhow::Result;
 use testkit::Installed;
@@ -74,39 +76,76 @@ pub fn example(name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// `cargo test` over the workspace; each test counts as one check of ours.
+/// `cargo test` over the workspace; each test counts as one check of ours. The libraries' tests go beside the others', which leave a
+/// core idle where one test takes long, and are told of when both have ended.
 pub fn cargo_test(report: &mut Report) {
-    let mut command = setup::cargo();
+    let (mut command, mut beside) = (setup::cargo(), setup::cargo());
     others(command.arg("test")).arg("--no-fail-fast");
     // The emulator is a part of its own.
     command.env_remove("TINYGRAD");
-    counted(report, "cargo test --workspace", &mut command);
-    let mut command = setup::cargo();
-    libraries(command.arg("test")).arg("--no-fail-fast");
-    counted(report, "cargo test of the libraries", &mut command);
+    libraries(beside.arg("test")).arg("--no-fail-fast");
+    let libraries = thread::scope(|scope| {
+        let libraries = scope.spawn(|| aside(&mut beside));
+        counted(report, "cargo test --workspace", &mut command);
+        libraries.join().expect("no panic")
+    });
+    let name = "cargo test of the libraries";
+    match libraries {
+        Ok((said, ran)) => {
+            println!("{said}");
+            tell(report, name, ran);
+        }
+        Err(error) => report.note(name, Err::<(), _>(error)),
+    }
 }
 
 /// Runs a `cargo test` whose tests are counted one by one. Those that say `testkit::skip!` are skipped, whatever libtest says.
 pub fn counted(report: &mut Report, name: &str, command: &mut Command) {
-    let folder = match testkit::temporary() {
-        Ok(folder) => folder,
-        Err(error) => return report.note(name, Outcome::Failed(error.to_string())),
-    };
+    match ran(command, |line| println!("{line}")) {
+        Ok(ran) => tell(report, name, ran),
+        Err(error) => report.note(name, Err::<(), _>(error)),
+    }
+}
+
+/// What a `cargo test` says, kept until it has ended, and what it gives.
+fn aside(command: &mut Command) -> Result<(String, Ran)> {
+    let folder = testkit::temporary()?;
+    let errors = folder.path().join("stderr");
+    command.stderr(File::create(&errors)?);
+    let mut said = String::new();
+    let ran = ran(command, |line| {
+        said.push_str(line);
+        said.push('\n');
+    })?;
+    Ok((std::fs::read_to_string(&errors)? + &said, ran))
+}
+
+/// A `cargo test` that has ended.
+struct Ran {
+    counted: Counted,
+    skips: Result<Vec<Skip>>,
+    status: ExitStatus,
+}
+
+fn ran(command: &mut Command, mut says: impl FnMut(&str)) -> Result<Ran> {
+    let folder = testkit::temporary()?;
     let skips = folder.path().join("skips");
     command.env(skip::VARIABLE, &skips);
-    let mut child = match command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() {
-        Ok(child) => child,
-        Err(error) => return report.note(name, Outcome::Failed(error.to_string())),
-    };
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut counted = Counted::default();
     for line in BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok) {
-        println!("{line}");
+        says(&line);
         counted.read(&line);
     }
-    let status = child.wait();
-    match skip::read(&skips) {
+    let status = child.wait()?;
+    Ok(Ran { counted, skips: skip::read(&skips).map_err(Into::into), status })
+}
+
+fn tell(report: &mut Report, name: &str, ran: Ran) {
+    let Ran { mut counted, skips, status } = ran;
+    match skips {
         Ok(skips) => counted.skip(skips),
-        Err(error) => report.note("tests that skip", Outcome::Failed(error.to_string())),
+        Err(error) => report.note("tests that skip", Err::<(), _>(error)),
     }
     report.add(counted.passed);
     for (test, why) in counted.skipped {
@@ -116,11 +155,10 @@ pub fn counted(report: &mut Report, name: &str, command: &mut Command) {
         report.note(test, Outcome::Failed("see cargo test's output above".to_owned()));
     }
     // A crate that does not build, or a test that takes the whole runner with it, has no line of its own.
-    let overall = match status {
-        Ok(status) if status.success() && counted.passed > 0 => Outcome::Passed,
-        Ok(status) if status.success() => Outcome::Failed("no test ran".to_owned()),
-        Ok(status) => Outcome::Failed(format!("{status}; {} tests failed by name", counted.failed.len())),
-        Err(error) => Outcome::Failed(error.to_string()),
+    let overall = match status.success() {
+        true if counted.passed > 0 => Outcome::Passed,
+        true => Outcome::Failed("no test ran".to_owned()),
+        false => Outcome::Failed(format!("{status}; {} tests failed by name", counted.failed.len())),
     };
     report.note(&format!("{name}, as a whole"), overall);
 }
