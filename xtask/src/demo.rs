@@ -19,29 +19,31 @@ pub struct Args {
     setup: setup::Args,
 }
 
-/// What is in front of a program that nvcc 13.5 has built, and what it stands on.
-const NEEDED: [&str; 4] = ["libcuda.so.1", "libcudart.so.13", "libcudaway_cudart.so", "libcudaway_cpu.so"];
+/// What is in front of a program that nvcc 13.5 has built. It wants no package but a linker, which linked xtask.
+const IN_FRONT: [&str; 3] = ["libcuda.so.1", "libcudart.so.13", "libcudaway_cudart.so"];
+/// What it stands on: LLVM is in it, which is a package.
+const DEVICE: &str = "libcudaway_cpu.so";
 
 const PROGRAMS: [&str; 3] = ["device_query", "vector_add", "matmul_tiled"];
 
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
     let started = Instant::now();
-    println!("== set-up: Debian packages");
-    setup::build_packages()?;
-    let packages = started.elapsed();
-
     println!(
-        "== build: what the three programs need, into target/cudaway/lib; beside it nvcc 13.5 into .venv, and the programs by it"
+        "== build: what three programs need, into target/cudaway/lib; beside it Debian packages, nvcc 13.5 into .venv, and the programs"
     );
     let installed = Installed::at(setup::lib_dir());
-    let (programs, built) = thread::scope(|scope| {
-        let programs = scope.spawn(|| programs(&installed));
-        let built = build::some_to_try(&NEEDED);
-        (programs.join().expect("no panic"), built)
-    });
-    built?;
-    let (programs, preparing) = programs?;
+    let (programs, packages, preparing) = thread::scope(|scope| -> Result<_> {
+        let packages = scope.spawn(|| setup::build_packages().map(|()| started.elapsed()));
+        let in_front = build::some_to_try(&IN_FRONT);
+        // What failed beside it may be why the build did.
+        let packages = packages.join().expect("no panic")?;
+        in_front?;
+        let programs = scope.spawn(|| programs(&installed).map(|programs| (programs, started.elapsed())));
+        let built = build::some_to_try(&[DEVICE]);
+        let (programs, preparing) = programs.join().expect("no panic")?;
+        built.map(|()| (programs, packages, preparing))
+    })?;
     let built = started.elapsed();
 
     for (name, program) in PROGRAMS.iter().zip(&programs) {
@@ -62,10 +64,10 @@ pub fn run(args: &Args) -> Result<()> {
         "\ndemo: three programs passed, {} in all, behind the build of xtask itself:",
         seconds(ended).trim()
     );
-    println!("{}  Debian packages", seconds(packages));
     println!(
-        "{}  build; beside it {} for nvcc, its wheels and the programs",
-        seconds(built - packages),
+        "{}  build; beside it Debian packages until {}, then nvcc, its wheels and the programs until {}",
+        seconds(built),
+        seconds(packages).trim(),
         seconds(preparing).trim()
     );
     println!("{}  three programs", seconds(ended - built));
@@ -73,10 +75,8 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The programs, built by nvcc, and how long that took with all that nvcc needs.
-fn programs(installed: &Installed) -> Result<(Vec<PathBuf>, Duration)> {
-    let started = Instant::now();
+/// The programs, built by nvcc.
+fn programs(installed: &Installed) -> Result<Vec<PathBuf>> {
     let toolchain = Release::V13_5.get()?;
-    let programs = PROGRAMS.iter().map(|name| examples::build(&toolchain, Form::Static, name, installed));
-    Ok((programs.collect::<Result<_>>()?, started.elapsed()))
+    PROGRAMS.iter().map(|name| examples::build(&toolchain, Form::Static, name, installed)).collect()
 }
