@@ -266,14 +266,15 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_spa
         list("%d", n_registers)
     );
 
-    // A kernel of two warpgroups, which do the same.
+    // A kernel of two warpgroups, which do the same. Of a cluster's blocks the last computes, and has memory of its own.
     let threads = 256;
     let words = memory.len() / 4;
     let mut text = format!(
         ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 memory[];\n\
          .visible .entry kernel(.param .u64 shared, .param .u64 a, .param .u64 c, .param .u64 to, .param .u64 da, .param .u64 db, .param .u32 keeps, .param .u64 meta)\n\
          {{\n.reg .pred %keeps, %more;\n.reg .b32 %t, %s, %x, %a<4>, %at, %k, %meta;\n.reg .{kind} %d<{n_registers}>;\n\
-         .reg .b64 %p, %q, %da, %db, %o;\nmov.u32 %t, %tid.x;\nld.param.u32 %k, [keeps];\nsetp.ne.u32 %keeps, %k, 0;\n\
+         .reg .b64 %p, %q, %da, %db, %o;\nmov.u32 %k, %cluster_ctarank;\nmov.u32 %x, %cluster_nctarank;\nsub.u32 %x, %x, 1;\nsetp.ne.u32 %more, %k, %x;\n@%more ret;\n\
+         mov.u32 %t, %tid.x;\nld.param.u32 %k, [keeps];\nsetp.ne.u32 %keeps, %k, 0;\n\
          ld.param.u64 %p, [shared];\nmov.u32 %s, memory;\nmov.u32 %x, %t;\nCOPY:\nsetp.lt.u32 %more, %x, {words};\n@!%more bra COPIED;\n\
          mul.wide.u32 %o, %x, 4;\nadd.u64 %q, %p, %o;\nld.global.b32 %a0, [%q];\nshl.b32 %at, %x, 2;\nadd.u32 %at, %at, %s;\n\
          st.shared.b32 [%at], %a0;\nadd.u32 %x, %x, {threads};\nbra COPY;\nCOPIED:\n"
@@ -358,7 +359,14 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_spa
     let mut how = How::new(1, threads as u32);
     how.dynamic_shared = memory.len() as u32 + 2048;
     let mut seen = 0;
-    for how in [how.clone().lane(), how.clone().baseline(), how.clone().warp(), how] {
+    let mut clustered = How::new(2, threads as u32);
+    clustered.dynamic_shared = how.dynamic_shared;
+    clustered.cluster = [2, 1, 1];
+    let mut hows = vec![how.clone().lane(), how.clone().baseline(), how.clone().warp(), how];
+    if random.below(3) == 0 {
+        hows.push(clustered.lane());
+    }
+    for how in hows {
         let (mut a_words, mut c_words, mut shared) = (bytes(&a_words), bytes(&c_words), memory.clone());
         let mut metadata = bytes(sparse.as_ref().map_or(&[0; 128][..], |sparse| &sparse.metadata));
         let mut to = vec![0xaa; 4 * expected.len()];

@@ -12,7 +12,7 @@ use super::instruction::{Failure, Instr, Lower, fail};
 use super::mma::{bit_product, elements, is_legal, shape};
 use super::operand::immediate;
 use crate::ir::{
-    BarrierKind, Cmp, IntBin, Mem, Op, Order, Round, Scope, Space, Special, Ty, U32, Value,
+    BarrierKind, CLUSTER_SHIFT, Cmp, IntBin, Mem, Op, Order, Round, Scope, Space, Special, Ty, U32, Value,
     WARPGROUP_BARRIERS,
 };
 use crate::matrix::{BitProduct, Element, Mma, Part};
@@ -280,7 +280,11 @@ impl Matrix {
             let field = l.word_op(IntBin::And, word, 0x3fff);
             l.word_op(IntBin::Shl, field, 4)
         };
+        // A descriptor has no bits for the block of a cluster: the matrix is this block's.
         let start = bytes(l, low);
+        let rank = l.b.emit1(Op::Special(Special::ClusterCtaRank), &[], Ty::B32);
+        let window = l.word_op(IntBin::Shl, rank, CLUSTER_SHIFT);
+        let start = l.words(IntBin::Add, start, window);
         let leading = l.word_op(IntBin::Shr, low, 16);
         let leading = bytes(l, leading);
         let stride = bytes(l, high);
