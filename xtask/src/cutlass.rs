@@ -271,7 +271,7 @@ const HEAD: &str = "# CUTLASS's examples for sm_90a on our libraries
 
 Written by `cargo xtask cutlass --programs DIR` from `tools/data/cutlass.json`, which it writes too. The programs are NVIDIA's and no part of
 this tree: the folder `DIR` has them built, by the names of their sources, with PTX for `sm_90a` in them and no code for a GPU. Those of the
-table's last run were CUTLASS's at commit `7107b05535f8` (4.x, 20 August 2026), built by nvcc 13.5.
+table's last run were CUTLASS's at commit `7107b05535f8` (4.7, 20 August 2026), built by nvcc 13.5.
 
 They are what only `sm_90a` has, put together: `wgmma`, copies of tensors, clusters with multicasts, barriers that count bytes, and for
 problems in groups maps of tensors that kernels change. Each program computes a small problem on the CPU device by `cudaway run`, and passes
