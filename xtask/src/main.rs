@@ -7,6 +7,7 @@ mod clients;
 mod codegen;
 #[cfg(test)]
 mod crates;
+mod cutlass;
 mod demo;
 mod dist;
 mod libraries;
@@ -40,6 +41,8 @@ enum Command {
     Bench(bench::Bench),
     /// Run clients from PyPI and crates.io with their own test suites; writes docs/clients.md.
     Clients(clients::Args),
+    /// Run CUTLASS's examples for sm_90a, which a folder has built, with small problems; writes docs/cutlass.md.
+    Cutlass(cutlass::Args),
     /// Build the archives that users install, into target/dist.
     Dist(dist::Args),
     /// Set up, build and run two unmodified nvcc binaries with no GPU.
@@ -66,6 +69,7 @@ fn main() -> anyhow::Result<()> {
         Command::Build(args) => build::run(&args),
         Command::Bench(bench) => bench::run(&bench),
         Command::Clients(args) => clients::run(&args),
+        Command::Cutlass(args) => cutlass::run(&args),
         Command::Dist(args) => dist::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Reach(args) => reach::run(&args),

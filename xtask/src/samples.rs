@@ -10,7 +10,8 @@ mod readme;
 mod results;
 mod run;
 
-pub use run::{processor, today};
+pub use results::How;
+pub use run::{Profile, judge, once, processor, profile, tenths, today};
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -24,7 +25,7 @@ use build::Builder;
 use cmake::Folder;
 use collection::{CUDA_SAMPLES, LIBRARY_SAMPLES};
 use notes::Notes;
-use results::{How, Results, Sample};
+use results::{Results, Sample};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -25,7 +25,18 @@ pub const BYTES: usize = 128;
 /// the value OOB-NaN and gives no bits: these are what others measured on hardware.
 pub const OOB_NAN: u16 = 0x7ff7;
 
-const MAGIC: [u8; 8] = *b"CUDAWtm\x01";
+pub(crate) const MAGIC: [u8; 8] = *b"CUDAWtm\x01";
+
+/// Where fields are that a kernel may replace.
+pub(crate) const ADDRESS: usize = 8;
+pub(crate) const STRIDES: usize = 16;
+pub(crate) const DIMS: usize = 48;
+pub(crate) const BOX: usize = 68;
+pub(crate) const STEPS: usize = 78;
+pub(crate) const RANK: usize = 83;
+pub(crate) const ELEMENT: usize = 84;
+pub(crate) const SWIZZLE: usize = 85;
+pub(crate) const FILL: usize = 86;
 
 /// The pixels that an im2col map goes over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,12 +156,12 @@ impl TensorMap {
         let mut bytes = [0; BYTES];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(0, &MAGIC);
-        put(8, &self.address.to_le_bytes());
+        put(ADDRESS, &self.address.to_le_bytes());
         for (nth, stride) in self.strides.iter().enumerate() {
-            put(16 + 8 * nth, &stride.to_le_bytes());
+            put(STRIDES + 8 * nth, &stride.to_le_bytes());
         }
         for (nth, dim) in self.dims.iter().enumerate() {
-            put(48 + 4 * nth, &(dim.saturating_sub(1) as u32).to_le_bytes());
+            put(DIMS + 4 * nth, &(dim.saturating_sub(1) as u32).to_le_bytes());
         }
         let mut boxed = self.box_dims;
         if let Some(im2col) = self.im2col {
@@ -161,9 +172,9 @@ impl TensorMap {
             }
         }
         for (nth, dim) in boxed.iter().enumerate() {
-            put(68 + 2 * nth, &dim.to_le_bytes());
+            put(BOX + 2 * nth, &dim.to_le_bytes());
         }
-        put(78, &self.steps);
+        put(STEPS, &self.steps);
         let last = [
             self.rank,
             self.element as u8,
@@ -171,7 +182,7 @@ impl TensorMap {
             self.nan_fill.into(),
             self.im2col.is_some().into(),
         ];
-        put(83, &last);
+        put(RANK, &last);
         bytes
     }
 
@@ -181,10 +192,10 @@ impl TensorMap {
             std::array::from_fn(|nth| bytes[at + nth])
         }
         let half = |at: usize| u16::from_le_bytes(field(bytes, at));
-        if bytes[..8] != MAGIC || !(1..=5).contains(&bytes[83]) {
+        if bytes[..8] != MAGIC || !(1..=5).contains(&bytes[RANK]) {
             return None;
         }
-        let boxed: [u16; 5] = std::array::from_fn(|nth| half(68 + 2 * nth));
+        let boxed: [u16; 5] = std::array::from_fn(|nth| half(BOX + 2 * nth));
         let corner = |at: usize| std::array::from_fn(|axis| half(at + 2 * axis).cast_signed());
         let im2col = (bytes[87] == 1).then(|| Im2col {
             lower: corner(88),
@@ -193,15 +204,15 @@ impl TensorMap {
             pixels_per_column: boxed[1],
         });
         Some(TensorMap {
-            address: u64::from_le_bytes(field(bytes, 8)),
-            strides: std::array::from_fn(|nth| u64::from_le_bytes(field(bytes, 16 + 8 * nth))),
-            dims: std::array::from_fn(|nth| u64::from(u32::from_le_bytes(field(bytes, 48 + 4 * nth))) + 1),
+            address: u64::from_le_bytes(field(bytes, ADDRESS)),
+            strides: std::array::from_fn(|nth| u64::from_le_bytes(field(bytes, STRIDES + 8 * nth))),
+            dims: std::array::from_fn(|nth| u64::from(u32::from_le_bytes(field(bytes, DIMS + 4 * nth))) + 1),
             box_dims: if im2col.is_some() { [0; 5] } else { boxed },
-            steps: field(bytes, 78),
-            rank: bytes[83],
-            element: Element::of_number(bytes[84].into())?,
-            swizzle: Swizzle::of_number(bytes[85].into())?,
-            nan_fill: bytes[86] == 1,
+            steps: field(bytes, STEPS),
+            rank: bytes[RANK],
+            element: Element::of_number(bytes[ELEMENT].into())?,
+            swizzle: Swizzle::of_number(bytes[SWIZZLE].into())?,
+            nan_fill: bytes[FILL] == 1,
             im2col,
         })
     }

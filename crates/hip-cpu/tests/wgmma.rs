@@ -1,6 +1,7 @@
 //! Products of four warps (`wgmma`): factors are laid into shared memory, core matrix by core matrix, as the PTX manual
 //! describes "Matrices in shared memory" and the swizzles' patterns; registers follow "Register Fragments"; the product is
 //! a plain one of small whole numbers, so no order of sums matters. Shapes, types and layouts are drawn anew in each run.
+//! Of a sparse A ("Sparse matrix storage") half of the elements are there, and metadata says which columns they stand in.
 
 mod elements;
 
@@ -64,24 +65,29 @@ struct Layout {
 }
 
 impl Layout {
-    /// A layout of `rows` (along m or n) times 32 bytes along k that fits in front of `end`, which it moves.
-    fn draw(random: &mut Random, bits: usize, rows: usize, end: &mut usize) -> Layout {
+    /// A layout of `rows` (along m or n) times `depth` (32 or 64) bytes along k that fits in front of `end`, which it moves.
+    fn draw(random: &mut Random, bits: usize, rows: usize, depth: usize, end: &mut usize) -> Layout {
         let k_major = bits != 16 || random.below(2) == 0;
-        let width = random.of(&[16, 32, 64, 128]);
+        // What lies along k has to fit into a row of the pattern.
+        let width = match k_major && depth == 64 {
+            true => random.of(&[16, 64, 128]),
+            false => random.of(&[16, 32, 64, 128]),
+        };
+        let times = depth / 32;
         let (units, wide) = (rows / 8, random.below(2) == 0);
         let pattern = 8 * width;
         let mut begin = end.next_multiple_of(1024);
         let (leading, stride) = match (k_major, width) {
-            (true, 16) if wide => (128, 256),
+            (true, 16) if wide => (128, 256 * times),
             (true, 16) => (128 * units, 128),
             (true, _) => (16, pattern * (1 + random.below(2))),
-            (false, 16) if wide => (128, 256),
+            (false, 16) if wide => (128, 256 * times),
             (false, 16) => (128 * units, 128),
-            (false, _) if wide => (2 * pattern, pattern),
+            (false, _) if wide => (2 * times * pattern, pattern),
             (false, _) => (pattern, pattern * units.div_ceil(width / 16)),
         };
-        // Kernels step through a row of the pattern by 32 bytes.
-        let step = if k_major && width > 32 { 32 * random.below(width / 32) } else { 0 };
+        // Kernels step through a row of the pattern by what one product takes.
+        let step = if k_major && width > depth { depth * random.below(width / depth) } else { 0 };
         let base = if width == 128 { random.below(8) } else { 0 };
         begin += 128 * base;
         *end = begin + 2 * leading.max(stride) * (units + 2) + 2048;
@@ -156,16 +162,70 @@ fn columns(random: &mut Random, a: T) -> usize {
     }
 }
 
-fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool) {
-    let k = 256 / a.bits();
-    let (rows, columns) = (random.matrix(a, 64, k), random.matrix(b, n, k));
+/// Where the elements of a sparse A stand, and the metadata that says so.
+struct Sparse {
+    /// Of each row's elements the columns.
+    columns: Vec<Vec<usize>>,
+    selector: usize,
+    /// Of each lane of the four warps.
+    metadata: Vec<u32>,
+}
+
+impl Sparse {
+    /// Two of four neighbours, or of tf32 one of two. "Sparsity selector": of four lanes a pair has the metadata of 16-bit and
+    /// tf32 elements, half of a row and half of that eight rows down in a word; of bytes all have, half of one row each.
+    fn draw(random: &mut Random, a: T) -> Sparse {
+        let held = 256 / a.bits();
+        let selector = if a.bits() == 8 { 0 } else { random.below(2) };
+        let (mut columns, mut bits) = (vec![], vec![]);
+        for _ in 0..64 {
+            let (mut places, mut row) = (vec![], 0u64);
+            if a == Tf32 {
+                for at in 0..held {
+                    let place = random.below(2);
+                    places.push(2 * at + place);
+                    row |= [0b0100, 0b1110][place] << (4 * at);
+                }
+            } else {
+                for four in 0..held / 2 {
+                    let [low, high] = random.of(&[[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]);
+                    places.extend([4 * four + low, 4 * four + high]);
+                    row |= ((low | high << 2) as u64) << (4 * four);
+                }
+            }
+            columns.push(places);
+            bits.push(row);
+        }
+        let metadata = (0..128)
+            .map(|thread| {
+                let (first, four) = (16 * (thread / 32) + thread % 32 / 4, thread % 4);
+                match a.bits() == 8 {
+                    true => (bits[first + 8 * (four % 2)] >> (32 * (four / 2))) as u32,
+                    // Nobody looks at the other two lanes' words.
+                    false if four / 2 != selector => random.below(1 << 30) as u32,
+                    false => {
+                        let half = |row: usize| (bits[row] >> (16 * (four % 2))) as u16;
+                        u32::from(half(first)) | u32::from(half(first + 8)) << 16
+                    }
+                }
+            })
+            .collect();
+        Sparse { columns, selector, metadata }
+    }
+}
+
+fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_sparse: bool) {
+    let held = 256 / a.bits();
+    let k = if is_sparse { 2 * held } else { held };
+    let sparse = is_sparse.then(|| Sparse::draw(random, a));
+    let (rows, columns) = (random.matrix(a, 64, held), random.matrix(b, n, k));
     let mut before = random.matrix(if d == S32 { S32 } else { F16 }, 64, n);
     let in_registers = random.below(2) == 0;
     let keeps = random.below(3) != 0;
     let signs = [random.of(&[1, -1]), random.of(&[1, -1])];
     let mut end = 64;
-    let a_layout = Layout::draw(random, a.bits(), 64, &mut end);
-    let b_layout = Layout::draw(random, b.bits(), n, &mut end);
+    let a_layout = Layout::draw(random, a.bits(), 64, 32, &mut end);
+    let b_layout = Layout::draw(random, b.bits(), n, k * b.bits() / 8, &mut end);
     let mut memory = vec![];
     if !in_registers {
         put(&mut memory, a, &a_layout, &rows);
@@ -194,22 +254,27 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool) {
         format!("{{{}}}", names.join(", "))
     };
     let from = if in_registers { list("%a", 4) } else { "%da".to_owned() };
+    let (sp, structure) = match &sparse {
+        Some(sparse) => (".sp", format!("%meta, {}, ", sparse.selector)),
+        None => ("", String::new()),
+    };
     let instruction = format!(
-        "wgmma.mma_async.sync.aligned.m64n{n}k{k}{satfinite}.{}.{}.{}{product} {}, {from}, %db, %keeps{flags};\n",
+        "wgmma.mma_async{sp}.sync.aligned.m64n{n}k{k}{satfinite}.{}.{}.{}{product} {}, {from}, %db, {structure}%keeps{flags};\n",
         d.name(),
         a.name(),
         b.name(),
         list("%d", n_registers)
     );
 
-    // A kernel of two warpgroups, which do the same.
+    // A kernel of two warpgroups, which do the same. Of a cluster's blocks the last computes, and has memory of its own.
     let threads = 256;
     let words = memory.len() / 4;
     let mut text = format!(
         ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 memory[];\n\
-         .visible .entry kernel(.param .u64 shared, .param .u64 a, .param .u64 c, .param .u64 to, .param .u64 da, .param .u64 db, .param .u32 keeps)\n\
-         {{\n.reg .pred %keeps, %more;\n.reg .b32 %t, %s, %x, %a<4>, %at, %k;\n.reg .{kind} %d<{n_registers}>;\n\
-         .reg .b64 %p, %q, %da, %db, %o;\nmov.u32 %t, %tid.x;\nld.param.u32 %k, [keeps];\nsetp.ne.u32 %keeps, %k, 0;\n\
+         .visible .entry kernel(.param .u64 shared, .param .u64 a, .param .u64 c, .param .u64 to, .param .u64 da, .param .u64 db, .param .u32 keeps, .param .u64 meta)\n\
+         {{\n.reg .pred %keeps, %more;\n.reg .b32 %t, %s, %x, %a<4>, %at, %k, %meta;\n.reg .{kind} %d<{n_registers}>;\n\
+         .reg .b64 %p, %q, %da, %db, %o;\nmov.u32 %k, %cluster_ctarank;\nmov.u32 %x, %cluster_nctarank;\nsub.u32 %x, %x, 1;\nsetp.ne.u32 %more, %k, %x;\n@%more ret;\n\
+         mov.u32 %t, %tid.x;\nld.param.u32 %k, [keeps];\nsetp.ne.u32 %keeps, %k, 0;\n\
          ld.param.u64 %p, [shared];\nmov.u32 %s, memory;\nmov.u32 %x, %t;\nCOPY:\nsetp.lt.u32 %more, %x, {words};\n@!%more bra COPIED;\n\
          mul.wide.u32 %o, %x, 4;\nadd.u64 %q, %p, %o;\nld.global.b32 %a0, [%q];\nshl.b32 %at, %x, 2;\nadd.u32 %at, %at, %s;\n\
          st.shared.b32 [%at], %a0;\nadd.u32 %x, %x, {threads};\nbra COPY;\nCOPIED:\n"
@@ -236,6 +301,8 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool) {
     };
     fetch("a", "%a", "b32", 4);
     fetch("c", "%d", kind, n_registers);
+    // Both warpgroups have the same metadata.
+    text += "ld.param.u64 %p, [meta];\nand.b32 %at, %t, 127;\nmul.wide.u32 %o, %at, 4;\nadd.u64 %p, %p, %o;\nld.global.b32 %meta, [%p];\n";
     text += "setmaxnreg.dec.sync.aligned.u32 96;\nsetmaxnreg.inc.sync.aligned.u32 96;\nfence.proxy.async;\nbar.sync 0;\nwgmma.fence.sync.aligned;\n";
     text += &instruction;
     text += "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
@@ -250,7 +317,8 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool) {
 
     // What it is to give.
     let sum = |row: usize, column: usize| -> i64 {
-        let products = rows[row].iter().zip(&columns[column]).map(|(a, b)| a * b);
+        let other = |at: usize| sparse.as_ref().map_or(at, |it| it.columns[row][at]);
+        let products = rows[row].iter().enumerate().map(|(at, a)| a * columns[column][other(at)]);
         sign * products.sum::<i64>()
     };
     let mut expected = vec![];
@@ -291,8 +359,16 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool) {
     let mut how = How::new(1, threads as u32);
     how.dynamic_shared = memory.len() as u32 + 2048;
     let mut seen = 0;
-    for how in [how.clone().lane(), how.clone().baseline(), how.clone().warp(), how] {
+    let mut clustered = How::new(2, threads as u32);
+    clustered.dynamic_shared = how.dynamic_shared;
+    clustered.cluster = [2, 1, 1];
+    let mut hows = vec![how.clone().lane(), how.clone().baseline(), how.clone().warp(), how];
+    if random.below(3) == 0 {
+        hows.push(clustered.lane());
+    }
+    for how in hows {
         let (mut a_words, mut c_words, mut shared) = (bytes(&a_words), bytes(&c_words), memory.clone());
+        let mut metadata = bytes(sparse.as_ref().map_or(&[0; 128][..], |sparse| &sparse.metadata));
         let mut to = vec![0xaa; 4 * expected.len()];
         let mut args = [
             Arg::Buffer(&mut shared),
@@ -302,6 +378,7 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool) {
             Arg::u64(a_layout.descriptor()),
             Arg::u64(b_layout.descriptor()),
             Arg::u32(u32::from(keeps)),
+            Arg::Buffer(&mut metadata),
         ];
         match harness::run(&program, "kernel", &how, &mut args) {
             Err(harness::Error::Refused { .. }) => continue,
@@ -329,24 +406,40 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool) {
 
 #[test]
 fn products_of_warpgroups_are_as_the_manual_says() {
+    let mut random = Random(seed());
+    every_type(&mut random, false);
+}
+
+#[test]
+fn products_of_sparse_matrices_multiply_what_is_there() {
+    let mut random = Random(seed());
+    every_type(&mut random, true);
+}
+
+fn seed() -> u64 {
     let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
     let seed = std::env::var("SEED").map_or(seed, |seed| seed.parse().unwrap());
     println!("SEED={seed}");
-    let mut random = Random(seed);
-    // All types, and then some of all there is.
-    for [d, a, b] in TYPES {
-        one(&mut random, [d, a, b], 8, false);
+    seed
+}
+
+/// All types, and then some of all there is.
+fn every_type(random: &mut Random, sparse: bool) {
+    // Bits are never sparse.
+    let types: Vec<[T; 3]> = TYPES.into_iter().filter(|&[_, a, _]| !sparse || a != B1).collect();
+    for &[d, a, b] in &types {
+        one(random, [d, a, b], 8, false, sparse);
         if d == S32 && a != B1 {
-            one(&mut random, [d, a, b], 8, true);
+            one(random, [d, a, b], 8, true, sparse);
         }
     }
     // Lists of forms (`SHOW`) are the same in each run.
     let more = if std::env::var_os("SHOW").is_some() { 0 } else { 8 };
     for _ in 0..more {
-        let [d, a, b] = random.of(&TYPES);
-        let n = columns(&mut random, a);
+        let [d, a, b] = random.of(&types);
+        let n = columns(random, a);
         let saturates = d == S32 && a != B1 && random.below(2) == 0;
-        one(&mut random, [d, a, b], n, saturates);
+        one(random, [d, a, b], n, saturates, sparse);
     }
 }
 
@@ -360,10 +453,15 @@ fn what_the_manual_does_not_have_is_refused() {
     };
     let product = "wgmma.mma_async.sync.aligned";
     let f4 = "{%f0, %f1, %f2, %f3}";
-    let good = format!("{product}.m64n8k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;");
-    harness::load(&text(&good))
-        .and_then(|program| harness::emit(&program, "kernel", &How::new(1, 128)))
-        .unwrap();
+    let sparse = "wgmma.mma_async.sp.sync.aligned";
+    for good in [
+        format!("{product}.m64n8k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
+        format!("{sparse}.m64n8k32.f32.f16.f16 {f4}, %a, %b, %r0, 1, %p, 1, 1, 0, 0;"),
+    ] {
+        harness::load(&text(&good))
+            .and_then(|program| harness::emit(&program, "kernel", &How::new(1, 128)))
+            .unwrap();
+    }
     for wrong in [
         format!("{product}.m64n12k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
         format!("{product}.m64n8k8.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
@@ -374,6 +472,15 @@ fn what_the_manual_does_not_have_is_refused() {
         format!("{product}.m64n8k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1;"),
         format!("{product}.m64n16k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
         format!("{product}.m64n8k8.f32.tf32.tf32 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
+        format!("{sparse}.m64n8k16.f32.f16.f16 {f4}, %a, %b, %r0, 0, %p, 1, 1, 0, 0;"),
+        format!("{sparse}.m64n8k32.f32.f16.f16 {f4}, %a, %b, %r0, 2, %p, 1, 1, 0, 0;"),
+        format!("{sparse}.m64n8k32.f32.f16.f16 {f4}, %a, %b, %r0, %r1, %p, 1, 1, 0, 0;"),
+        format!("{sparse}.m64n8k32.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
+        format!("{sparse}.m64n8k16.f32.tf32.tf32 {f4}, %a, %b, %r0, 2, %p, 1, 1;"),
+        format!("{sparse}.m64n8k64.f32.e4m3.e4m3 {f4}, %a, %b, %r0, 1, %p, 1, 1;"),
+        format!("{sparse}.m64n8k512.s32.b1.b1.and.popc {{%r0, %r1, %r2, %r3}}, %a, %b, %r0, 0, %p;"),
+        format!("{product}.m64n8k32.f32.f16.f16 {f4}, %a, %b, %r0, 0, %p, 1, 1, 0, 0;"),
+        "wgmma.fence.sp.sync.aligned;".to_owned(),
         "wgmma.fence.aligned;".to_owned(),
         "setmaxnreg.inc.sync.aligned.u32 100;".to_owned(),
     ] {

@@ -239,14 +239,6 @@ const NUMBA: Client = Client {
             null_passes: Some(1048),
             known: &[
                 Reason {
-                    why: "`tensormap.replace` is of sm_90a only, which is not translated",
-                    wavers: false,
-                    tests: &[(
-                        "venv/lib/python3.11/site-packages/numba_cuda/numba/cuda/tests/cudadrv/test_cuda_driver.py::TestAcceleratedArchitecture::test_device_arch_specific",
-                        "cuda.bindings.nvjitlink.nvJitLinkError: ERROR_INTERNAL (#) nvJitLink error log: ptxas <unnamed-cu>, line #; error : instruction 'tensormap.replace.tile.rank.shared::cta.b#.b#' is not supported ",
-                    )],
-                },
-                Reason {
                     why: "compares numbers of registers, which no CPU code has",
                     wavers: false,
                     tests: &[(

@@ -62,7 +62,10 @@ pub fn all(program: &Path, lib: &Path, asked: &Asked, sample: &mut Sample) -> Re
     let limit = asked.limit;
     sample.how = How::Passed;
     for arguments in asked.runs {
-        let (ended, cpu) = once(program, arguments, lib, asked)?;
+        let before = processor()?;
+        let dir = program.parent().context("a program lies in a folder")?;
+        let ended = once(program, arguments, lib, dir, limit, &[("CUDAWAY_DEVICE", asked.devices)])?;
+        let cpu = processor()? - before;
         let (text, profile) = (format!("{}\n{}", ended.stdout, ended.stderr), profile(&ended.stderr));
         fs::write(program.with_file_name(format!("run{}.txt", sample.runs)), &text)?;
         sample.runs += 1;
@@ -92,7 +95,7 @@ pub fn all(program: &Path, lib: &Path, asked: &Asked, sample: &mut Sample) -> Re
     Ok(())
 }
 
-fn tenths(seconds: f64) -> f64 {
+pub fn tenths(seconds: f64) -> f64 {
     (seconds * 10.0).round() / 10.0
 }
 
@@ -107,16 +110,20 @@ fn refused(program: &Path) -> Option<String> {
     Some(said.trim_end_matches(':').to_owned())
 }
 
-/// `timeout` ends the children of a sample too.
-fn once(program: &Path, arguments: &[String], lib: &Path, asked: &Asked) -> Result<(Ended, f64)> {
-    let limit = asked.limit;
-    let dir = program.parent().context("a program lies in a folder")?;
+/// One run in the folder `dir`, where its log is kept, with these variables. `timeout` ends the children of a program too.
+pub fn once(
+    program: &Path,
+    arguments: &[String],
+    lib: &Path,
+    dir: &Path,
+    limit: Duration,
+    variables: &[(&str, &str)],
+) -> Result<Ended> {
     let cache = dir.join(".cudaway");
     let _ = fs::remove_dir_all(&cache);
-    let log = program.with_file_name(LOG);
+    let log = dir.join(LOG);
     let _ = fs::remove_file(&log);
-    let before = processor()?;
-    let ended = Run::new("timeout")
+    let mut run = Run::new("timeout")
         .arg("--kill-after=5")
         .arg(limit.as_secs().to_string())
         .arg("nice")
@@ -126,14 +133,16 @@ fn once(program: &Path, arguments: &[String], lib: &Path, asked: &Asked) -> Resu
         .args(arguments)
         .dir(dir)
         .env("CUDAWAY_CACHE_DIR", &cache)
-        .env("CUDAWAY_DEVICE", asked.devices)
         .env("CUDAWAY_PROFILE", "1")
         .env("CUDAWAY_LOG", "error")
         .env("CUDAWAY_LOG_FILE", &log)
-        .limit(limit + Duration::from_secs(30))
-        .run()?;
+        .limit(limit + Duration::from_secs(30));
+    for (name, value) in variables {
+        run = run.env(name, value);
+    }
+    let ended = run.run()?;
     let _ = fs::remove_dir_all(&cache);
-    Ok((ended, processor()? - before))
+    Ok(ended)
 }
 
 /// Seconds of the processor that our ended children have used.
@@ -147,7 +156,7 @@ pub fn processor() -> Result<f64> {
 }
 
 /// What the samples' own exit codes and words mean: 0 and no word of a failure is a pass, 2 a waiver.
-fn judge(ended: &Ended, limit: Duration) -> (How, String) {
+pub fn judge(ended: &Ended, limit: Duration) -> (How, String) {
     const WAIVED: i32 = 2;
     let text = format!("{}\n{}", ended.stdout, ended.stderr);
     // What `timeout` says of a program that it ended, at the second attempt at last.
@@ -177,14 +186,14 @@ fn judge(ended: &Ended, limit: Duration) -> (How, String) {
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Profile {
-    kernels: f64,
-    compile: f64,
-    launches: u64,
+pub struct Profile {
+    pub kernels: f64,
+    pub compile: f64,
+    pub launches: u64,
 }
 
 /// The sums of what `CUDAWAY_PROFILE` printed, of all processes of a run.
-fn profile(stderr: &str) -> Profile {
+pub fn profile(stderr: &str) -> Profile {
     let mut sum = Profile::default();
     for line in stderr.lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();

@@ -9,8 +9,9 @@ use super::bulk::{self, Kind, expect_operands, for_each_block, in_block};
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mbarrier::Object;
-use super::operand::split;
-use crate::ir::{IntBin, Op, Order, Space, TensorCopy, TensorDirection, Ty, Value};
+use super::operand::{immediate, split};
+use crate::ir::{IntBin, Mem, Op, Order, Scope, Space, TensorCopy, TensorDirection, Ty, Value};
+use crate::tensor_map;
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -166,11 +167,18 @@ pub(super) fn prefetch<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
     Ok(())
 }
 
-/// `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src], 128`: copies a
-/// map and orders it before later uses. (`tensormap.replace` needs an `a` target.)
+/// `tensormap.cp_fenceproxy…` and `tensormap.replace…`
 pub(super) fn tensormap<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    for word in ["cp_fenceproxy", "global", "shared::cta", "tensormap::generic", "release", "sync", "aligned"]
-    {
+    match i.need_one(&[("cp_fenceproxy", false), ("replace", true)])? {
+        false => copy_and_fence(l, i),
+        true => replace(l, i),
+    }
+}
+
+/// `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src], 128`: copies a
+/// map and orders it before later uses.
+fn copy_and_fence<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    for word in ["global", "shared::cta", "tensormap::generic", "release", "sync", "aligned"] {
         i.need_one(&[(word, ())])?;
     }
     let scope = i.scope().ok_or(Failure::Unsupported)?;
@@ -182,4 +190,135 @@ pub(super) fn tensormap<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Low
     bulk::copy_loop(l, &target, &source, size);
     l.b.emit(Op::Fence { order: Order::Release, scope }, &[], &[]);
     Ok(())
+}
+
+/// `tensormap.replace.tile.field{.space}.b1024.type [map], {ord, }value`: the bytes that the field has in our map
+/// ([`tensor_map`]) are stored, and those that say that it is one, since a program may begin with 128 zero bytes.
+fn replace<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    i.need_one(&[("tile", ())])?;
+    let field = i.take_map(Field::of_name).ok_or(Failure::Unsupported)?;
+    let space = i.take_one(&[("global", Space::Global), ("shared::cta", Space::Shared)]);
+    i.need_one(&[("b1024", ())])?;
+    let ty = match field {
+        Field::Address | Field::Stride => ("b64", Type::B64),
+        _ => ("b32", Type::B32),
+    };
+    i.need_one(&[(ty.0, ())])?;
+    i.done()?;
+    expect_operands(i, if field.is_of_a_dimension() { 3 } else { 2 })?;
+    let map = l.object(i.operand(0)?, space)?;
+    let put = |l: &mut L<'_, 'i, 'a>, at: usize, bytes: usize, value: Value| {
+        let mem = Mem { bits: 8 * bytes as u8, signed: false };
+        let offset = map.offset + at as i64;
+        let op = Op::Store { space: map.space, mem, offset, order: Order::Weak, scope: Scope::Sys };
+        l.b.emit(op, &[map.base, value], &[]);
+    };
+    let magic = l.long(u64::from_le_bytes(tensor_map::MAGIC));
+    put(l, 0, tensor_map::MAGIC.len(), magic);
+    let value = i.operand(i.count() - 1)?;
+    if let Some(fixed) = field.fixed(value)? {
+        if let Some((at, number)) = fixed {
+            let number = l.b.constant(Ty::B16, number.into());
+            put(l, at, 1, number);
+        }
+        return Ok(());
+    }
+    let axis = match field.is_of_a_dimension() {
+        false => 0,
+        true => match immediate(i.operand(1)?) {
+            Some(axis @ 0..=4) => axis as usize,
+            _ => return fail(i.operand(1)?.span, "which dimension is meant is a constant from 0 to 4"),
+        },
+    };
+    let value = l.value(value, ty.1)?;
+    let (at, bytes, value) = match field {
+        Field::Address => (tensor_map::ADDRESS, 8, value),
+        // The instruction's field is the number of dimensions less one.
+        Field::Rank => (tensor_map::RANK, 1, l.word_op(IntBin::Add, value, 1)),
+        // Five dimensions have four distances, the first's being an element.
+        Field::Stride if axis == 4 => return Ok(()),
+        Field::Stride => (tensor_map::STRIDES + 8 * axis, 8, value),
+        Field::Dim => (tensor_map::DIMS + 4 * axis, 4, l.word_op(IntBin::Sub, value, 1)),
+        Field::BoxDim => (tensor_map::BOX + 2 * axis, 2, value),
+        // CUDA: dimension 0 has no step.
+        Field::Step if axis == 0 => (tensor_map::STEPS, 1, l.word(1)),
+        _ => (tensor_map::STEPS + axis, 1, value),
+    };
+    let value = match bytes {
+        1 | 2 => l.b.emit1(Op::Trunc, &[value], Ty::B16),
+        _ => value,
+    };
+    put(l, at, bytes, value);
+    Ok(())
+}
+
+/// What `tensormap.replace` replaces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Address,
+    Rank,
+    BoxDim,
+    Dim,
+    Stride,
+    Step,
+    Element,
+    Interleave,
+    Swizzle,
+    Atomicity,
+    Fill,
+}
+
+impl Field {
+    fn of_name(name: &str) -> Option<Field> {
+        Some(match name {
+            "global_address" => Field::Address,
+            "rank" => Field::Rank,
+            "box_dim" => Field::BoxDim,
+            "global_dim" => Field::Dim,
+            "global_stride" => Field::Stride,
+            "element_stride" => Field::Step,
+            "elemtype" => Field::Element,
+            "interleave_layout" => Field::Interleave,
+            "swizzle_mode" => Field::Swizzle,
+            "swizzle_atomicity" => Field::Atomicity,
+            "fill_mode" => Field::Fill,
+            _ => return None,
+        })
+    }
+
+    fn is_of_a_dimension(self) -> bool {
+        matches!(self, Field::BoxDim | Field::Dim | Field::Stride | Field::Step)
+    }
+
+    /// Of fields whose value is a constant: the byte that it is in our map, and where; nothing is stored for a value that
+    /// every map of ours has. Numbers are those of the manual's table, which are not the driver's.
+    fn fixed(self, value: &Operand<'_>) -> Lower<Option<Option<(usize, u8)>>> {
+        if !matches!(
+            self,
+            Field::Element | Field::Interleave | Field::Swizzle | Field::Atomicity | Field::Fill
+        ) {
+            return Ok(None);
+        }
+        let Some(number) = immediate(value) else {
+            return fail(value.span, "the new value of this field is a constant");
+        };
+        let refused = |what: &str| fail(value.span, format!("{what} is not supported"));
+        let byte = match (self, number) {
+            (Field::Element, 0..=12) => {
+                use tensor_map::Element::*;
+                let elements = [U8, U16, U32, S32, U64, S64, F16, F32, F32Ftz, F64, Bf16, Tf32, Tf32Ftz];
+                Some((tensor_map::ELEMENT, elements[number as usize] as u8))
+            }
+            (Field::Element, 13..=15) => return refused("a tensor map of a packed 4 or 6 bit type"),
+            (Field::Interleave | Field::Atomicity, 0) => None,
+            (Field::Interleave, 1 | 2) => return refused("a tensor map of an interleaved layout"),
+            (Field::Swizzle, 0..=3) => Some((tensor_map::SWIZZLE, number as u8)),
+            (Field::Swizzle, 4) | (Field::Atomicity, 1..=3) => {
+                return refused("a swizzle pattern of compute capability 10");
+            }
+            (Field::Fill, 0 | 1) => Some((tensor_map::FILL, number as u8)),
+            _ => return fail(value.span, "this field has no such value"),
+        };
+        Ok(Some(byte))
+    }
 }

@@ -12,7 +12,7 @@ use super::instruction::{Failure, Instr, Lower, fail};
 use super::mma::{bit_product, elements, is_legal, shape};
 use super::operand::immediate;
 use crate::ir::{
-    BarrierKind, Cmp, IntBin, Mem, Op, Order, Round, Scope, Space, Special, Ty, U32, Value,
+    BarrierKind, CLUSTER_SHIFT, Cmp, IntBin, Mem, Op, Order, Round, Scope, Space, Special, Ty, U32, Value,
     WARPGROUP_BARRIERS,
 };
 use crate::matrix::{BitProduct, Element, Mma, Part};
@@ -22,13 +22,14 @@ type I<'i, 'a> = Instr<'i, 'a>;
 
 const WARPGROUP_THREADS: u32 = 128;
 
-/// `wgmma.mma_async…`, `wgmma.fence.sync.aligned`, `wgmma.commit_group.sync.aligned`, `wgmma.wait_group.sync.aligned n`
+/// `wgmma.mma_async{.sp}…`, `wgmma.fence.sync.aligned`, `wgmma.commit_group.sync.aligned`, `wgmma.wait_group.sync.aligned n`
 pub(super) fn wgmma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let what = i.need_one(&[("mma_async", 0), ("fence", 1), ("commit_group", 2), ("wait_group", 3)])?;
+    let sparse = what == 0 && i.take("sp");
     i.need_one(&[("sync", ())])?;
     i.need_one(&[("aligned", ())])?;
     match what {
-        0 => product(l, i),
+        0 => product(l, i, sparse),
         3 => {
             i.done()?;
             let [n] = i.operands()?;
@@ -59,15 +60,18 @@ pub(super) fn setmaxnreg<'i, 'a>(_: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lo
     }
 }
 
-/// `.shape{.satfinite}.dtype.atype.btype{.and.popc} d, a, b-desc, scale-d{, imm-scale-a, imm-scale-b{{, imm-trans-a}, imm-trans-b}}`
-fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+/// `.shape{.satfinite}.dtype.atype.btype{.and.popc} d, a, b-desc, {metadata, selector, }scale-d{, imm-scale-a, imm-scale-b{{, imm-trans-a}, imm-trans-b}}`
+///
+/// A sparse A has half of its columns, as `mma.sp` of the same k has them in registers, and lies in shared memory as a dense
+/// one of half the width; the metadata lies among the lanes of each warp as `mma.sp` has it.
+fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, sparse: bool) -> Lower {
     let [m, n, k] = i.take_map(shape).ok_or(Failure::Unsupported)?;
     let mut saturates = i.take("satfinite");
     let &[d, a, b] = elements(i).as_slice() else { return Err(Failure::Unsupported) };
     saturates |= i.take("satfinite");
     let bits = bit_product(i)?;
     i.done()?;
-    let mma = Mma {
+    let mut mma = Mma {
         m: 16,
         n: 8,
         k,
@@ -86,10 +90,13 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let has_width = n.is_multiple_of(8)
         && (8..=256).contains(&n)
         && (!a.is_int() || n == 8 || n == 24 || n.is_multiple_of(16));
+    // `mma.sp` has no sums of bytes in f16.
+    let is_known = is_legal(&mma, sparse)
+        || sparse && d == Element::F16 && is_legal(&Mma { c: Element::F32, d: Element::F32, ..mma }, true);
     if m != 64
-        || k * a.bits() != 256
+        || k * a.bits() != if sparse { 512 } else { 256 }
         || !has_width
-        || !is_legal(&mma, false)
+        || !is_known
         || saturates && (!a.is_int() || is_bits)
         || bits != is_bits.then_some(BitProduct::And)
         || matches!(a, Element::S4 | Element::U4)
@@ -97,7 +104,29 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         return Err(Failure::Unsupported);
     }
     let operands: Vec<&Operand<'a>> = (0..i.count()).map(|at| i.operand(at)).collect::<Lower<_>>()?;
-    let [d, a, b, scale, signs @ ..] = &operands[..] else {
+    let structure = match (sparse, &operands[..]) {
+        (true, [_, _, _, metadata, selector, ..]) => {
+            mma.selector = Some(0);
+            let choices = u64::from(4 / mma.metadata_lanes());
+            mma.selector = match immediate(selector) {
+                Some(selector) if selector < choices => Some(selector as u32),
+                _ => {
+                    return fail(
+                        selector.span,
+                        format!("the sparsity selector is a constant below {choices}"),
+                    );
+                }
+            };
+            Some(l.value(metadata, Type::B32)?)
+        }
+        (true, _) => return fail(i.ast.span, "expected d, a, b, metadata, a selector and scale-d"),
+        _ => None,
+    };
+    let [d, a, b, rest @ ..] = &operands[..] else {
+        return fail(i.ast.span, "expected d, a, b and scale-d");
+    };
+    let n_before = if sparse { 5 } else { 3 };
+    let [scale, signs @ ..] = &rest[n_before - 3..] else {
         return fail(i.ast.span, "expected d, a, b and scale-d");
     };
     let is_in_registers = matches!(a.kind, OperandKind::Vector(_));
@@ -109,7 +138,7 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         (_, true, false) => 4,
     };
     if signs.len() != expected {
-        return fail(i.ast.span, format!("expected {} operands", 4 + expected));
+        return fail(i.ast.span, format!("expected {} operands", n_before + 1 + expected));
     }
     let (negates, transposes) = signs.split_at(expected.min(2));
     let mut negative = false;
@@ -171,7 +200,7 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     for (b, before) in columns.into_iter().zip(before.chunks(per_column)) {
         let c = before.iter().map(|&it| l.b.emit1(Op::Select, &[keeps, it, zero], mma.d.register()));
         let c: Vec<Value> = c.collect();
-        let args = [&a[..], &b, &c, &[all]].concat();
+        let args = [&a[..], &b, &c, structure.as_slice(), &[all]].concat();
         results.extend(l.b.emit(Op::Mma(mma), &args, &mma.results()));
     }
     for (var, value) in destinations.into_iter().zip(results) {
@@ -251,7 +280,11 @@ impl Matrix {
             let field = l.word_op(IntBin::And, word, 0x3fff);
             l.word_op(IntBin::Shl, field, 4)
         };
+        // A descriptor has no bits for the block of a cluster: the matrix is this block's.
         let start = bytes(l, low);
+        let rank = l.b.emit1(Op::Special(Special::ClusterCtaRank), &[], Ty::B32);
+        let window = l.word_op(IntBin::Shl, rank, CLUSTER_SHIFT);
+        let start = l.words(IntBin::Add, start, window);
         let leading = l.word_op(IntBin::Shr, low, 16);
         let leading = bytes(l, leading);
         let stride = bytes(l, high);

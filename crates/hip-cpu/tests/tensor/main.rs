@@ -1,14 +1,15 @@
 //! `cp.async.bulk.tensor` against a model that goes through boxes element by element, by the manual's definitions: tiles of
 //! one to five dimensions, steps, bounds, fills, swizzles, im2col, stores and reductions, and maps in every state space.
-//! `forms` goes through every way to write the instructions. `SHOW=tools/data/ptx/shown` writes down the list for docs/ptx.md.
+//! `forms` goes through every way to write the instructions, `replace` changes maps in kernels. `SHOW=tools/data/ptx/shown` writes down the list for docs/ptx.md.
 
 mod forms;
+mod replace;
 
 use compiler::Program;
 use compiler::tensor_map::{Element, Im2col, Swizzle, TensorMap};
 use hip_cpu::harness::{Arg, How, load, run};
 
-const HEADER: &str = ".version 8.6\n.target sm_90\n.address_size 64\n";
+const HEADER: &str = ".version 8.6\n.target sm_90a\n.address_size 64\n";
 
 /// Shared memory that the kernels have.
 const SHARED: usize = 32768;
