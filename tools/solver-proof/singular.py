@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 
 from draw import BOUND, KINDS, general, near, norm, numbers, orthonormal, sizes, wide
-from library import NOVECTOR, VECTOR, Scope, i64
+from library import INVALID, NOVECTOR, VECTOR, Scope, i64
 from systems import each
 
 
@@ -161,5 +161,72 @@ def gesvda(library, rng):
                     rest = float(np.sqrt((np.abs(wide(a) - (x * w) @ y.conj().T) ** 2).sum()))
                     bound = BOUND * max(m, 1) * float(solver.eps) * float(norm(a))
                     assert abs(norms[i] - rest) <= bound, f"gesvda: a norm of {norms[i]} for {rest}"
+                count += 1
+    return count
+
+
+def approximate(library, rng):
+    """Xgesvdp, wide matrices too, and Xgesvdr, whose singular values are below the true ones and near them."""
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in KINDS:
+                with Scope(library) as scope:
+                    solver, econ, job = solver_in(scope), int(rng.integers(2)), int(rng.integers(2))
+                    m = max(0, n + int(rng.integers(-8, 9)))
+                    what = f"Xgesvdp {solver.letter} {kind} {m} by {n}, econ {econ}"
+                    a, size = general(rng, kind, m, n, solver), min(m, n)
+                    given, info, s = solver.matrix(a, rng=rng), scope.info(), scope.zeros(size, solver.real)
+                    u = solver.matrix(np.zeros((m, size if econ else m)), rng=rng)
+                    v = solver.matrix(np.zeros((n, size if econ else n)), rng=rng)
+                    number, real = solver.number, {"S": 0, "C": 0, "D": 1, "Z": 1}[solver.letter]
+                    sized = (None, job, econ, i64(m), i64(n), number, given.at, i64(given.ld), real, s.at, number, u.at, i64(u.ld),
+                             number, v.at, i64(v.ld), number)
+                    device, host, error = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_double(-1)
+                    library("cusolverDnXgesvdp_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+                    library("cusolverDnXgesvdp", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device, None, host,
+                            info.at, ctypes.byref(error))
+                    library.synchronize()
+                    assert info.get()[0] == 0 and error.value == 0, what
+                    vectors = (u.get(), v.get().conj().T) if job == VECTOR else (None, None)
+                    check(a, vectors[0], s.get(), vectors[1], solver, what)
+                    count += 1
+        for m, n, rank, more, powers in ((0, 0, 0, 0, 0), (9, 7, 3, 2, 0), (120, 80, 6, 4, 2), (60, 150, 5, 8, 2), (200, 200, 10, 6, 2)):
+            with Scope(library) as scope:
+                solver, jobs = solver_in(scope), ("SS", "SN", "NS", "NN")[int(rng.integers(4))]
+                what = f"Xgesvdr {solver.letter} {m} by {n}, the first {rank}, {jobs}"
+                # Singular values that fall, so that the first ones can be found.
+                q, r = (np.linalg.qr(numbers(rng, (of, min(m, n)), solver))[0] for of in (m, n))
+                true = 0.5 ** np.arange(min(m, n))
+                a = ((q * true) @ r.conj().T).astype(solver.dtype)
+                given, info, s = solver.matrix(a, rng=rng), scope.info(), scope.zeros(rank, solver.real)
+                u, v = solver.matrix(np.zeros((m, rank)), rng=rng), solver.matrix(np.zeros((n, rank)), rng=rng)
+                number, real = solver.number, {"S": 0, "C": 0, "D": 1, "Z": 1}[solver.letter]
+                letters = tuple(ctypes.c_byte(ord(job)) for job in jobs)
+                sized = (None, *letters, i64(m), i64(n), i64(rank), i64(more), i64(powers), number, given.at, i64(given.ld), real, s.at,
+                         number, u.at, i64(u.ld), number, v.at, i64(v.ld), number)
+                device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                library("cusolverDnXgesvdr_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+                library("cusolverDnXgesvdr", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device, None, host, info.at)
+                library.synchronize()
+                assert info.get()[0] == 0, what
+                found = s.get()
+                assert (np.diff(found) <= 0).all(), f"{what}: {found}"
+                # The last ones are those that a sketch finds least well.
+                if rank:
+                    assert (np.abs(found - true[:rank]) <= 0.2 * true[:rank] + 1e-5).all(), f"{what}: {found}"
+                    assert abs(found[0] - 1) < 1e-2, f"{what}: {found}"
+                if jobs[0] == "S":
+                    orthonormal(u.get(), solver, what)
+                if jobs[1] == "S":
+                    orthonormal(v.get(), solver, what)
+                if jobs == "SS" and rank:
+                    # What the triplets leave of A is about as much as the best ones would.
+                    rest = wide(a) - (wide(u.get()) * wide(found)) @ wide(v.get()).conj().T
+                    assert float(np.abs(np.linalg.norm(rest.astype(np.complex128), 2))) <= 2 * true[rank], what
+                wrong = list(sized)
+                wrong[5] = i64(min(m, n) + 1)
+                status = library.status("cusolverDnXgesvdr", solver.handle, *wrong, None, device, None, host, info.at)
+                assert status == INVALID, f"{what}: a rank that it does not have: {status}"
                 count += 1
     return count

@@ -246,3 +246,92 @@ def refusals(library, rng):
     assert library.status("cusolverSpDestroy", handle) == NOT_INITIALIZED
     assert library.status("cusolverSpCreate", None) == INVALID
     return count + 8
+
+
+def entries_below(a):
+    """How many a Cholesky factor of a pattern has."""
+    filled = np.tril(a != 0)
+    for i in range(len(filled)):
+        below = np.flatnonzero(filled[i + 1:, i]) + i + 1
+        filled[np.ix_(below, below)] = True
+        filled = np.tril(filled)
+    return int(filled.sum())
+
+
+def orders(library, rng):
+    """Orders of rows and columns: each is one, and does what it is for."""
+    sparse, count, kind = Sparse(library), 0, Type("D")
+    for side in (0, 1, 2, 7, 12):
+        n, base = side * side, int(rng.integers(2))
+        sparse.base(base)
+        shuffle = rng.permutation(n)
+        a = grid(side)[np.ix_(shuffle, shuffle)] if side else np.zeros((0, 0))
+        starts, columns, values = rows(a, a != 0, base, rng, shuffled=True)
+        given = (n, len(columns), sparse.descr, at(starts), at(columns))
+        for name in ("symrcm", "symmdq", "symamd", "metisnd"):
+            order = np.full(n, -7, np.int32)
+            options = (None,) if name == "metisnd" else ()
+            library(f"cusolverSpXcsr{name}Host", sparse.handle, *given, *options, at(order))
+            assert (np.sort(order) == np.arange(n)).all(), f"{name}: {order}"
+            ordered = a[np.ix_(order, order)]
+            if name == "symrcm" and n:
+                far = np.abs(np.subtract(*np.nonzero(ordered))).max()
+                assert far <= 2 * side, f"symrcm: {far} beside the diagonal, of a grid {side} wide"
+            elif n > 16:
+                assert entries_below(ordered) < 0.9 * entries_below(a), f"{name} keeps nothing sparse"
+            count += 1
+        symmetric, ends = ctypes.c_int(-7), starts[1:].copy()
+        library("cusolverSpXcsrissymHost", sparse.handle, *given[:4], at(ends), given[4], ctypes.byref(symmetric))
+        assert symmetric.value == 1
+    for letter in TYPES:
+        kind = Type(letter)
+        for m, n in ((0, 0), (1, 1), (5, 9), (30, 20)):
+            base = int(rng.integers(2))
+            sparse.base(base)
+            kept = rng.random((m, n)) < 0.3
+            a = np.where(kept, numbers(rng, (m, n), kind), 0).astype(kind.dtype)
+            starts, columns, values = rows(a, kept, base, rng, shuffled=True)
+            p, q, room = rng.permutation(m).astype(np.int32), rng.permutation(n).astype(np.int32), ctypes.c_size_t()
+            given = (m, n, len(columns), sparse.descr, at(starts), at(columns), at(p), at(q))
+            map_ = np.arange(len(columns), dtype=np.int32)
+            library("cusolverSpXcsrperm_bufferSizeHost", sparse.handle, *given, ctypes.byref(room))
+            area = np.zeros(room.value, np.uint8)
+            library("cusolverSpXcsrpermHost", sparse.handle, *given, at(map_), at(area))
+            made = np.zeros((m, n), kind.dtype)
+            for i in range(m):
+                line = slice(starts[i] - base, starts[i + 1] - base)
+                assert (np.diff(columns[line]) > 0).all(), "columns are not in order"
+                made[i, columns[line] - base] = values[map_[line]]
+            assert (made == a[np.ix_(p, q)]).all(), f"csrperm {m} by {n}"
+            count += 1
+        for n in (0, 1, 6, 40):
+            a, kept = drawn(rng, n, 0.1, kind)
+            kept &= a != 0
+            if n == 6:
+                # Stored, but zero; and two rows that have one column together.
+                kept[:2], a[:2] = True, 0
+                a[:2, 3] = 1
+            starts, columns, values = rows(a, kept, base, rng, shuffled=True)
+            order, found = np.full(n, -7, np.int32), ctypes.c_int(-7)
+            library(f"cusolverSp{letter}csrzfdHost", sparse.handle, n, len(columns), sparse.descr, at(values), at(starts), at(columns),
+                    at(order), ctypes.byref(found))
+            assert (np.sort(order) == np.arange(n)).all(), f"csrzfd: {order}"
+            there = int((a[order].diagonal() != 0).sum())
+            most = n if n != 6 else maximum(a)
+            assert found.value == there == most, f"csrzfd: {found.value} of {most}, {there} there"
+            count += 1
+    starts, columns = np.array([0, 1, 2], np.int32), np.array([1, 5], np.int32)
+    sparse.base(0)
+    order = np.zeros(2, np.int32)
+    for wrong in ((2, 2, sparse.descr, at(starts), at(columns)), (-1, 2, sparse.descr, at(starts), at(columns))):
+        status = library.status("cusolverSpXcsrsymrcmHost", sparse.handle, *wrong, at(order))
+        assert status == INVALID, f"csrsymrcm that is wrong: {status}"
+    sparse.close()
+    return count
+
+
+def maximum(a):
+    """How many elements of the diagonal an order of the rows can make entries, by SciPy."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+    return int((maximum_bipartite_matching(csr_matrix(a != 0)) >= 0).sum())

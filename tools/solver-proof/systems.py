@@ -1,6 +1,7 @@
 """Factorizations of square matrices and what is solved by them."""
 
 import ctypes
+from pathlib import Path
 
 import numpy as np
 import scipy.linalg
@@ -314,4 +315,46 @@ def swaps(library, rng):
                         a[[row - 1, pivots[row - 1] - 1]] = a[[pivots[row - 1] - 1, row - 1]]
                     assert (given.get() == a).all(), "laswp"
                     count += 1
+    return count
+
+
+def first_names(library, rng):
+    """The 64-bit API's first names: one work area. CUDA 13's object has them no more."""
+    library, count = type(library)(str(Path(library.own._name).parent / "libcusolver.so.11"), library.cudart._name), 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            with Scope(library) as scope:
+                solver, info, room = solver_in(scope), scope.info(), ctypes.c_size_t()
+                number = solver.number
+                a, b = numbers(rng, (n, n), solver).astype(solver.dtype), numbers(rng, (n, 2), solver).astype(solver.dtype)
+                given, x, pivots = solver.matrix(a, rng=rng), solver.matrix(b, rng=rng), scope.array(np.zeros(n, np.int64))
+                sized = (None, i64(n), i64(n), number, given.at, i64(given.ld))
+                library("cusolverDnGetrf_bufferSize", solver.handle, *sized, number, ctypes.byref(room))
+                area = scope.zeros(room.value, np.uint8)
+                library("cusolverDnGetrf", solver.handle, *sized, pivots.at, number, area.at, room, info.at)
+                library("cusolverDnGetrs", solver.handle, None, N, i64(n), i64(2), number, given.at, i64(given.ld), pivots.at, number,
+                        x.at, i64(x.ld), info.at)
+                library.synchronize()
+                assert info.get()[0] == 0
+                near(wide(a) @ wide(x.get()) - b, norm(a) * norm(x.get()), n, solver, "Getrf and Getrs")
+                a = positive(rng, n, solver)
+                given, x = solver.matrix(a, rng=rng), solver.matrix(b, rng=rng)
+                sized = (None, LOWER, i64(n), number, given.at, i64(given.ld), number)
+                library("cusolverDnPotrf_bufferSize", solver.handle, *sized, ctypes.byref(room))
+                area = scope.zeros(room.value, np.uint8)
+                library("cusolverDnPotrf", solver.handle, *sized, area.at, room, info.at)
+                library("cusolverDnPotrs", solver.handle, None, LOWER, i64(n), i64(2), number, given.at, i64(given.ld), number, x.at,
+                        i64(x.ld), info.at)
+                library.synchronize()
+                assert info.get()[0] == 0
+                near(wide(a) @ wide(x.get()) - b, norm(a) * norm(x.get()), n, solver, "Potrf and Potrs")
+                real = {"S": 0, "C": 0, "D": 1, "Z": 1}[solver.letter]
+                given, w = solver.matrix(a, rng=rng), scope.zeros(n, solver.real)
+                sized = (None, 0, LOWER, i64(n), number, given.at, i64(given.ld), real, w.at, number)
+                library("cusolverDnSyevd_bufferSize", solver.handle, *sized, ctypes.byref(room))
+                library("cusolverDnSyevd", solver.handle, *sized, scope.zeros(room.value, np.uint8).at, room, info.at)
+                library.synchronize()
+                assert info.get()[0] == 0
+                near((w.get() - np.linalg.eigvalsh(a.astype(np.complex128)))[:, None], norm(a), n, solver, "Syevd")
+                count += 3
     return count

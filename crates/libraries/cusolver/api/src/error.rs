@@ -21,6 +21,9 @@ pub enum Error {
     NotSupported(&'static str),
     #[error("only general matrices are taken")]
     NotGeneral,
+    /// cuSOLVER's own number of what is wrong with what solvers that refine are given.
+    #[error("{1}")]
+    Refinement(cusolverStatus_t, &'static str),
     #[error("there is not enough memory")]
     NoMemory,
     #[error("{0} panicked")]
@@ -35,6 +38,7 @@ impl Error {
             Error::Kit(_) => cusolverStatus_t::CUSOLVER_STATUS_EXECUTION_FAILED,
             Error::NotSupported(_) => cusolverStatus_t::CUSOLVER_STATUS_NOT_SUPPORTED,
             Error::NotGeneral => cusolverStatus_t::CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED,
+            Error::Refinement(status, _) => status,
             Error::NoMemory => cusolverStatus_t::CUSOLVER_STATUS_ALLOC_FAILED,
             Error::Internal(_) => cusolverStatus_t::CUSOLVER_STATUS_INTERNAL_ERROR,
         }

@@ -2,6 +2,7 @@
 
 use cublas_cpu::lapack::getrs;
 use cublas_cpu::{Diag, Matrix, Op, Scalar, Side, Uplo, level3};
+use num_traits::ToPrimitive;
 
 use crate::dense::Dense;
 use crate::{lu, qr};
@@ -53,4 +54,26 @@ pub unsafe fn gels<S: Scalar>(m: i64, n: i64, columns: i64, a: Matrix<S>, b: Mat
         solution.write(n, columns, x);
         0
     }
+}
+
+/// The lengths of the columns of `B - A·X`, A m by n.
+///
+/// # Safety
+/// The matrices are there, and nobody writes to them.
+pub unsafe fn residuals<S: Scalar>(
+    m: i64,
+    n: i64,
+    columns: i64,
+    a: Matrix<S>,
+    b: Matrix<S>,
+    x: Matrix<S>,
+) -> Vec<f64> {
+    // SAFETY: the caller's word.
+    let (a, b, x) = unsafe { (Dense::read(m, n, a), Dense::read(m, columns, b), Dense::read(n, columns, x)) };
+    let product = a.times(Op::N, &x, Op::N);
+    let squares = |column: i64| {
+        let parts = b.column(column).iter().zip(product.column(column));
+        parts.map(|(b, product)| ToPrimitive::to_f64(&(*b - *product).modulus()).unwrap_or(f64::NAN).powi(2))
+    };
+    (0..columns).map(|column| squares(column).sum::<f64>().sqrt()).collect()
 }

@@ -15,6 +15,7 @@ pub mod indefinite;
 pub mod jacobi;
 pub mod least;
 pub mod lu;
+pub mod ordering;
 pub mod qr;
 pub mod reduction;
 mod reflection;

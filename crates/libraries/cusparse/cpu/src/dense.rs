@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use rayon::prelude::*;
+
 use crate::{Element, Scalar};
 
 /// How a matrix lies.
@@ -53,14 +55,32 @@ impl<E: Element> Dense<'_, E> {
     /// By rows, without gaps.
     pub fn packed<C: Scalar>(&self, conjugated: bool) -> Vec<C> {
         let Layout { rows, cols, .. } = self.layout;
-        let mut packed = Vec::with_capacity(rows * cols);
-        for row in 0..rows {
-            packed
-                .extend((0..cols).map(|column| C::narrow(self.get(row, column).wide()).conj_if(conjugated)));
+        let mut packed = vec![C::ZERO; rows * cols];
+        if packed.is_empty() {
+            return packed;
         }
+        let strip = |(number, strip): (usize, &mut [C])| {
+            for column in 0..cols {
+                for (row, to) in strip[column..].iter_mut().step_by(cols).enumerate() {
+                    let value = self.get(number * STRIP + row, column);
+                    *to = C::narrow(value.wide()).conj_if(conjugated);
+                }
+            }
+        };
+        packed
+            .par_chunks_mut(STRIP * cols)
+            .with_min_len(4096 / (STRIP * cols) + 1)
+            .enumerate()
+            .for_each(strip);
         packed
     }
 }
+
+/// Rows of which what lies by columns becomes what lies by rows at a time: they stay in the cache next to the core.
+const STRIP: usize = 64;
+
+/// Columns that are written together of what lies by columns: a line of the cache has as many values.
+const LINES: usize = 16;
 
 impl<'a, C: Scalar> Dense<'a, C> {
     /// As [`Self::packed`], without a copy where it lies so.
@@ -82,24 +102,68 @@ pub struct DenseMut<'a, E> {
 impl<E: Element> DenseMut<'_, E> {
     /// `alpha · computed + beta · what is there`, of numbers by rows. What is there is not looked at where `beta` is 0.
     pub fn blend<C: Scalar>(&mut self, computed: &[C], alpha: C, beta: C) {
-        use rayon::prelude::*;
+        self.each(computed, |value, computed| {
+            let product = alpha * computed;
+            let sum = if beta == C::ZERO { product } else { product + beta * C::narrow(value.wide()) };
+            E::narrow(sum.wide())
+        });
+    }
+
+    /// Numbers by rows.
+    pub fn put<C: Scalar>(&mut self, computed: &[C]) {
+        self.each(computed, |_, computed| E::narrow(computed.wide()));
+    }
+
+    fn each<C: Scalar>(&mut self, computed: &[C], made: impl Fn(E, C) -> E + Sync) {
         let Layout { rows, cols, ld, row_major } = self.layout;
-        let (lines, length) = if row_major { (rows, cols) } else { (cols, rows) };
-        if lines == 0 || length == 0 {
+        if rows == 0 || cols == 0 {
             return;
         }
-        let line = |(number, line): (usize, &mut [E])| {
-            for (k, value) in line.iter_mut().take(length).enumerate() {
-                let at = if row_major { number * cols + k } else { k * cols + number };
-                let product = alpha * computed[at];
-                let sum = match beta == C::ZERO {
-                    true => product,
-                    false => product + beta * C::narrow(value.wide()),
-                };
-                *value = E::narrow(sum.wide());
-            }
-        };
         let len = self.layout.len();
-        self.values[..len].par_chunks_mut(ld).with_min_len(4096 / length + 1).enumerate().for_each(line);
+        let values = &mut self.values[..len];
+        if row_major {
+            let lines =
+                values.par_chunks_mut(ld).with_min_len(4096 / cols + 1).zip(computed.par_chunks(cols));
+            lines.for_each(|(line, computed)| {
+                line.iter_mut().zip(computed).for_each(|(value, computed)| *value = made(*value, *computed));
+            });
+            return;
+        }
+        values.par_chunks_mut(ld * LINES).enumerate().for_each(|(number, columns)| {
+            for first in (0..rows).step_by(STRIP) {
+                for (column, values) in (number * LINES..).zip(columns.chunks_mut(ld)) {
+                    let values = values[first..rows.min(first + STRIP)].iter_mut();
+                    let computed = computed[first * cols + column..].iter().step_by(cols);
+                    values.zip(computed).for_each(|(value, computed)| *value = made(*value, *computed));
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_by_columns_becomes_what_lies_by_rows_and_back() {
+        for (rows, cols, gap) in [(1, 1, 0), (130, 3, 2), (5, 40, 0), (64, 17, 1)] {
+            let layout = Layout { rows, cols, ld: rows + gap, row_major: false };
+            let before: Vec<f32> = (0..layout.len()).map(|at| at as f32).collect();
+            let packed: Vec<f32> = Dense { layout, values: &before }.packed(false);
+            for (at, value) in packed.iter().enumerate() {
+                assert_eq!(*value, before[layout.at(at / cols, at % cols)], "{rows} by {cols}");
+            }
+            let mut after = before.clone();
+            DenseMut { layout, values: &mut after }.blend(&packed, 2.0, 1.0);
+            for at in 0..before.len() {
+                // Rows in the gap stay as they are.
+                let factor = if at % layout.ld < rows { 3.0 } else { 1.0 };
+                assert_eq!(after[at], factor * before[at], "{rows} by {cols}");
+            }
+            DenseMut { layout, values: &mut after }.put(&packed);
+            let inside = |at: &usize| at % layout.ld < rows;
+            assert!((0..before.len()).filter(inside).all(|at| after[at] == before[at]));
+        }
     }
 }

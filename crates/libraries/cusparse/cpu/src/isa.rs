@@ -5,12 +5,27 @@ pub(crate) trait Loop {
     type Out;
 
     fn run(self) -> Self::Out;
+
+    /// The same with the instructions of AVX-512, and the same numbers: only functions compiled for it call this.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn run_avx512(self, _has: Avx512) -> Self::Out
+    where
+        Self: Sized,
+    {
+        self.run()
+    }
 }
+
+/// That the processor has AVX-512 (F, BW, DQ and VL), and that what is inlined here is compiled for it.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(());
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn avx512<L: Loop>(work: L) -> L::Out {
-    work.run()
+    work.run_avx512(Avx512(()))
 }
 
 #[cfg(target_arch = "x86_64")]

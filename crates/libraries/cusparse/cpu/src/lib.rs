@@ -5,6 +5,7 @@
 
 #![deny(unsafe_code)]
 
+mod avx512;
 mod blocks;
 mod color;
 mod convert;
@@ -17,6 +18,7 @@ mod parts;
 mod product;
 mod sampled;
 mod scalar;
+mod shared;
 mod spgemm;
 mod triangle;
 mod tridiagonal;
@@ -33,6 +35,7 @@ pub use num_complex::Complex;
 pub use product::{Operation, Subset, dense_times, spmm, spmv};
 pub use sampled::sddmm;
 pub use scalar::{Element, Scalar, widen};
+pub use shared::SharedRows;
 pub use spgemm::{
     Part, Product, Row, count_products, multiply, multiply_into, products, sum_rows, sum_rows_into,
 };

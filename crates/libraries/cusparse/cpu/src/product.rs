@@ -2,6 +2,10 @@
 
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use crate::avx512::{self, Gather};
+#[cfg(target_arch = "x86_64")]
+use crate::isa::Avx512;
 use crate::isa::{Loop, vectors};
 use crate::parts::split;
 use crate::{Dense, DenseMut, Index, Layout, Matrix, Offsets, Scalar};
@@ -72,37 +76,73 @@ impl<C: Scalar, I: Index> Lines<'_, '_, C, I> {
         }
     }
 
+    /// `sum` makes the sum of products of a row.
     #[inline(always)]
-    fn by_rows<O: Index>(self, offsets: (&[O], usize), indices: &[I], values: &[C], base: usize) {
-        let (x, conjugated) = (self.x, self.conjugated);
+    fn by_rows<O: Index>(
+        self,
+        offsets: (&[O], usize),
+        indices: &[I],
+        values: &[C],
+        mut sum: impl FnMut(&[I], &[C]) -> C,
+    ) {
         let offsets = (&offsets.0[self.first..][..self.y.len() + 1], offsets.1);
-        for (bounds, y) in offsets.0.windows(2).zip(self.y) {
-            let range = bounds[0].place(offsets.1)..bounds[1].place(offsets.1);
-            let (indices, values) = (&indices[range.clone()], &values[range]);
-            let sum = if conjugated {
-                dot(indices, values, |index, value| value.conj() * x[index.place(base)])
-            } else {
-                dot(indices, values, |index, value| value * x[index.place(base)])
-            };
-            *y = blended(*y, sum, self.factors);
+        let mut begin = offsets.0[0].place(offsets.1);
+        for (end, y) in offsets.0[1..].iter().zip(self.y) {
+            let range = begin..end.place(offsets.1);
+            begin = range.end;
+            *y = blended(*y, sum(&indices[range.clone()], &values[range]), self.factors);
         }
+    }
+
+    /// A matrix by rows, one at a time.
+    #[inline(always)]
+    fn plainly<O: Index>(self, offsets: (&[O], usize), indices: &[I], values: &[C], base: usize) {
+        let x = self.x;
+        if self.conjugated {
+            self.by_rows(offsets, indices, values, |indices, values| {
+                dot(indices, values, |index, value| value.conj() * x[index.place(base)])
+            });
+        } else {
+            self.by_rows(offsets, indices, values, |indices, values| {
+                dot(indices, values, |index, value| value * x[index.place(base)])
+            });
+        }
+    }
+
+    /// As [`Self::plainly`], eight entries at a time.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn gathered<O: Index>(
+        self,
+        offsets: (&[O], usize),
+        indices: &[I],
+        values: &[C],
+        base: usize,
+        has: Avx512,
+    ) {
+        let Some(mut gather) = Gather::new(has, self.x, base) else {
+            return self.plainly(offsets, indices, values, base);
+        };
+        self.by_rows(offsets, indices, values, |indices, values| gather.dot(indices, values));
+        gather.end();
     }
 }
 
-/// Four sums at a time, so that none waits for the one before.
+/// Eight sums at a time, so that none waits for the one before: those of [`Gather`].
 #[inline(always)]
 fn dot<C: Scalar, I: Index>(indices: &[I], values: &[C], product: impl Fn(I, C) -> C) -> C {
-    let (fours, rest) = indices.as_chunks::<4>();
-    let (value_fours, value_rest) = values.as_chunks::<4>();
-    let mut sums = [C::ZERO; 4];
-    for (indices, values) in fours.iter().zip(value_fours) {
-        for k in 0..4 {
+    let (eights, rest) = indices.as_chunks::<8>();
+    let (value_eights, value_rest) = values.as_chunks::<8>();
+    let mut sums = [C::ZERO; 8];
+    for (indices, values) in eights.iter().zip(value_eights) {
+        for k in 0..8 {
             sums[k] += product(indices[k], values[k]);
         }
     }
-    let mut sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    rest.iter().zip(value_rest).for_each(|(index, value)| sum += product(*index, *value));
-    sum
+    let rest = rest.iter().zip(value_rest);
+    rest.zip(&mut sums).for_each(|((index, value), sum)| *sum += product(*index, *value));
+    let fours = [0, 1, 2, 3].map(|k| sums[k] + sums[k + 4]);
+    (fours[0] + fours[2]) + (fours[1] + fours[3])
 }
 
 impl<C: Scalar, I: Index> Loop for Lines<'_, '_, C, I> {
@@ -112,10 +152,10 @@ impl<C: Scalar, I: Index> Loop for Lines<'_, '_, C, I> {
     fn run(self) {
         match self.a {
             Matrix::Csr { base, offsets: Offsets::Narrow(offsets, first), indices, values, .. } => {
-                self.by_rows((offsets, *first), indices, values, *base);
+                self.plainly((offsets, *first), indices, values, *base);
             }
             Matrix::Csr { base, offsets: Offsets::Wide(offsets, first), indices, values, .. } => {
-                self.by_rows((offsets, *first), indices, values, *base);
+                self.plainly((offsets, *first), indices, values, *base);
             }
             a => {
                 let (x, conjugated) = (self.x, self.conjugated);
@@ -125,6 +165,20 @@ impl<C: Scalar, I: Index> Loop for Lines<'_, '_, C, I> {
                     sum
                 });
             }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn run_avx512(self, has: Avx512) {
+        match self.a {
+            Matrix::Csr { base, offsets: Offsets::Narrow(offsets, first), indices, values, .. } => {
+                self.gathered((offsets, *first), indices, values, *base, has);
+            }
+            Matrix::Csr { base, offsets: Offsets::Wide(offsets, first), indices, values, .. } => {
+                self.gathered((offsets, *first), indices, values, *base, has);
+            }
+            _ => self.run(),
         }
     }
 }
@@ -208,45 +262,43 @@ struct Block<'a, 'm, C: Scalar, I: Index> {
 }
 
 impl<C: Scalar, I: Index> Block<'_, '_, C, I> {
-    /// Some columns of a row.
+    /// `N` times `W` columns of a row, whose sums stay in registers.
     #[inline(always)]
-    fn columns(&mut self, row: usize, first: usize, sums: &mut [C]) {
-        sums.fill(C::ZERO);
+    fn columns<const W: usize, const N: usize>(&mut self, row: usize, first: usize) {
         let (b, width, conjugated) = (self.b, self.width, self.conjugated);
-        let mut add = |column: usize, value: C| {
-            let line = &b[column * width + first..][..sums.len()];
-            add_scaled(sums, value.conj_if(conjugated), line);
-        };
+        let mut sums = [[C::ZERO; W]; N];
+        let line = |column: usize| b[column * width + first..].as_chunks().0.first_chunk();
+        let lines = |column: usize| line(column).expect("as many columns");
         match self.a {
             Matrix::Csr { base, offsets, indices, values, .. } => {
                 let range = offsets.at(row)..offsets.at(row + 1);
                 for (index, value) in indices[range.clone()].iter().zip(&values[range]) {
-                    add(index.place(*base), *value);
+                    add_scaled(&mut sums, value.conj_if(conjugated), lines(index.place(*base)));
                 }
             }
-            a => a.row(row, add),
+            a => a.row(row, |column, value| {
+                add_scaled(&mut sums, value.conj_if(conjugated), lines(column));
+            }),
         }
         let at = (row - self.rows.start) * self.ld + first;
-        for (to, sum) in self.to[at..].iter_mut().zip(sums) {
-            *to = blended(*to, *sum, self.factors);
+        let to = self.to[at..].as_chunks_mut::<W>().0.first_chunk_mut::<N>().expect("as many columns");
+        for (to, sums) in to.iter_mut().zip(sums) {
+            let mut made = *to;
+            for (made, sum) in made.iter_mut().zip(sums) {
+                *made = blended(*made, sum, self.factors);
+            }
+            *to = made;
         }
     }
 }
 
-/// `sums += factor · line`, in lines of which the compiler makes one or two vectors each.
+/// `sums += factor · lines`
 #[inline(always)]
-pub(crate) fn add_scaled<C: Scalar>(sums: &mut [C], factor: C, line: &[C]) {
-    let (sixteens, sums) = sums.as_chunks_mut::<16>();
-    let (lines, line) = line.as_chunks::<16>();
-    add_lines(sixteens, factor, lines);
-    let (fours, sums) = sums.as_chunks_mut::<4>();
-    let (lines, line) = line.as_chunks::<4>();
-    add_lines(fours, factor, lines);
-    sums.iter_mut().zip(line).for_each(|(sum, value)| *sum += factor * *value);
-}
-
-#[inline(always)]
-fn add_lines<C: Scalar, const W: usize>(sums: &mut [[C; W]], factor: C, lines: &[[C; W]]) {
+pub(crate) fn add_scaled<C: Scalar, const W: usize, const N: usize>(
+    sums: &mut [[C; W]; N],
+    factor: C,
+    lines: &[[C; W]; N],
+) {
     for (sums, line) in sums.iter_mut().zip(lines) {
         // All is read before anything is written, so that nothing may be in the way of vectors.
         let mut made = *sums;
@@ -257,20 +309,51 @@ fn add_lines<C: Scalar, const W: usize>(sums: &mut [[C; W]], factor: C, lines: &
     }
 }
 
-/// Columns whose sums are made together: they stay in the cache next to the core.
-const WIDTH: usize = 256;
-
 impl<C: Scalar, I: Index> Loop for Block<'_, '_, C, I> {
     type Out = ();
 
     #[inline(always)]
     fn run(mut self) {
-        let mut sums = [C::ZERO; WIDTH];
         for row in self.rows.clone() {
-            for first in (0..self.width).step_by(WIDTH) {
-                let count = WIDTH.min(self.width - first);
-                self.columns(row, first, &mut sums[..count]);
+            let mut first = 0;
+            while first < self.width {
+                first += match self.width - first {
+                    32.. => {
+                        self.columns::<16, 2>(row, first);
+                        32
+                    }
+                    16.. => {
+                        self.columns::<16, 1>(row, first);
+                        16
+                    }
+                    8.. => {
+                        self.columns::<8, 1>(row, first);
+                        8
+                    }
+                    4.. => {
+                        self.columns::<4, 1>(row, first);
+                        4
+                    }
+                    _ => {
+                        self.columns::<1, 1>(row, first);
+                        1
+                    }
+                };
             }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn run_avx512(self, has: Avx512) {
+        let Matrix::Csr { base, offsets, indices, values, .. } = self.a else { return self.run() };
+        if !avx512::fills_vectors::<C>() {
+            return self.run();
+        }
+        let Block { b, width, factors, ld, .. } = self;
+        let rows = avx512::Rows { indices, values, base: *base, b, width, factors };
+        for (row, to) in self.rows.zip(self.to.chunks_mut(ld)) {
+            rows.multiply(has, offsets.at(row)..offsets.at(row + 1), to);
         }
     }
 }
@@ -326,6 +409,8 @@ impl<C: Scalar> Subset<'_, C> {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::AssertUnwindSafe;
+
     use super::*;
 
     /// Numbers of all signs and sizes, the same in each run.
@@ -338,36 +423,94 @@ mod tests {
         (0..count).map(|_| next()).collect()
     }
 
-    #[test]
-    fn loops_for_vectors_give_the_same_numbers_as_those_for_any_processor() {
-        let (rows, cols, each) = (37, 23, 9);
-        let offsets: Vec<i32> = (0..=rows).map(|row| row * each).collect();
-        let indices: Vec<i32> = (0..rows * each).map(|at| at * 7 % cols).collect();
-        let values = drawn(indices.len(), 1);
-        let (rows, cols) = (rows as usize, cols as usize);
+    /// Rows of no entries, of a few, and of more than a vector has.
+    fn some<C: Scalar, I: Index>(base: usize, of: impl Fn(f32) -> C) -> (Vec<I>, Vec<I>, Vec<C>) {
+        let (rows, cols) = (37, 23);
+        let lengths = (0..rows).map(|row| [0, 3, 9, 16, 21][row % 5]);
+        let mut offsets = vec![I::number(0, base)];
+        offsets.extend(lengths.scan(0, |sum, length| {
+            *sum += length;
+            Some(I::number(*sum, base))
+        }));
+        let count = offsets[rows].place(base);
+        let indices = (0..count).map(|at| I::number(at * 7 % cols, base)).collect();
+        (offsets, indices, drawn(count, 1).into_iter().map(of).collect())
+    }
+
+    fn compared<C: Scalar, I: Index>(base: usize, of: impl Fn(f32) -> C) {
+        let (offsets, indices, values) = some::<C, I>(base, &of);
+        let offsets: Vec<i64> = offsets.into_iter().map(|offset| offset.place(base) as i64).collect();
+        let (rows, cols) = (37, 23);
         let a = Matrix::Csr {
             rows,
             cols,
-            base: 0,
-            offsets: Offsets::Narrow(&offsets, 0),
+            base,
+            offsets: Offsets::Wide(offsets.into(), 0),
             indices: indices.into(),
             values: values.into(),
         };
-        let (x, factors) = (drawn(cols, 2), (1.5, -0.5));
-        let mut made = [drawn(rows, 3), drawn(rows, 3)];
-        let [by_vectors, plainly] = &mut made;
-        vectors(Lines { a: &a, conjugated: false, x: &x, factors, first: 0, y: by_vectors });
-        Lines { a: &a, conjugated: false, x: &x, factors, first: 0, y: plainly }.run();
-        assert_eq!(made[0], made[1]);
-        // Lines of sixteen, of four and of single values.
-        let width = 39;
-        let b = drawn(cols * width, 4);
-        let mut made = [drawn(rows * width, 5), drawn(rows * width, 5)];
-        let [by_vectors, plainly] = &mut made;
-        let block =
-            |to| Block { a: &a, conjugated: false, b: &b, width, factors, rows: 0..rows, to, ld: width };
-        vectors(block(by_vectors));
-        block(plainly).run();
-        assert_eq!(made[0], made[1]);
+        let drawn = |count: usize, seed: u64| drawn(count, seed).into_iter().map(&of).collect::<Vec<C>>();
+        let x = drawn(cols, 2);
+        for factors in [(of(1.5), of(-0.5)), (C::ONE, C::ZERO)] {
+            let mut made = [drawn(rows, 3), drawn(rows, 3)];
+            let [by_vectors, plainly] = &mut made;
+            vectors(Lines { a: &a, conjugated: false, x: &x, factors, first: 0, y: by_vectors });
+            Lines { a: &a, conjugated: false, x: &x, factors, first: 0, y: plainly }.run();
+            assert_eq!(made[0], made[1]);
+            // Several vectors, and some of their lanes; with a gap behind each row.
+            for width in [1, 4, 7, 16, 39, 150] {
+                let (b, ld) = (drawn(cols * width, 4), width + 3);
+                let mut made = [drawn(rows * ld, 5), drawn(rows * ld, 5)];
+                let [by_vectors, plainly] = &mut made;
+                let block =
+                    |to| Block { a: &a, conjugated: false, b: &b, width, factors, rows: 0..rows, to, ld };
+                vectors(block(by_vectors));
+                block(plainly).run();
+                assert_eq!(made[0], made[1]);
+                let gaps = drawn(rows * ld, 5);
+                let is_kept = |row: usize| made[0][row * ld + width..][..3] == gaps[row * ld + width..][..3];
+                assert!((0..rows).all(is_kept), "something was written between rows");
+            }
+        }
+    }
+
+    #[test]
+    fn loops_for_vectors_give_the_same_numbers_as_those_for_any_processor() {
+        compared::<f32, i32>(0, |it| it);
+        compared::<f32, i64>(1, |it| it);
+        compared::<f64, i32>(1, f64::from);
+        compared::<f64, i64>(0, f64::from);
+        compared::<crate::Complex<f32>, i32>(0, |it| crate::Complex::new(it, it - 1.0));
+    }
+
+    #[test]
+    fn an_index_out_of_its_vector_ends_the_work() {
+        fn ends<C: Scalar, I: Index>(index: usize, base: usize) {
+            let (indices, values) = (vec![I::number(index, 0); 1], vec![C::ONE; 1]);
+            let a = || Matrix::Csr {
+                rows: 1,
+                cols: 5,
+                base,
+                offsets: Offsets::Narrow(&[0, 1], 0),
+                indices: indices.clone().into(),
+                values: values.clone().into(),
+            };
+            let (x, factors) = ([C::ONE; 40], (C::ONE, C::ZERO));
+            let product =
+                AssertUnwindSafe(|| spmv(&a(), Operation::default(), &x[..5], factors, &mut [C::ZERO]));
+            assert!(std::panic::catch_unwind(product).is_err(), "{index} counted from {base}");
+            let layout = Layout { rows: 1, cols: 8, ld: 8, row_major: true };
+            let product = AssertUnwindSafe(|| {
+                let values = &mut [C::ZERO; 8];
+                spmm(&a(), Operation::default(), &x, factors, DenseMut { layout, values });
+            });
+            assert!(std::panic::catch_unwind(product).is_err(), "{index} counted from {base}");
+        }
+        for (index, base) in [(5, 0), (0, 1), (6, 1), (i32::MAX as usize, 0)] {
+            ends::<f32, i32>(index, base);
+            ends::<f64, i32>(index, base);
+            ends::<f32, i64>(index, base);
+            ends::<f64, i64>(index, base);
+        }
     }
 }

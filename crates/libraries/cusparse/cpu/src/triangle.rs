@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::isa::{Loop, vectors};
 use crate::product::add_scaled;
-use crate::{Index, Matrix, Scalar};
+use crate::{Index, Matrix, Scalar, SharedRows};
 
 /// Which entries of a matrix count, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,24 +164,11 @@ impl<C: Scalar> Triangle<C> {
         self.columns[range.clone()].iter().zip(&self.values[range])
     }
 
-    /// The same for several right sides, of which `sides` takes some by rows and `done` gives back as many: the number of the first, and
-    /// how many there are.
-    pub fn solve_all(
-        &self,
-        count: usize,
-        sides: impl Fn(usize, usize, &mut [C]) + Sync,
-        done: impl Fn(usize, usize, &[C]) + Sync,
-    ) {
-        if self.size() == 0 {
-            return;
-        }
-        let firsts: Vec<usize> = (0..count).step_by(TOGETHER).collect();
-        firsts.into_par_iter().with_max_len(1).for_each(|first| {
-            let width = TOGETHER.min(count - first);
-            let mut x = vec![C::ZERO; self.size() * width];
-            sides(first, width, &mut x);
-            vectors(Several { triangle: self, width, x: &mut x });
-            done(first, width, &x);
+    /// `to = alpha · op(A)⁻¹ · from`, of matrices of right sides by rows, which may be the same one.
+    pub fn solve_all(&self, alpha: C, from: SharedRows<C>, to: SharedRows<C>) {
+        let columns: Vec<Columns> = to.columns_in_lines(TOGETHER);
+        columns.into_par_iter().with_max_len(1).for_each(|columns| {
+            vectors(Several { triangle: self, alpha, from, to, columns });
         });
     }
 }
@@ -189,24 +176,26 @@ impl<C: Scalar> Triangle<C> {
 /// Right sides that are solved together.
 const TOGETHER: usize = 16;
 
+type Columns = core::ops::Range<usize>;
+
 struct Several<'a, C> {
     triangle: &'a Triangle<C>,
-    width: usize,
-    x: &'a mut [C],
+    alpha: C,
+    from: SharedRows<C>,
+    to: SharedRows<C>,
+    columns: Columns,
 }
 
-impl<C: Scalar> Loop for Several<'_, C> {
-    type Out = ();
-
+impl<C: Scalar> Several<'_, C> {
+    /// `W` right sides, whose values of a row stay in registers.
     #[inline(always)]
-    fn run(self) {
-        let Several { triangle, width, x } = self;
-        let mut rest = [C::ZERO; TOGETHER];
-        let rest = &mut rest[..width];
+    fn columns<const W: usize>(&self, first: usize) {
+        let Several { triangle, alpha, from, to, .. } = self;
         for row in triangle.order() {
-            rest.copy_from_slice(&x[row * width..][..width]);
+            let mut rest: [[C; W]; 1] = [from.read(row, first)];
+            rest[0].iter_mut().for_each(|rest| *rest = *alpha * *rest);
             for (column, value) in triangle.entries_of(row) {
-                add_scaled(rest, -*value, &x[*column as usize * width..][..width]);
+                add_scaled(&mut rest, -*value, &[to.read(*column as usize, first)]);
             }
             if !triangle.shape.unit {
                 let (diagonal, inverse) = (triangle.diagonal[row], C::ONE / triangle.diagonal[row]);
@@ -214,12 +203,96 @@ impl<C: Scalar> Loop for Several<'_, C> {
                 let wide = inverse.wide();
                 let usual = f64::from(f32::MIN_POSITIVE)..f64::from(f32::MAX);
                 if usual.contains(&wide.re.abs().max(wide.im.abs())) {
-                    rest.iter_mut().for_each(|rest| *rest *= inverse);
+                    rest[0].iter_mut().for_each(|rest| *rest *= inverse);
                 } else {
-                    rest.iter_mut().for_each(|rest| *rest = *rest / diagonal);
+                    rest[0].iter_mut().for_each(|rest| *rest = *rest / diagonal);
                 }
             }
-            x[row * width..][..width].copy_from_slice(rest);
+            to.write(row, first, rest[0]);
+        }
+    }
+}
+
+impl<C: Scalar> Loop for Several<'_, C> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let mut first = self.columns.start;
+        while first < self.columns.end {
+            first += match self.columns.end - first {
+                32.. => {
+                    self.columns::<32>(first);
+                    32
+                }
+                16.. => {
+                    self.columns::<16>(first);
+                    16
+                }
+                8.. => {
+                    self.columns::<8>(first);
+                    8
+                }
+                4.. => {
+                    self.columns::<4>(first);
+                    4
+                }
+                _ => {
+                    self.columns::<1>(first);
+                    1
+                }
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Offsets;
+
+    #[test]
+    fn systems_of_several_right_sides_are_those_of_each() {
+        // Entry (i, j) below the diagonal, where i + j is a multiple of 3.
+        let n = 29;
+        let (mut offsets, mut indices, mut values) = (vec![0_i32], Vec::new(), Vec::new());
+        for row in 0..n {
+            for column in (0..=row).filter(|column| *column == row || (row + column) % 3 == 0) {
+                indices.push(column as i32);
+                values.push(if column == row { 4.0 } else { 0.25 * (row - column) as f64 });
+            }
+            offsets.push(indices.len() as i32);
+        }
+        let a = Matrix::Csr {
+            rows: n,
+            cols: n,
+            base: 0,
+            offsets: Offsets::Narrow(&offsets, 0),
+            indices: indices.into(),
+            values: values.into(),
+        };
+        let shape = Shape { upper: false, unit: false, transposed: false, conjugated: false };
+        let triangle = Triangle::new(&a, shape);
+        for count in [1, 3, 16, 39] {
+            let ld = count + 2;
+            let sides: Vec<f64> = (0..n * ld).map(|at| (at * 7 % 11) as f64 - 5.0).collect();
+            let mut solved = vec![-1.0; n * ld];
+            #[expect(unsafe_code, reason = "two arrays of n rows, which nobody else uses")]
+            // SAFETY: as said.
+            let (from, to) = unsafe {
+                let from = SharedRows::new(sides.as_ptr().cast_mut(), (n, count), ld);
+                (from, SharedRows::new(solved.as_mut_ptr(), (n, count), ld))
+            };
+            triangle.solve_all(2.0, from, to);
+            for column in 0..count {
+                let mut x: Vec<f64> = (0..n).map(|row| 2.0 * sides[row * ld + column]).collect();
+                triangle.solve(&mut x);
+                for row in 0..n {
+                    let (one, other) = (x[row], solved[row * ld + column]);
+                    assert!((one - other).abs() <= 1e-12 * one.abs().max(1.0), "{one} {other}");
+                }
+            }
+            assert!((0..n).all(|row| solved[row * ld + count..][..2] == [-1.0; 2]));
         }
     }
 }

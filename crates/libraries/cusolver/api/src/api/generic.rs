@@ -42,8 +42,10 @@ macro_rules! typed {
     };
 }
 
+pub(super) use typed;
+
 /// The type of a type's real numbers.
-fn real(ty: cudaDataType) -> cudaDataType {
+pub(super) fn real(ty: cudaDataType) -> cudaDataType {
     match ty {
         cudaDataType::CUDA_C_32F => cudaDataType::CUDA_R_32F,
         cudaDataType::CUDA_C_64F => cudaDataType::CUDA_R_64F,
@@ -52,12 +54,12 @@ fn real(ty: cudaDataType) -> cudaDataType {
 }
 
 /// One type for all, as the manual's tables have it.
-fn same(ty: cudaDataType, others: &[cudaDataType]) -> Result {
+pub(super) fn same(ty: cudaDataType, others: &[cudaDataType]) -> Result {
     require(others.iter().all(|other| *other == ty), "types that do not go together")
 }
 
 /// Sizes of work areas: some bytes on the device, none on the host.
-fn areas(n: i64, device: Out<'_, usize>, host: Out<'_, usize>) -> Result {
+pub(super) fn areas(n: i64, device: Out<'_, usize>, host: Out<'_, usize>) -> Result {
     device.write(usize::try_from(n.max(1)).unwrap_or(1).saturating_mul(size_of::<Complex<f64>>()));
     host.write(0);
     Ok(())

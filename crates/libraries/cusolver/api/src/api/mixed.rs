@@ -68,7 +68,10 @@ pub use self::{
     cusolverDnSSgesv_bufferSize as cusolverDnZYgesv_bufferSize,
 };
 
-fn check_sizes((m, n, nrhs): (c_int, c_int, c_int), (ldda, lddb, lddx): (c_int, c_int, c_int)) -> Result {
+pub(super) fn check_sizes(
+    (m, n, nrhs): (c_int, c_int, c_int),
+    (ldda, lddb, lddx): (c_int, c_int, c_int),
+) -> Result {
     require(n >= 0 && m >= n && nrhs >= 0, "not m >= n >= 0, or a negative number of right sides")?;
     require(ldda >= m.max(1) && lddb >= m.max(1), "ldda or lddb is too small")?;
     require(lddx >= n.max(1), "lddx is too small")

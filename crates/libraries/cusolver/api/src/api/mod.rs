@@ -1,12 +1,16 @@
 //! The bodies, under their C names.
 #![expect(clippy::too_many_arguments, reason = "C's")]
 
+pub mod approximate;
 pub mod eigen;
+pub mod first;
 pub mod generic;
 pub mod jacobi;
 pub mod lifecycle;
 pub mod mixed;
+pub mod ordering;
 pub mod orthogonal;
+pub mod refinement;
 pub mod sparse;
 pub mod svd;
 pub mod systems;

@@ -22,7 +22,7 @@ use crate::{Error, Result};
 
 static CONTEXTS: Registry<Context> = Registry::new();
 
-fn get(handle: cusolverSpHandle_t) -> Result<Arc<Context>> {
+pub(super) fn get(handle: cusolverSpHandle_t) -> Result<Arc<Context>> {
     Ok(CONTEXTS.get(handle)?)
 }
 
@@ -97,7 +97,7 @@ impl<T: Field> Rows<T> {
 
 /// # Safety
 /// So many are there; NULL only has none.
-unsafe fn slice<'a, T>(at: *const T, count: usize) -> &'a [T] {
+pub(super) unsafe fn slice<'a, T>(at: *const T, count: usize) -> &'a [T] {
     // SAFETY: the caller's word.
     if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(at, count) } }
 }

@@ -4859,97 +4859,181 @@ pub unsafe extern "C" fn cusolverDnDsytri_bufferSize(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGeqrf(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _m: i64,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _dataTypeTau: cudaDataType,
-    _tau: *mut c_void,
-    _computeType: cudaDataType,
-    _pBuffer: *mut c_void,
-    _workspaceInBytes: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    m: i64,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    dataTypeTau: cudaDataType,
+    tau: *mut c_void,
+    computeType: cudaDataType,
+    pBuffer: *mut c_void,
+    workspaceInBytes: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGeqrf", (), {
-        ::cusolver::missing("cusolverDnGeqrf")
+    ::trace::call!("cusolverDnGeqrf", (
+        value handle, value params, value m, value n, value dataTypeA, value A, value lda, value dataTypeTau, value tau, value computeType, value pBuffer, value workspaceInBytes, value info
+    ), {
+        ::cusolver::entry("cusolverDnGeqrf", || {
+            ::cusolver::api::first::cusolverDnGeqrf(
+                handle,
+                params,
+                m,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeTau,
+                tau,
+                computeType,
+                pBuffer,
+                workspaceInBytes,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGeqrf_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _m: i64,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _dataTypeTau: cudaDataType,
-    _tau: *const c_void,
-    _computeType: cudaDataType,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    m: i64,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    dataTypeTau: cudaDataType,
+    tau: *const c_void,
+    computeType: cudaDataType,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGeqrf_bufferSize", (), {
-        ::cusolver::missing("cusolverDnGeqrf_bufferSize")
+    ::trace::call!("cusolverDnGeqrf_bufferSize", (
+        value handle, value params, value m, value n, value dataTypeA, value A, value lda, value dataTypeTau, value tau, value computeType, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverDnGeqrf_bufferSize", || {
+            ::cusolver::api::first::cusolverDnGeqrf_bufferSize(
+                handle,
+                params,
+                m,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeTau,
+                tau,
+                computeType,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGesvd(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _jobu: c_schar,
-    _jobvt: c_schar,
-    _m: i64,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _dataTypeS: cudaDataType,
-    _S: *mut c_void,
-    _dataTypeU: cudaDataType,
-    _U: *mut c_void,
-    _ldu: i64,
-    _dataTypeVT: cudaDataType,
-    _VT: *mut c_void,
-    _ldvt: i64,
-    _computeType: cudaDataType,
-    _pBuffer: *mut c_void,
-    _workspaceInBytes: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    jobu: c_schar,
+    jobvt: c_schar,
+    m: i64,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    dataTypeS: cudaDataType,
+    S: *mut c_void,
+    dataTypeU: cudaDataType,
+    U: *mut c_void,
+    ldu: i64,
+    dataTypeVT: cudaDataType,
+    VT: *mut c_void,
+    ldvt: i64,
+    computeType: cudaDataType,
+    pBuffer: *mut c_void,
+    workspaceInBytes: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGesvd", (), {
-        ::cusolver::missing("cusolverDnGesvd")
+    ::trace::call!("cusolverDnGesvd", (
+        value handle, value params, value jobu, value jobvt, value m, value n, value dataTypeA, value A, value lda, value dataTypeS, value S, value dataTypeU, value U, value ldu, value dataTypeVT, value VT, value ldvt, value computeType, value pBuffer, value workspaceInBytes, value info
+    ), {
+        ::cusolver::entry("cusolverDnGesvd", || {
+            ::cusolver::api::first::cusolverDnGesvd(
+                handle,
+                params,
+                jobu,
+                jobvt,
+                m,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeS,
+                S,
+                dataTypeU,
+                U,
+                ldu,
+                dataTypeVT,
+                VT,
+                ldvt,
+                computeType,
+                pBuffer,
+                workspaceInBytes,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGesvd_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _jobu: c_schar,
-    _jobvt: c_schar,
-    _m: i64,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _dataTypeS: cudaDataType,
-    _S: *const c_void,
-    _dataTypeU: cudaDataType,
-    _U: *const c_void,
-    _ldu: i64,
-    _dataTypeVT: cudaDataType,
-    _VT: *const c_void,
-    _ldvt: i64,
-    _computeType: cudaDataType,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    jobu: c_schar,
+    jobvt: c_schar,
+    m: i64,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    dataTypeS: cudaDataType,
+    S: *const c_void,
+    dataTypeU: cudaDataType,
+    U: *const c_void,
+    ldu: i64,
+    dataTypeVT: cudaDataType,
+    VT: *const c_void,
+    ldvt: i64,
+    computeType: cudaDataType,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGesvd_bufferSize", (), {
-        ::cusolver::missing("cusolverDnGesvd_bufferSize")
+    ::trace::call!("cusolverDnGesvd_bufferSize", (
+        value handle, value params, value jobu, value jobvt, value m, value n, value dataTypeA, value A, value lda, value dataTypeS, value S, value dataTypeU, value U, value ldu, value dataTypeVT, value VT, value ldvt, value computeType, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverDnGesvd_bufferSize", || {
+            ::cusolver::api::first::cusolverDnGesvd_bufferSize(
+                handle,
+                params,
+                jobu,
+                jobvt,
+                m,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeS,
+                S,
+                dataTypeU,
+                U,
+                ldu,
+                dataTypeVT,
+                VT,
+                ldvt,
+                computeType,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
@@ -5041,375 +5125,595 @@ pub unsafe extern "C" fn cusolverDnGetStream(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGetrf(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _m: i64,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _ipiv: *mut i64,
-    _computeType: cudaDataType,
-    _pBuffer: *mut c_void,
-    _workspaceInBytes: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    m: i64,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    ipiv: *mut i64,
+    computeType: cudaDataType,
+    pBuffer: *mut c_void,
+    workspaceInBytes: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGetrf", (), {
-        ::cusolver::missing("cusolverDnGetrf")
+    ::trace::call!("cusolverDnGetrf", (
+        value handle, value params, value m, value n, value dataTypeA, value A, value lda, value ipiv, value computeType, value pBuffer, value workspaceInBytes, value info
+    ), {
+        ::cusolver::entry("cusolverDnGetrf", || {
+            ::cusolver::api::first::cusolverDnGetrf(
+                handle,
+                params,
+                m,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                ipiv,
+                computeType,
+                pBuffer,
+                workspaceInBytes,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGetrf_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _m: i64,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _computeType: cudaDataType,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    m: i64,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    computeType: cudaDataType,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGetrf_bufferSize", (), {
-        ::cusolver::missing("cusolverDnGetrf_bufferSize")
+    ::trace::call!("cusolverDnGetrf_bufferSize", (
+        value handle, value params, value m, value n, value dataTypeA, value A, value lda, value computeType, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverDnGetrf_bufferSize", || {
+            ::cusolver::api::first::cusolverDnGetrf_bufferSize(
+                handle,
+                params,
+                m,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                computeType,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGetrs(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _trans: cublasOperation_t,
-    _n: i64,
-    _nrhs: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _ipiv: *const i64,
-    _dataTypeB: cudaDataType,
-    _B: *mut c_void,
-    _ldb: i64,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    trans: cublasOperation_t,
+    n: i64,
+    nrhs: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    ipiv: *const i64,
+    dataTypeB: cudaDataType,
+    B: *mut c_void,
+    ldb: i64,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGetrs", (), {
-        ::cusolver::missing("cusolverDnGetrs")
+    ::trace::call!("cusolverDnGetrs", (
+        value handle, value params, value trans, value n, value nrhs, value dataTypeA, value A, value lda, value ipiv, value dataTypeB, value B, value ldb, value info
+    ), {
+        ::cusolver::entry("cusolverDnGetrs", || {
+            ::cusolver::api::first::cusolverDnGetrs(
+                handle,
+                params,
+                trans,
+                n,
+                nrhs,
+                dataTypeA,
+                A,
+                lda,
+                ipiv,
+                dataTypeB,
+                B,
+                ldb,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverDnIRSInfosCreate(_infos_ptr: *mut cusolverDnIRSInfos_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSInfosCreate", (), {
-        ::cusolver::missing("cusolverDnIRSInfosCreate")
+pub unsafe extern "C" fn cusolverDnIRSInfosCreate(infos_ptr: *mut cusolverDnIRSInfos_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverDnIRSInfosCreate", (out infos_ptr), {
+        ::cusolver::entry("cusolverDnIRSInfosCreate", || {
+            ::cusolver::api::refinement::cusolverDnIRSInfosCreate(unsafe { Out::new(infos_ptr, "infos_ptr") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverDnIRSInfosDestroy(_infos: cusolverDnIRSInfos_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSInfosDestroy", (), {
-        ::cusolver::missing("cusolverDnIRSInfosDestroy")
+pub unsafe extern "C" fn cusolverDnIRSInfosDestroy(infos: cusolverDnIRSInfos_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverDnIRSInfosDestroy", (value infos), {
+        ::cusolver::entry("cusolverDnIRSInfosDestroy", || {
+            ::cusolver::api::refinement::cusolverDnIRSInfosDestroy(infos)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSInfosGetMaxIters(
-    _infos: cusolverDnIRSInfos_t,
-    _maxiters: *mut c_int,
+    infos: cusolverDnIRSInfos_t,
+    maxiters: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSInfosGetMaxIters", (), {
-        ::cusolver::missing("cusolverDnIRSInfosGetMaxIters")
+    ::trace::call!("cusolverDnIRSInfosGetMaxIters", (value infos, out maxiters), {
+        ::cusolver::entry("cusolverDnIRSInfosGetMaxIters", || {
+            ::cusolver::api::refinement::cusolverDnIRSInfosGetMaxIters(
+                infos,
+                unsafe { Out::new(maxiters, "maxiters") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSInfosGetNiters(
-    _infos: cusolverDnIRSInfos_t,
-    _niters: *mut c_int,
+    infos: cusolverDnIRSInfos_t,
+    niters: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSInfosGetNiters", (), {
-        ::cusolver::missing("cusolverDnIRSInfosGetNiters")
+    ::trace::call!("cusolverDnIRSInfosGetNiters", (value infos, out niters), {
+        ::cusolver::entry("cusolverDnIRSInfosGetNiters", || {
+            ::cusolver::api::refinement::cusolverDnIRSInfosGetNiters(
+                infos,
+                unsafe { Out::new(niters, "niters") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSInfosGetOuterNiters(
-    _infos: cusolverDnIRSInfos_t,
-    _outer_niters: *mut c_int,
+    infos: cusolverDnIRSInfos_t,
+    outer_niters: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSInfosGetOuterNiters", (), {
-        ::cusolver::missing("cusolverDnIRSInfosGetOuterNiters")
+    ::trace::call!("cusolverDnIRSInfosGetOuterNiters", (value infos, out outer_niters), {
+        ::cusolver::entry("cusolverDnIRSInfosGetOuterNiters", || {
+            ::cusolver::api::refinement::cusolverDnIRSInfosGetOuterNiters(
+                infos,
+                unsafe { Out::new(outer_niters, "outer_niters") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSInfosGetResidualHistory(
-    _infos: cusolverDnIRSInfos_t,
-    _residual_history: *mut *mut c_void,
+    infos: cusolverDnIRSInfos_t,
+    residual_history: *mut *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSInfosGetResidualHistory", (), {
-        ::cusolver::missing("cusolverDnIRSInfosGetResidualHistory")
+    ::trace::call!("cusolverDnIRSInfosGetResidualHistory", (value infos, out residual_history), {
+        ::cusolver::entry("cusolverDnIRSInfosGetResidualHistory", || {
+            ::cusolver::api::refinement::cusolverDnIRSInfosGetResidualHistory(
+                infos,
+                unsafe { Out::new(residual_history, "residual_history") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverDnIRSInfosRequestResidual(_infos: cusolverDnIRSInfos_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSInfosRequestResidual", (), {
-        ::cusolver::missing("cusolverDnIRSInfosRequestResidual")
+pub unsafe extern "C" fn cusolverDnIRSInfosRequestResidual(infos: cusolverDnIRSInfos_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverDnIRSInfosRequestResidual", (value infos), {
+        ::cusolver::entry("cusolverDnIRSInfosRequestResidual", || {
+            ::cusolver::api::refinement::cusolverDnIRSInfosRequestResidual(infos)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsCreate(
-    _params_ptr: *mut cusolverDnIRSParams_t,
+    params_ptr: *mut cusolverDnIRSParams_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsCreate", (), {
-        ::cusolver::missing("cusolverDnIRSParamsCreate")
+    ::trace::call!("cusolverDnIRSParamsCreate", (out params_ptr), {
+        ::cusolver::entry("cusolverDnIRSParamsCreate", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsCreate(unsafe { Out::new(params_ptr, "params_ptr") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverDnIRSParamsDestroy(_params: cusolverDnIRSParams_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsDestroy", (), {
-        ::cusolver::missing("cusolverDnIRSParamsDestroy")
+pub unsafe extern "C" fn cusolverDnIRSParamsDestroy(params: cusolverDnIRSParams_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverDnIRSParamsDestroy", (value params), {
+        ::cusolver::entry("cusolverDnIRSParamsDestroy", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsDestroy(params)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsDisableFallback(
-    _params: cusolverDnIRSParams_t,
+    params: cusolverDnIRSParams_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsDisableFallback", (), {
-        ::cusolver::missing("cusolverDnIRSParamsDisableFallback")
+    ::trace::call!("cusolverDnIRSParamsDisableFallback", (value params), {
+        ::cusolver::entry("cusolverDnIRSParamsDisableFallback", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsDisableFallback(params)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsEnableFallback(
-    _params: cusolverDnIRSParams_t,
+    params: cusolverDnIRSParams_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsEnableFallback", (), {
-        ::cusolver::missing("cusolverDnIRSParamsEnableFallback")
+    ::trace::call!("cusolverDnIRSParamsEnableFallback", (value params), {
+        ::cusolver::entry("cusolverDnIRSParamsEnableFallback", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsEnableFallback(params)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsGetMaxIters(
-    _params: cusolverDnIRSParams_t,
-    _maxiters: *mut c_int,
+    params: cusolverDnIRSParams_t,
+    maxiters: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsGetMaxIters", (), {
-        ::cusolver::missing("cusolverDnIRSParamsGetMaxIters")
+    ::trace::call!("cusolverDnIRSParamsGetMaxIters", (value params, out maxiters), {
+        ::cusolver::entry("cusolverDnIRSParamsGetMaxIters", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsGetMaxIters(
+                params,
+                unsafe { Out::new(maxiters, "maxiters") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsSetMaxIters(
-    _params: cusolverDnIRSParams_t,
-    _maxiters: c_int,
+    params: cusolverDnIRSParams_t,
+    maxiters: c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsSetMaxIters", (), {
-        ::cusolver::missing("cusolverDnIRSParamsSetMaxIters")
+    ::trace::call!("cusolverDnIRSParamsSetMaxIters", (value params, value maxiters), {
+        ::cusolver::entry("cusolverDnIRSParamsSetMaxIters", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsSetMaxIters(params, maxiters)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsSetMaxItersInner(
-    _params: cusolverDnIRSParams_t,
-    _maxiters_inner: c_int,
+    params: cusolverDnIRSParams_t,
+    maxiters_inner: c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsSetMaxItersInner", (), {
-        ::cusolver::missing("cusolverDnIRSParamsSetMaxItersInner")
+    ::trace::call!("cusolverDnIRSParamsSetMaxItersInner", (value params, value maxiters_inner), {
+        ::cusolver::entry("cusolverDnIRSParamsSetMaxItersInner", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsSetMaxItersInner(params, maxiters_inner)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsSetRefinementSolver(
-    _params: cusolverDnIRSParams_t,
-    _refinement_solver: cusolverIRSRefinement_t,
+    params: cusolverDnIRSParams_t,
+    refinement_solver: cusolverIRSRefinement_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsSetRefinementSolver", (), {
-        ::cusolver::missing("cusolverDnIRSParamsSetRefinementSolver")
+    ::trace::call!("cusolverDnIRSParamsSetRefinementSolver", (value params, value refinement_solver), {
+        ::cusolver::entry("cusolverDnIRSParamsSetRefinementSolver", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsSetRefinementSolver(params, refinement_solver)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsSetSolverLowestPrecision(
-    _params: cusolverDnIRSParams_t,
-    _solver_lowest_precision: cusolverPrecType_t,
+    params: cusolverDnIRSParams_t,
+    solver_lowest_precision: cusolverPrecType_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsSetSolverLowestPrecision", (), {
-        ::cusolver::missing("cusolverDnIRSParamsSetSolverLowestPrecision")
+    ::trace::call!("cusolverDnIRSParamsSetSolverLowestPrecision", (value params, value solver_lowest_precision), {
+        ::cusolver::entry("cusolverDnIRSParamsSetSolverLowestPrecision", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsSetSolverLowestPrecision(
+                params,
+                solver_lowest_precision,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsSetSolverMainPrecision(
-    _params: cusolverDnIRSParams_t,
-    _solver_main_precision: cusolverPrecType_t,
+    params: cusolverDnIRSParams_t,
+    solver_main_precision: cusolverPrecType_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsSetSolverMainPrecision", (), {
-        ::cusolver::missing("cusolverDnIRSParamsSetSolverMainPrecision")
+    ::trace::call!("cusolverDnIRSParamsSetSolverMainPrecision", (value params, value solver_main_precision), {
+        ::cusolver::entry("cusolverDnIRSParamsSetSolverMainPrecision", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsSetSolverMainPrecision(params, solver_main_precision)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsSetSolverPrecisions(
-    _params: cusolverDnIRSParams_t,
-    _solver_main_precision: cusolverPrecType_t,
-    _solver_lowest_precision: cusolverPrecType_t,
+    params: cusolverDnIRSParams_t,
+    solver_main_precision: cusolverPrecType_t,
+    solver_lowest_precision: cusolverPrecType_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsSetSolverPrecisions", (), {
-        ::cusolver::missing("cusolverDnIRSParamsSetSolverPrecisions")
+    ::trace::call!("cusolverDnIRSParamsSetSolverPrecisions", (
+        value params, value solver_main_precision, value solver_lowest_precision
+    ), {
+        ::cusolver::entry("cusolverDnIRSParamsSetSolverPrecisions", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsSetSolverPrecisions(
+                params,
+                solver_main_precision,
+                solver_lowest_precision,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsSetTol(
-    _params: cusolverDnIRSParams_t,
-    _val: f64,
+    params: cusolverDnIRSParams_t,
+    val: f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsSetTol", (), {
-        ::cusolver::missing("cusolverDnIRSParamsSetTol")
+    ::trace::call!("cusolverDnIRSParamsSetTol", (value params, value val), {
+        ::cusolver::entry("cusolverDnIRSParamsSetTol", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsSetTol(params, val)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSParamsSetTolInner(
-    _params: cusolverDnIRSParams_t,
-    _val: f64,
+    params: cusolverDnIRSParams_t,
+    val: f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSParamsSetTolInner", (), {
-        ::cusolver::missing("cusolverDnIRSParamsSetTolInner")
+    ::trace::call!("cusolverDnIRSParamsSetTolInner", (value params, value val), {
+        ::cusolver::entry("cusolverDnIRSParamsSetTolInner", || {
+            ::cusolver::api::refinement::cusolverDnIRSParamsSetTolInner(params, val)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSXgels(
-    _handle: cusolverDnHandle_t,
-    _gels_irs_params: cusolverDnIRSParams_t,
-    _gels_irs_infos: cusolverDnIRSInfos_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut c_void,
-    _ldda: c_int,
-    _dB: *mut c_void,
-    _lddb: c_int,
-    _dX: *mut c_void,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _niters: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    gels_irs_params: cusolverDnIRSParams_t,
+    gels_irs_infos: cusolverDnIRSInfos_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut c_void,
+    ldda: c_int,
+    dB: *mut c_void,
+    lddb: c_int,
+    dX: *mut c_void,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    niters: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSXgels", (), {
-        ::cusolver::missing("cusolverDnIRSXgels")
+    ::trace::call!("cusolverDnIRSXgels", (
+        value handle, value gels_irs_params, value gels_irs_infos, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value niters, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnIRSXgels", || {
+            ::cusolver::api::refinement::cusolverDnIRSXgels(
+                handle,
+                gels_irs_params,
+                gels_irs_infos,
+                m,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                niters,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSXgels_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnIRSParams_t,
-    _m: c_int,
-    _n: c_int,
-    _nrhs: c_int,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnIRSParams_t,
+    m: c_int,
+    n: c_int,
+    nrhs: c_int,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSXgels_bufferSize", (), {
-        ::cusolver::missing("cusolverDnIRSXgels_bufferSize")
+    ::trace::call!("cusolverDnIRSXgels_bufferSize", (
+        value handle, value params, value m, value n, value nrhs, out lwork_bytes
+    ), {
+        ::cusolver::entry("cusolverDnIRSXgels_bufferSize", || {
+            ::cusolver::api::refinement::cusolverDnIRSXgels_bufferSize(
+                handle,
+                params,
+                m,
+                n,
+                nrhs,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSXgesv(
-    _handle: cusolverDnHandle_t,
-    _gesv_irs_params: cusolverDnIRSParams_t,
-    _gesv_irs_infos: cusolverDnIRSInfos_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _dA: *mut c_void,
-    _ldda: c_int,
-    _dB: *mut c_void,
-    _lddb: c_int,
-    _dX: *mut c_void,
-    _lddx: c_int,
-    _dWorkspace: *mut c_void,
-    _lwork_bytes: usize,
-    _niters: *mut c_int,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    gesv_irs_params: cusolverDnIRSParams_t,
+    gesv_irs_infos: cusolverDnIRSInfos_t,
+    n: c_int,
+    nrhs: c_int,
+    dA: *mut c_void,
+    ldda: c_int,
+    dB: *mut c_void,
+    lddb: c_int,
+    dX: *mut c_void,
+    lddx: c_int,
+    dWorkspace: *mut c_void,
+    lwork_bytes: usize,
+    niters: *mut c_int,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSXgesv", (), {
-        ::cusolver::missing("cusolverDnIRSXgesv")
+    ::trace::call!("cusolverDnIRSXgesv", (
+        value handle, value gesv_irs_params, value gesv_irs_infos, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value niters, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnIRSXgesv", || {
+            ::cusolver::api::refinement::cusolverDnIRSXgesv(
+                handle,
+                gesv_irs_params,
+                gesv_irs_infos,
+                n,
+                nrhs,
+                dA,
+                ldda,
+                dB,
+                lddb,
+                dX,
+                lddx,
+                dWorkspace,
+                lwork_bytes,
+                niters,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnIRSXgesv_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnIRSParams_t,
-    _n: c_int,
-    _nrhs: c_int,
-    _lwork_bytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnIRSParams_t,
+    n: c_int,
+    nrhs: c_int,
+    lwork_bytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnIRSXgesv_bufferSize", (), {
-        ::cusolver::missing("cusolverDnIRSXgesv_bufferSize")
+    ::trace::call!("cusolverDnIRSXgesv_bufferSize", (value handle, value params, value n, value nrhs, out lwork_bytes), {
+        ::cusolver::entry("cusolverDnIRSXgesv_bufferSize", || {
+            ::cusolver::api::refinement::cusolverDnIRSXgesv_bufferSize(
+                handle,
+                params,
+                n,
+                nrhs,
+                unsafe { Out::new(lwork_bytes, "lwork_bytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnPotrf(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _computeType: cudaDataType,
-    _pBuffer: *mut c_void,
-    _workspaceInBytes: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    computeType: cudaDataType,
+    pBuffer: *mut c_void,
+    workspaceInBytes: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnPotrf", (), {
-        ::cusolver::missing("cusolverDnPotrf")
+    ::trace::call!("cusolverDnPotrf", (
+        value handle, value params, value uplo, value n, value dataTypeA, value A, value lda, value computeType, value pBuffer, value workspaceInBytes, value info
+    ), {
+        ::cusolver::entry("cusolverDnPotrf", || {
+            ::cusolver::api::first::cusolverDnPotrf(
+                handle,
+                params,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                computeType,
+                pBuffer,
+                workspaceInBytes,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnPotrf_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _computeType: cudaDataType,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    computeType: cudaDataType,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnPotrf_bufferSize", (), {
-        ::cusolver::missing("cusolverDnPotrf_bufferSize")
+    ::trace::call!("cusolverDnPotrf_bufferSize", (
+        value handle, value params, value uplo, value n, value dataTypeA, value A, value lda, value computeType, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverDnPotrf_bufferSize", || {
+            ::cusolver::api::first::cusolverDnPotrf_bufferSize(
+                handle,
+                params,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                computeType,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnPotrs(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _nrhs: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _dataTypeB: cudaDataType,
-    _B: *mut c_void,
-    _ldb: i64,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    nrhs: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    dataTypeB: cudaDataType,
+    B: *mut c_void,
+    ldb: i64,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnPotrs", (), {
-        ::cusolver::missing("cusolverDnPotrs")
+    ::trace::call!("cusolverDnPotrs", (
+        value handle, value params, value uplo, value n, value nrhs, value dataTypeA, value A, value lda, value dataTypeB, value B, value ldb, value info
+    ), {
+        ::cusolver::entry("cusolverDnPotrs", || {
+            ::cusolver::api::first::cusolverDnPotrs(
+                handle,
+                params,
+                uplo,
+                n,
+                nrhs,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeB,
+                B,
+                ldb,
+                info,
+            )
+        })
     })
 }
 
@@ -7824,97 +8128,181 @@ pub unsafe extern "C" fn cusolverDnSsytri_bufferSize(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSyevd(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _dataTypeW: cudaDataType,
-    _W: *mut c_void,
-    _computeType: cudaDataType,
-    _pBuffer: *mut c_void,
-    _workspaceInBytes: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    dataTypeW: cudaDataType,
+    W: *mut c_void,
+    computeType: cudaDataType,
+    pBuffer: *mut c_void,
+    workspaceInBytes: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSyevd", (), {
-        ::cusolver::missing("cusolverDnSyevd")
+    ::trace::call!("cusolverDnSyevd", (
+        value handle, value params, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value computeType, value pBuffer, value workspaceInBytes, value info
+    ), {
+        ::cusolver::entry("cusolverDnSyevd", || {
+            ::cusolver::api::first::cusolverDnSyevd(
+                handle,
+                params,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeW,
+                W,
+                computeType,
+                pBuffer,
+                workspaceInBytes,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSyevd_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _dataTypeW: cudaDataType,
-    _W: *const c_void,
-    _computeType: cudaDataType,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    dataTypeW: cudaDataType,
+    W: *const c_void,
+    computeType: cudaDataType,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSyevd_bufferSize", (), {
-        ::cusolver::missing("cusolverDnSyevd_bufferSize")
+    ::trace::call!("cusolverDnSyevd_bufferSize", (
+        value handle, value params, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value computeType, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverDnSyevd_bufferSize", || {
+            ::cusolver::api::first::cusolverDnSyevd_bufferSize(
+                handle,
+                params,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeW,
+                W,
+                computeType,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSyevdx(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _jobz: cusolverEigMode_t,
-    _range: cusolverEigRange_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _vl: *mut c_void,
-    _vu: *mut c_void,
-    _il: i64,
-    _iu: i64,
-    _meig64: *mut i64,
-    _dataTypeW: cudaDataType,
-    _W: *mut c_void,
-    _computeType: cudaDataType,
-    _pBuffer: *mut c_void,
-    _workspaceInBytes: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    jobz: cusolverEigMode_t,
+    range: cusolverEigRange_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    vl: *mut c_void,
+    vu: *mut c_void,
+    il: i64,
+    iu: i64,
+    meig64: *mut i64,
+    dataTypeW: cudaDataType,
+    W: *mut c_void,
+    computeType: cudaDataType,
+    pBuffer: *mut c_void,
+    workspaceInBytes: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSyevdx", (), {
-        ::cusolver::missing("cusolverDnSyevdx")
+    ::trace::call!("cusolverDnSyevdx", (
+        value handle, value params, value jobz, value range, value uplo, value n, value dataTypeA, value A, value lda, value vl, value vu, value il, value iu, value meig64, value dataTypeW, value W, value computeType, value pBuffer, value workspaceInBytes, value info
+    ), {
+        ::cusolver::entry("cusolverDnSyevdx", || {
+            ::cusolver::api::first::cusolverDnSyevdx(
+                handle,
+                params,
+                jobz,
+                range,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                vl,
+                vu,
+                il,
+                iu,
+                meig64,
+                dataTypeW,
+                W,
+                computeType,
+                pBuffer,
+                workspaceInBytes,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSyevdx_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _jobz: cusolverEigMode_t,
-    _range: cusolverEigRange_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _vl: *mut c_void,
-    _vu: *mut c_void,
-    _il: i64,
-    _iu: i64,
-    _h_meig: *mut i64,
-    _dataTypeW: cudaDataType,
-    _W: *const c_void,
-    _computeType: cudaDataType,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    jobz: cusolverEigMode_t,
+    range: cusolverEigRange_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    vl: *mut c_void,
+    vu: *mut c_void,
+    il: i64,
+    iu: i64,
+    h_meig: *mut i64,
+    dataTypeW: cudaDataType,
+    W: *const c_void,
+    computeType: cudaDataType,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSyevdx_bufferSize", (), {
-        ::cusolver::missing("cusolverDnSyevdx_bufferSize")
+    ::trace::call!("cusolverDnSyevdx_bufferSize", (
+        value handle, value params, value jobz, value range, value uplo, value n, value dataTypeA, value A, value lda, value vl, value vu, value il, value iu, value h_meig, value dataTypeW, value W, value computeType, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverDnSyevdx_bufferSize", || {
+            ::cusolver::api::first::cusolverDnSyevdx_bufferSize(
+                handle,
+                params,
+                jobz,
+                range,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                vl,
+                vu,
+                il,
+                iu,
+                h_meig,
+                dataTypeW,
+                W,
+                computeType,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
@@ -8290,126 +8678,239 @@ pub unsafe extern "C" fn cusolverDnXgesvdjSetTolerance(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXgesvdp(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _jobz: cusolverEigMode_t,
-    _econ: c_int,
-    _m: i64,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _dataTypeS: cudaDataType,
-    _S: *mut c_void,
-    _dataTypeU: cudaDataType,
-    _U: *mut c_void,
-    _ldu: i64,
-    _dataTypeV: cudaDataType,
-    _V: *mut c_void,
-    _ldv: i64,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _d_info: *mut c_int,
-    _h_err_sigma: *mut f64,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    jobz: cusolverEigMode_t,
+    econ: c_int,
+    m: i64,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    dataTypeS: cudaDataType,
+    S: *mut c_void,
+    dataTypeU: cudaDataType,
+    U: *mut c_void,
+    ldu: i64,
+    dataTypeV: cudaDataType,
+    V: *mut c_void,
+    ldv: i64,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    d_info: *mut c_int,
+    h_err_sigma: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXgesvdp", (), {
-        ::cusolver::missing("cusolverDnXgesvdp")
+    ::trace::call!("cusolverDnXgesvdp", (
+        value handle, value params, value jobz, value econ, value m, value n, value dataTypeA, value A, value lda, value dataTypeS, value S, value dataTypeU, value U, value ldu, value dataTypeV, value V, value ldv, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_info, value h_err_sigma
+    ), {
+        ::cusolver::entry("cusolverDnXgesvdp", || {
+            ::cusolver::api::approximate::cusolverDnXgesvdp(
+                handle,
+                params,
+                jobz,
+                econ,
+                m,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeS,
+                S,
+                dataTypeU,
+                U,
+                ldu,
+                dataTypeV,
+                V,
+                ldv,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                d_info,
+                h_err_sigma,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXgesvdp_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _jobz: cusolverEigMode_t,
-    _econ: c_int,
-    _m: i64,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _dataTypeS: cudaDataType,
-    _S: *const c_void,
-    _dataTypeU: cudaDataType,
-    _U: *const c_void,
-    _ldu: i64,
-    _dataTypeV: cudaDataType,
-    _V: *const c_void,
-    _ldv: i64,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    jobz: cusolverEigMode_t,
+    econ: c_int,
+    m: i64,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    dataTypeS: cudaDataType,
+    S: *const c_void,
+    dataTypeU: cudaDataType,
+    U: *const c_void,
+    ldu: i64,
+    dataTypeV: cudaDataType,
+    V: *const c_void,
+    ldv: i64,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXgesvdp_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXgesvdp_bufferSize")
+    ::trace::call!("cusolverDnXgesvdp_bufferSize", (
+        value handle, value params, value jobz, value econ, value m, value n, value dataTypeA, value A, value lda, value dataTypeS, value S, value dataTypeU, value U, value ldu, value dataTypeV, value V, value ldv, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXgesvdp_bufferSize", || {
+            ::cusolver::api::approximate::cusolverDnXgesvdp_bufferSize(
+                handle,
+                params,
+                jobz,
+                econ,
+                m,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeS,
+                S,
+                dataTypeU,
+                U,
+                ldu,
+                dataTypeV,
+                V,
+                ldv,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXgesvdr(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _jobu: c_schar,
-    _jobv: c_schar,
-    _m: i64,
-    _n: i64,
-    _k: i64,
-    _p: i64,
-    _niters: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _dataTypeSrand: cudaDataType,
-    _Srand: *mut c_void,
-    _dataTypeUrand: cudaDataType,
-    _Urand: *mut c_void,
-    _ldUrand: i64,
-    _dataTypeVrand: cudaDataType,
-    _Vrand: *mut c_void,
-    _ldVrand: i64,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    jobu: c_schar,
+    jobv: c_schar,
+    m: i64,
+    n: i64,
+    k: i64,
+    p: i64,
+    niters: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    dataTypeSrand: cudaDataType,
+    Srand: *mut c_void,
+    dataTypeUrand: cudaDataType,
+    Urand: *mut c_void,
+    ldUrand: i64,
+    dataTypeVrand: cudaDataType,
+    Vrand: *mut c_void,
+    ldVrand: i64,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXgesvdr", (), {
-        ::cusolver::missing("cusolverDnXgesvdr")
+    ::trace::call!("cusolverDnXgesvdr", (
+        value handle, value params, value jobu, value jobv, value m, value n, value k, value p, value niters, value dataTypeA, value A, value lda, value dataTypeSrand, value Srand, value dataTypeUrand, value Urand, value ldUrand, value dataTypeVrand, value Vrand, value ldVrand, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnXgesvdr", || {
+            ::cusolver::api::approximate::cusolverDnXgesvdr(
+                handle,
+                params,
+                jobu,
+                jobv,
+                m,
+                n,
+                k,
+                p,
+                niters,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeSrand,
+                Srand,
+                dataTypeUrand,
+                Urand,
+                ldUrand,
+                dataTypeVrand,
+                Vrand,
+                ldVrand,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXgesvdr_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _jobu: c_schar,
-    _jobv: c_schar,
-    _m: i64,
-    _n: i64,
-    _k: i64,
-    _p: i64,
-    _niters: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _dataTypeSrand: cudaDataType,
-    _Srand: *const c_void,
-    _dataTypeUrand: cudaDataType,
-    _Urand: *const c_void,
-    _ldUrand: i64,
-    _dataTypeVrand: cudaDataType,
-    _Vrand: *const c_void,
-    _ldVrand: i64,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    jobu: c_schar,
+    jobv: c_schar,
+    m: i64,
+    n: i64,
+    k: i64,
+    p: i64,
+    niters: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    dataTypeSrand: cudaDataType,
+    Srand: *const c_void,
+    dataTypeUrand: cudaDataType,
+    Urand: *const c_void,
+    ldUrand: i64,
+    dataTypeVrand: cudaDataType,
+    Vrand: *const c_void,
+    ldVrand: i64,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXgesvdr_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXgesvdr_bufferSize")
+    ::trace::call!("cusolverDnXgesvdr_bufferSize", (
+        value handle, value params, value jobu, value jobv, value m, value n, value k, value p, value niters, value dataTypeA, value A, value lda, value dataTypeSrand, value Srand, value dataTypeUrand, value Urand, value ldUrand, value dataTypeVrand, value Vrand, value ldVrand, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXgesvdr_bufferSize", || {
+            ::cusolver::api::approximate::cusolverDnXgesvdr_bufferSize(
+                handle,
+                params,
+                jobu,
+                jobv,
+                m,
+                n,
+                k,
+                p,
+                niters,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeSrand,
+                Srand,
+                dataTypeUrand,
+                Urand,
+                ldUrand,
+                dataTypeVrand,
+                Vrand,
+                ldVrand,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
@@ -13122,18 +13623,32 @@ pub unsafe extern "C" fn cusolverSpCcsrqrsvBatched(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrzfdHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _P: *mut c_int,
-    _numnz: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    P: *mut c_int,
+    numnz: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrzfdHost", (), {
-        ::cusolver::missing("cusolverSpCcsrzfdHost")
+    ::trace::call!("cusolverSpCcsrzfdHost", (
+        value handle, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value P, out numnz
+    ), {
+        ::cusolver::entry("cusolverSpCcsrzfdHost", || {
+            ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
+                handle,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                P,
+                unsafe { Out::new(numnz, "numnz") }?,
+            )
+        })
     })
 }
 
@@ -13867,18 +14382,32 @@ pub unsafe extern "C" fn cusolverSpDcsrqrsvBatched(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrzfdHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _P: *mut c_int,
-    _numnz: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    P: *mut c_int,
+    numnz: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrzfdHost", (), {
-        ::cusolver::missing("cusolverSpDcsrzfdHost")
+    ::trace::call!("cusolverSpDcsrzfdHost", (
+        value handle, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value P, out numnz
+    ), {
+        ::cusolver::entry("cusolverSpDcsrzfdHost", || {
+            ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
+                handle,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                P,
+                unsafe { Out::new(numnz, "numnz") }?,
+            )
+        })
     })
 }
 
@@ -14622,18 +15151,32 @@ pub unsafe extern "C" fn cusolverSpScsrqrsvBatched(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrzfdHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _P: *mut c_int,
-    _numnz: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    P: *mut c_int,
+    numnz: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrzfdHost", (), {
-        ::cusolver::missing("cusolverSpScsrzfdHost")
+    ::trace::call!("cusolverSpScsrzfdHost", (
+        value handle, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value P, out numnz
+    ), {
+        ::cusolver::entry("cusolverSpScsrzfdHost", || {
+            ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
+                handle,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                P,
+                unsafe { Out::new(numnz, "numnz") }?,
+            )
+        })
     })
 }
 
@@ -14681,17 +15224,30 @@ pub unsafe extern "C" fn cusolverSpXcsrcholAnalysisHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrissymHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrEndPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _issym: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrEndPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    issym: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrissymHost", (), {
-        ::cusolver::missing("cusolverSpXcsrissymHost")
+    ::trace::call!("cusolverSpXcsrissymHost", (
+        value handle, value m, value nnzA, value descrA, value csrRowPtrA, value csrEndPtrA, value csrColIndA, out issym
+    ), {
+        ::cusolver::entry("cusolverSpXcsrissymHost", || {
+            ::cusolver::api::ordering::cusolverSpXcsrissymHost(
+                handle,
+                m,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrEndPtrA,
+                csrColIndA,
+                unsafe { Out::new(issym, "issym") }?,
+            )
+        })
     })
 }
 
@@ -14724,54 +15280,98 @@ pub unsafe extern "C" fn cusolverSpXcsrluNnzHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrmetisndHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _options: *const i64,
-    _p: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    options: *const i64,
+    p: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrmetisndHost", (), {
-        ::cusolver::missing("cusolverSpXcsrmetisndHost")
+    ::trace::call!("cusolverSpXcsrmetisndHost", (
+        value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value options, value p
+    ), {
+        ::cusolver::entry("cusolverSpXcsrmetisndHost", || {
+            ::cusolver::api::ordering::cusolverSpXcsrmetisndHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                options,
+                p,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrpermHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *mut c_int,
-    _csrColIndA: *mut c_int,
-    _p: *const c_int,
-    _q: *const c_int,
-    _map: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *mut c_int,
+    csrColIndA: *mut c_int,
+    p: *const c_int,
+    q: *const c_int,
+    map: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrpermHost", (), {
-        ::cusolver::missing("cusolverSpXcsrpermHost")
+    ::trace::call!("cusolverSpXcsrpermHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value p, value q, value map, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpXcsrpermHost", || {
+            ::cusolver::api::ordering::cusolverSpXcsrpermHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                p,
+                q,
+                map,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrperm_bufferSizeHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _p: *const c_int,
-    _q: *const c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    p: *const c_int,
+    q: *const c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrperm_bufferSizeHost", (), {
-        ::cusolver::missing("cusolverSpXcsrperm_bufferSizeHost")
+    ::trace::call!("cusolverSpXcsrperm_bufferSizeHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value p, value q, out bufferSizeInBytes
+    ), {
+        ::cusolver::entry("cusolverSpXcsrperm_bufferSizeHost", || {
+            ::cusolver::api::ordering::cusolverSpXcsrperm_bufferSizeHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                p,
+                q,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -14825,46 +15425,82 @@ pub unsafe extern "C" fn cusolverSpXcsrqrAnalysisHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrsymamdHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _p: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    p: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrsymamdHost", (), {
-        ::cusolver::missing("cusolverSpXcsrsymamdHost")
+    ::trace::call!("cusolverSpXcsrsymamdHost", (
+        value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value p
+    ), {
+        ::cusolver::entry("cusolverSpXcsrsymamdHost", || {
+            ::cusolver::api::ordering::cusolverSpXcsrsymamdHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                p,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrsymmdqHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _p: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    p: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrsymmdqHost", (), {
-        ::cusolver::missing("cusolverSpXcsrsymmdqHost")
+    ::trace::call!("cusolverSpXcsrsymmdqHost", (
+        value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value p
+    ), {
+        ::cusolver::entry("cusolverSpXcsrsymmdqHost", || {
+            ::cusolver::api::ordering::cusolverSpXcsrsymmdqHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                p,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrsymrcmHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _p: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    p: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrsymrcmHost", (), {
-        ::cusolver::missing("cusolverSpXcsrsymrcmHost")
+    ::trace::call!("cusolverSpXcsrsymrcmHost", (
+        value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value p
+    ), {
+        ::cusolver::entry("cusolverSpXcsrsymrcmHost", || {
+            ::cusolver::api::ordering::cusolverSpXcsrsymrcmHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                p,
+            )
+        })
     })
 }
 
@@ -15554,17 +16190,31 @@ pub unsafe extern "C" fn cusolverSpZcsrqrsvBatched(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrzfdHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _P: *mut c_int,
-    _numnz: *mut c_int,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    P: *mut c_int,
+    numnz: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrzfdHost", (), {
-        ::cusolver::missing("cusolverSpZcsrzfdHost")
+    ::trace::call!("cusolverSpZcsrzfdHost", (
+        value handle, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value P, out numnz
+    ), {
+        ::cusolver::entry("cusolverSpZcsrzfdHost", || {
+            ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
+                handle,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                P,
+                unsafe { Out::new(numnz, "numnz") }?,
+            )
+        })
     })
 }

@@ -8,8 +8,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use cuda_abi::out::Out;
-use cusparse_cpu::{Layout, Operation, Shape, Triangle};
-use kit::Address;
+use cusparse_cpu::{Dense, DenseMut, Layout, Operation, Shape, SharedRows, Triangle};
 use parking_lot::Mutex;
 
 use super::conversion::SOME;
@@ -401,32 +400,28 @@ pub(super) unsafe fn solve_sides<C: Computed>(
         copy = unsafe { packed::<C>(b, 0, b_operation.transposed, false) }.into_owned();
         (values, from) = (copy.as_mut_ptr(), Layout { ld: to.cols, row_major: true, ..to });
     }
-    // No slices: right sides are read and solutions written by several threads at once, each its own.
-    let (values, solutions) = (Address(values), Address(x.values.cast::<C>()));
-    let n = triangle.size();
-    let take = |first: usize, width: usize, sides: &mut [C]| {
-        each_place(n, width, |row, k, at| {
-            // SAFETY: the caller's promise: a place of the layout.
-            let value = unsafe { values.get().add(from.at(row, first + k)).read() };
-            sides[at] = alpha * value.conj_if(b_operation.conjugated);
-        });
-    };
-    let done = |first: usize, width: usize, sides: &[C]| {
-        // SAFETY: as above.
-        each_place(n, width, |row, k, at| unsafe {
-            solutions.get().add(to.at(row, first + k)).write(sides[at]);
-        });
-    };
-    triangle.solve_all(to.cols, take, done);
-    drop(copy);
-}
-
-/// Row, right side and place of each value of some right sides that lie by rows.
-#[inline]
-fn each_place(rows: usize, width: usize, mut each: impl FnMut(usize, usize, usize)) {
-    for row in 0..rows {
-        (0..width).for_each(|k| each(row, k, row * width + k));
+    let size = (triangle.size(), to.cols);
+    let is_by_rows = to.row_major && from.row_major && !b_operation.conjugated;
+    let solutions = x.values.cast::<C>();
+    if is_by_rows {
+        // SAFETY: the caller's promise.
+        let (from, to) =
+            unsafe { (SharedRows::new(values, size, from.ld), SharedRows::new(solutions, size, to.ld)) };
+        return triangle.solve_all(alpha, from, to);
     }
+    // By rows in between: each entry asks for one value of every right side.
+    // SAFETY: the caller's promise.
+    let mut sides = unsafe {
+        let from = Dense { layout: from, values: slice::<C>(values.cast(), from.len()) };
+        from.packed::<C>(b_operation.conjugated)
+    };
+    // SAFETY: nobody else has these values.
+    let rows = unsafe { SharedRows::new(sides.as_mut_ptr(), size, size.1.max(1)) };
+    triangle.solve_all(alpha, rows, rows);
+    // SAFETY: the caller's promise.
+    let values = unsafe { slice_mut::<C>(solutions.cast(), to.len()) };
+    DenseMut { layout: to, values }.put(&sides);
+    drop(copy);
 }
 
 pub fn cusparseSpSM_updateMatrix(

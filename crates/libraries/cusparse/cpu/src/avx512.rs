@@ -1,0 +1,286 @@
+//! Products of real numbers with AVX-512's instructions: gathers, and vectors whose last lanes are masked off.
+//!
+//! The rule: the numbers are those of the loops for any processor, sum by sum; a lane whose index points out of its slice is not read.
+
+#![cfg(target_arch = "x86_64")]
+#![expect(unsafe_code, reason = "these instructions take addresses")]
+
+use core::any::TypeId;
+use core::arch::x86_64::*;
+
+use crate::isa::Avx512;
+use crate::{Index, Scalar};
+
+fn same<A: 'static, B: 'static>() -> bool {
+    TypeId::of::<A>() == TypeId::of::<B>()
+}
+
+/// A mask of the first lanes.
+#[inline(always)]
+fn first(count: usize) -> u16 {
+    if count < 16 { (1 << count) - 1 } else { 0xffff }
+}
+
+/// The values that are gathered from.
+pub(crate) struct Gather<'a, C> {
+    x: &'a [C],
+    base: usize,
+    /// Lanes whose index pointed out of `x`: nothing was read for them.
+    bad: __mmask8,
+}
+
+impl<'a, C: Scalar> Gather<'a, C> {
+    /// None for values of a type that is not gathered.
+    #[inline(always)]
+    pub fn new(_has: Avx512, x: &'a [C], base: usize) -> Option<Self> {
+        let is_known = same::<C, f32>() || same::<C, f64>();
+        // Indices of 32 bits have a sign.
+        (is_known && base <= 1 && x.len() <= i32::MAX as usize).then_some(Gather { x, base, bad: 0 })
+    }
+
+    /// The sums of every eighth product, and then of those. Real numbers have no conjugated ones.
+    #[inline(always)]
+    pub fn dot<I: Index>(&mut self, indices: &[I], values: &[C]) -> C {
+        let count = indices.len().min(values.len());
+        let (at, values) = (indices.as_ptr(), values.as_ptr());
+        // SAFETY: `Avx512`; masks have the lanes whose entries and values are in the slices; types are asked for.
+        unsafe {
+            if same::<C, f32>() {
+                let mut sums = _mm256_setzero_ps();
+                for begin in (0..count).step_by(8) {
+                    let lanes = first(count - begin) as __mmask8;
+                    let x = self.x.as_ptr().cast::<f32>();
+                    let gathered = if same::<I, i32>() {
+                        let (places, lanes) = self.narrow(at.add(begin).cast(), lanes);
+                        _mm256_mmask_i32gather_ps::<4>(_mm256_setzero_ps(), lanes, places, x)
+                    } else {
+                        let (places, lanes) = self.wide(at.add(begin).cast(), lanes);
+                        _mm512_mask_i64gather_ps::<4>(_mm256_setzero_ps(), lanes, places, x)
+                    };
+                    let factors = _mm256_maskz_loadu_ps(lanes, values.add(begin).cast());
+                    sums = _mm256_add_ps(sums, _mm256_mul_ps(factors, gathered));
+                }
+                let fours = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
+                let twos = _mm_add_ps(fours, _mm_movehl_ps(fours, fours));
+                let sum = _mm_cvtss_f32(_mm_add_ss(twos, _mm_movehdup_ps(twos)));
+                core::mem::transmute_copy(&sum)
+            } else {
+                let mut sums = _mm512_setzero_pd();
+                for begin in (0..count).step_by(8) {
+                    let lanes = first(count - begin) as __mmask8;
+                    let x = self.x.as_ptr().cast::<f64>();
+                    let gathered = if same::<I, i32>() {
+                        let (places, lanes) = self.narrow(at.add(begin).cast(), lanes);
+                        _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), lanes, places, x)
+                    } else {
+                        let (places, lanes) = self.wide(at.add(begin).cast(), lanes);
+                        _mm512_mask_i64gather_pd::<8>(_mm512_setzero_pd(), lanes, places, x)
+                    };
+                    let factors = _mm512_maskz_loadu_pd(lanes, values.add(begin).cast());
+                    sums = _mm512_add_pd(sums, _mm512_mul_pd(factors, gathered));
+                }
+                let fours = _mm256_add_pd(_mm512_castpd512_pd256(sums), _mm512_extractf64x4_pd::<1>(sums));
+                let twos = _mm_add_pd(_mm256_castpd256_pd128(fours), _mm256_extractf128_pd::<1>(fours));
+                let sum = _mm_cvtsd_f64(_mm_add_sd(twos, _mm_unpackhi_pd(twos, twos)));
+                core::mem::transmute_copy(&sum)
+            }
+        }
+    }
+
+    /// Places behind indices of 32 bits, and the lanes whose places are in the slice.
+    ///
+    /// # Safety
+    /// The lanes' indices can be read.
+    #[inline(always)]
+    unsafe fn narrow(&mut self, at: *const i32, lanes: __mmask8) -> (__m256i, __mmask8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let places = _mm256_maskz_loadu_epi32(lanes, at);
+            let places = _mm256_sub_epi32(places, _mm256_set1_epi32(self.base as i32));
+            let inside = _mm256_mask_cmplt_epu32_mask(lanes, places, _mm256_set1_epi32(self.x.len() as i32));
+            self.bad |= lanes ^ inside;
+            (places, inside)
+        }
+    }
+
+    /// As [`Self::narrow`], of 64 bits.
+    ///
+    /// # Safety
+    /// The lanes' indices can be read.
+    #[inline(always)]
+    unsafe fn wide(&mut self, at: *const i64, lanes: __mmask8) -> (__m512i, __mmask8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let places = _mm512_maskz_loadu_epi64(lanes, at);
+            let places = _mm512_sub_epi64(places, _mm512_set1_epi64(self.base as i64));
+            let inside = _mm512_mask_cmplt_epu64_mask(lanes, places, _mm512_set1_epi64(self.x.len() as i64));
+            self.bad |= lanes ^ inside;
+            (places, inside)
+        }
+    }
+
+    /// Ends the work with a panic where an index pointed out of the slice.
+    #[inline(always)]
+    pub fn end(self) {
+        assert!(self.bad == 0, "an index points behind the last value");
+    }
+}
+
+/// Numbers that fill vectors of 512 bits.
+trait Lanes: Scalar {
+    type Vector: Copy;
+    const COUNT: usize;
+
+    unsafe fn splat(self) -> Self::Vector;
+    unsafe fn load(lanes: u16, at: *const Self) -> Self::Vector;
+    unsafe fn store(lanes: u16, at: *mut Self, vector: Self::Vector);
+    unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    unsafe fn times(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+}
+
+macro_rules! lanes {
+    ($($ty:ty, $vector:ty, $count:expr, $mask:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident;)*) => {$(
+        // SAFETY (all): who calls them has `Avx512`, and the lanes are there.
+        impl Lanes for $ty {
+            type Vector = $vector;
+            const COUNT: usize = $count;
+
+            #[inline(always)]
+            unsafe fn splat(self) -> $vector {
+                // SAFETY: as said above.
+                unsafe { $splat(self) }
+            }
+
+            #[inline(always)]
+            unsafe fn load(lanes: u16, at: *const $ty) -> $vector {
+                // SAFETY: as said above.
+                unsafe { $load(lanes as $mask, at) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(lanes: u16, at: *mut $ty, vector: $vector) {
+                // SAFETY: as said above.
+                unsafe { $store(at, lanes as $mask, vector) }
+            }
+
+            #[inline(always)]
+            unsafe fn plus(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as said above.
+                unsafe { $add(a, b) }
+            }
+
+            #[inline(always)]
+            unsafe fn times(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as said above.
+                unsafe { $multiply(a, b) }
+            }
+        }
+    )*};
+}
+
+lanes! {
+    f32, __m512, 16, __mmask16, _mm512_set1_ps, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps, _mm512_add_ps, _mm512_mul_ps;
+    f64, __m512d, 8, __mmask8, _mm512_set1_pd, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd, _mm512_add_pd, _mm512_mul_pd;
+}
+
+/// Rows of a product of a sparse matrix with one that lies by rows without gaps.
+pub(crate) struct Rows<'a, C, I> {
+    pub indices: &'a [I],
+    pub values: &'a [C],
+    pub base: usize,
+    pub b: &'a [C],
+    pub width: usize,
+    pub factors: (C, C),
+}
+
+impl<C: Scalar, I: Index> Rows<'_, C, I> {
+    /// `to = alpha · A · B + beta · to` of the row of these entries; its type fills vectors.
+    ///
+    /// # Safety
+    /// `E` is `C`.
+    #[inline(always)]
+    unsafe fn row<E: Lanes>(&self, entries: core::ops::Range<usize>, to: &mut [C]) {
+        let to = &mut to[..self.width];
+        let vectors = self.width.div_ceil(E::COUNT);
+        let mut first = 0;
+        // SAFETY: the caller's promise; `first` is a vector of the row.
+        unsafe {
+            while first < vectors {
+                first += match vectors - first {
+                    4.. => self.columns::<E, 4>(entries.clone(), first * E::COUNT, to),
+                    3 => self.columns::<E, 3>(entries.clone(), first * E::COUNT, to),
+                    2 => self.columns::<E, 2>(entries.clone(), first * E::COUNT, to),
+                    _ => self.columns::<E, 1>(entries.clone(), first * E::COUNT, to),
+                };
+            }
+        }
+    }
+
+    /// `N` vectors of columns, whose sums stay in registers. The last may have fewer lanes.
+    ///
+    /// # Safety
+    /// `E` is `C`, and all vectors but the last are in a row.
+    #[inline(always)]
+    unsafe fn columns<E: Lanes, const N: usize>(
+        &self,
+        entries: core::ops::Range<usize>,
+        first_column: usize,
+        to: &mut [C],
+    ) -> usize {
+        let (indices, values) = (&self.indices[entries.clone()], &self.values[entries]);
+        let (depth, b) = (self.b.len() / self.width, self.b.as_ptr().cast::<E>());
+        let last = first(self.width - first_column - (N - 1) * E::COUNT);
+        let lanes = |number: usize| if number + 1 == N { last } else { u16::MAX };
+        // SAFETY: the caller's promise; rows of `b` are looked at before they are read.
+        unsafe {
+            let mut sums = [E::ZERO.splat(); N];
+            for (index, value) in indices.iter().zip(values) {
+                let row = index.place(self.base);
+                assert!(row < depth, "an index points behind the last row");
+                let (line, factor) = (b.add(row * self.width + first_column), known::<C, E>(value).splat());
+                for (number, sum) in sums.iter_mut().enumerate() {
+                    let line = E::load(lanes(number), line.add(number * E::COUNT));
+                    *sum = E::plus(*sum, E::times(factor, line));
+                }
+            }
+            let (alpha, beta) = (known::<C, E>(&self.factors.0), known::<C, E>(&self.factors.1));
+            let to = to.as_mut_ptr().cast::<E>().add(first_column);
+            for (number, sum) in sums.into_iter().enumerate() {
+                let (lanes, to) = (lanes(number), to.add(number * E::COUNT));
+                let mut made = E::times(alpha.splat(), sum);
+                if beta != E::ZERO {
+                    made = E::plus(made, E::times(beta.splat(), E::load(lanes, to)));
+                }
+                E::store(lanes, to, made);
+            }
+        }
+        N
+    }
+
+    /// As `row`, for a type that fills vectors.
+    #[inline(always)]
+    pub fn multiply(&self, _has: Avx512, entries: core::ops::Range<usize>, to: &mut [C]) {
+        // SAFETY: the types are asked for.
+        unsafe {
+            if same::<C, f32>() {
+                self.row::<f32>(entries, to);
+            } else {
+                assert!(same::<C, f64>(), "a type that fills vectors");
+                self.row::<f64>(entries, to);
+            }
+        }
+    }
+}
+
+/// Whether [`Rows`] takes values of a type.
+pub(crate) fn fills_vectors<C: 'static>() -> bool {
+    same::<C, f32>() || same::<C, f64>()
+}
+
+/// # Safety
+/// `E` is `C`.
+#[inline(always)]
+unsafe fn known<C: Copy, E: Copy>(value: &C) -> E {
+    // SAFETY: the caller's promise.
+    unsafe { core::mem::transmute_copy(value) }
+}
