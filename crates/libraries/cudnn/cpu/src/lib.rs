@@ -11,6 +11,8 @@ pub mod attention;
 pub mod convolution;
 pub mod ctc;
 pub mod dropout;
+mod elementary;
+mod isa;
 pub mod lrn;
 pub mod matmul;
 pub mod multihead;
