@@ -10,6 +10,7 @@ pub mod activation;
 pub mod attention;
 pub mod convolution;
 pub mod ctc;
+mod direct;
 pub mod dropout;
 mod elementary;
 mod isa;
