@@ -3,6 +3,7 @@
 mod amd_isa;
 mod blas;
 mod copies;
+mod dnn;
 mod fft;
 mod first;
 mod peers;
@@ -30,6 +31,8 @@ pub enum Bench {
     Fft(fft::Args),
     /// What is waited for with an empty cache: kernels by CPU for each PTX instruction, programs cold and warm; docs/performance.md.
     First(first::Args),
+    /// Layers of networks through cuDNN on the CPU device beside oneDNN; docs/performance.md.
+    Dnn(dnn::Args),
     /// Products and systems of sparse matrices through cuSPARSE on the CPU device beside Intel's MKL and SciPy; docs/performance.md.
     Sparse(sparse::Args),
     /// Thrust's algorithms on the CPU device beside Thrust's own OpenMP and TBB backends; docs/performance.md.
@@ -46,6 +49,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Copies(args) => copies::run(args),
         Bench::Fft(args) => fft::run(args),
         Bench::First(args) => first::run(args),
+        Bench::Dnn(args) => dnn::run(args),
         Bench::Sparse(args) => sparse::run(args),
         Bench::Thrust(args) => thrust::run(args),
         Bench::Preload(args) => preload::run(args),

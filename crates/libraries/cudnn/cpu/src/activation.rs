@@ -1,5 +1,6 @@
 //! Functions of one number and their derivatives.
 
+use crate::isa::vectorized;
 use crate::value::Value;
 
 /// What a coefficient means is the function's.
@@ -26,7 +27,7 @@ impl Activation {
             Activation::Identity => x,
             Activation::Sigmoid => sigmoid(x),
             Activation::Relu(keeps_nan) => relu(x, keeps_nan),
-            Activation::Tanh => x.tanh(),
+            Activation::Tanh => x.tangent(),
             Activation::ClippedRelu(ceiling, keeps_nan) => {
                 let lower = relu(x, keeps_nan);
                 if lower > V::of(ceiling) { V::of(ceiling) } else { lower }
@@ -35,10 +36,10 @@ impl Activation {
                 if x > zero {
                     x
                 } else {
-                    V::of(factor) * x.exp_m1()
+                    V::of(factor) * x.power_less_one()
                 }
             }
-            Activation::Swish(factor) => x / (one + (-V::of(factor) * x).exp()),
+            Activation::Swish(factor) => x / (one + (-V::of(factor) * x).power()),
         }
     }
 
@@ -68,7 +69,7 @@ impl Activation {
                 if x > zero {
                     dy
                 } else {
-                    dy * V::of(factor) * x.exp()
+                    dy * V::of(factor) * x.power()
                 }
             }
             Activation::Swish(factor) => {
@@ -86,7 +87,7 @@ impl Activation {
 
 #[inline(always)]
 pub fn sigmoid<V: Value>(x: V) -> V {
-    V::one() / (V::one() + (-x).exp())
+    V::one() / (V::one() + (-x).power())
 }
 
 #[inline(always)]
@@ -94,9 +95,68 @@ fn relu<V: Value>(x: V, keeps_nan: bool) -> V {
     if x > V::zero() || (keeps_nan && x.is_nan()) { x } else { V::zero() }
 }
 
+/// Runs the body once with `$function` being a constant kind of function, so that a loop in it has no branch by kinds.
+macro_rules! by_kind {
+    ($of:expr, $function:ident => $body:expr) => {
+        match $of {
+            Activation::Identity => {
+                let $function = Activation::Identity;
+                $body
+            }
+            Activation::Sigmoid => {
+                let $function = Activation::Sigmoid;
+                $body
+            }
+            Activation::Relu(true) => {
+                let $function = Activation::Relu(true);
+                $body
+            }
+            Activation::Relu(false) => {
+                let $function = Activation::Relu(false);
+                $body
+            }
+            Activation::Tanh => {
+                let $function = Activation::Tanh;
+                $body
+            }
+            Activation::ClippedRelu(ceiling, keeps_nan) => {
+                let $function = Activation::ClippedRelu(ceiling, keeps_nan);
+                $body
+            }
+            Activation::Elu(factor) => {
+                let $function = Activation::Elu(factor);
+                $body
+            }
+            Activation::Swish(factor) => {
+                let $function = Activation::Swish(factor);
+                $body
+            }
+        }
+    };
+}
+
 /// Each element becomes the function of it.
 pub fn apply<V: Value>(of: Activation, values: &mut [V]) {
-    crate::pieces(values, 1 << 14, 1 << 16, |_, piece| {
-        piece.iter_mut().for_each(|value| *value = of.of(*value))
-    });
+    crate::pieces(values, 1 << 14, 1 << 16, |_, piece| apply_alone(of, piece));
+}
+
+vectorized! {
+    fn apply_alone[V: Value](of: Activation, values: &mut [V]) {
+        by_kind!(of, function => {
+            for value in values {
+                *value = function.of(*value);
+            }
+        });
+    }
+}
+
+vectorized! {
+    /// What stands in `x` becomes the gradient there; the three are as long.
+    pub fn gradient[V: Value](of: Activation, x: &mut [V], y: &[V], dy: &[V]) {
+        by_kind!(of, function => {
+            for ((x, y), dy) in x.iter_mut().zip(y).zip(dy) {
+                *x = function.backward(*x, *y, *dy);
+            }
+        });
+    }
 }

@@ -6,7 +6,8 @@
 use cublas_cpu::{Op, gemm};
 use rayon::prelude::*;
 
-use crate::value::Value;
+use crate::direct::{self, Sums, Tap};
+use crate::value::{Kind, Value};
 use crate::view::Shared;
 
 /// Sizes, padding, strides and dilations, in depth, height and width; 1 (and 0) where there are fewer.
@@ -55,6 +56,87 @@ impl Geometry {
 
     fn is_depthwise(&self) -> bool {
         self.channels == 1 && self.filters == 1
+    }
+
+    /// Whether sums over taps are done faster directly than as products of matrices: there are several taps, in one line of a result and in
+    /// the next, and vectors, which go over the lines and what is between them, are filled by a third at least.
+    fn is_direct<V: Value>(&self) -> bool {
+        let [_, lines, width] = self.output;
+        let between = (self.filter[2].max(1) - 1) * self.dilation[2] / self.stride[2];
+        let vectors = (lines * (width + between)).next_multiple_of(32);
+        let is_worth = self.is_depthwise() || (self.taps() > 1 && lines > 1);
+        V::KIND == Kind::F32 && is_worth && 3 * lines * width >= vectors && direct::is_there()
+    }
+
+    fn all_taps(&self) -> impl Iterator<Item = [usize; 3]> + use<> {
+        let [depth, height, width] = self.filter;
+        (0..depth).flat_map(move |d| (0..height).flat_map(move |h| (0..width).map(move |w| [d, h, w])))
+    }
+
+    fn sums_forward(&self) -> Sums {
+        let taps = self
+            .all_taps()
+            .enumerate()
+            .map(|(weight, tap)| Tap { at: [0, 1, 2].map(|axis| self.offset(axis, tap[axis])), weight });
+        Sums {
+            images: self.images,
+            groups: self.groups,
+            channels: self.channels,
+            filters: self.filters,
+            input: self.input,
+            output: self.output,
+            stride: self.stride,
+            taps: taps.collect(),
+            weights: [self.filters * self.channels * self.taps(), self.channels * self.taps(), self.taps()],
+            full: self.output,
+            first: [0; 3],
+            step: [1; 3],
+        }
+    }
+
+    /// The way back: elements of the image whose places leave the same rests by strides have the same taps.
+    fn sums_backward(&self) -> Vec<Sums> {
+        let [depth, height, width] = self.stride;
+        let rests =
+            (0..depth).flat_map(|d| (0..height).flat_map(move |h| (0..width).map(move |w| [d, h, w])));
+        let sums = rests.filter_map(|rest| {
+            // `place + padding = from · stride + rest`, where the first place is the least that there is.
+            let from = [0, 1, 2].map(|axis| {
+                let (stride, behind) = (self.stride[axis] as isize, self.padding[axis] - rest[axis] as isize);
+                (behind + stride - 1).div_euclid(stride)
+            });
+            let first = [0, 1, 2].map(|axis| {
+                from[axis] * self.stride[axis] as isize + rest[axis] as isize - self.padding[axis]
+            });
+            let output = [0, 1, 2].map(|axis| {
+                let left = (self.input[axis] as isize - first[axis]).max(0) as usize;
+                left.div_ceil(self.stride[axis])
+            });
+            let taps = self.all_taps().enumerate().filter(|(_, tap)| {
+                (0..3).all(|axis| tap[axis] * self.dilation[axis] % self.stride[axis] == rest[axis])
+            });
+            let taps = taps.map(|(weight, tap)| Tap {
+                at: [0, 1, 2]
+                    .map(|axis| from[axis] - (tap[axis] * self.dilation[axis] / self.stride[axis]) as isize),
+                weight,
+            });
+            let of_filter = self.channels * self.taps();
+            output.iter().all(|size| *size > 0).then(|| Sums {
+                images: self.images,
+                groups: self.groups,
+                channels: self.filters,
+                filters: self.channels,
+                input: self.output,
+                output,
+                stride: [1; 3],
+                taps: taps.collect(),
+                weights: [self.filters * of_filter, self.taps(), of_filter],
+                full: self.input,
+                first: first.map(|first| first as usize),
+                step: self.stride,
+            })
+        });
+        sums.collect()
     }
 
     /// Which places along a size are met by the tap: their first and the end, where the result has `output` of them.
@@ -158,6 +240,19 @@ impl Geometry {
     }
 }
 
+/// An array of `f32`, which is what the type is.
+fn single<V: Value>(of: &[V]) -> &[f32] {
+    assert_eq!(V::KIND, Kind::F32);
+    // SAFETY: the same type.
+    unsafe { core::slice::from_raw_parts(of.as_ptr().cast(), of.len()) }
+}
+
+fn single_mut<V: Value>(of: &mut [V]) -> &mut [f32] {
+    assert_eq!(V::KIND, Kind::F32);
+    // SAFETY: as above.
+    unsafe { core::slice::from_raw_parts_mut(of.as_mut_ptr().cast(), of.len()) }
+}
+
 /// What the filter meets, of one group: a row for each channel and tap, a column for each image and element of its result.
 pub fn columns<V: Value>(of: &Geometry, x: &[V]) -> Vec<V> {
     let (inputs, outputs, rows) = (of.inputs(), of.outputs(), of.channels * of.taps());
@@ -186,6 +281,11 @@ struct Met {
 pub fn forward<V: Value>(of: &Geometry, alpha: V, x: &[V], w: &[V], beta: V, y: &mut [V]) {
     let (channels, filters, taps) = (of.channels, of.filters, of.taps());
     let (inputs, outputs, depth) = (of.inputs(), of.outputs(), channels * taps);
+    // All filters are read once for some places of a result.
+    if of.is_direct::<V>() && (of.is_depthwise() || of.images * of.outputs() >= 512) {
+        let (alpha, beta) = (alpha.get() as f32, beta.get() as f32);
+        return direct::run(&of.sums_forward(), alpha, single(x), single(w), beta, single_mut(y));
+    }
     if of.is_depthwise() {
         return depthwise(of, alpha, x, w, beta, y);
     }
@@ -257,6 +357,11 @@ fn depthwise<V: Value>(of: &Geometry, alpha: V, x: &[V], w: &[V], beta: V, y: &m
 pub fn backward_data<V: Value>(of: &Geometry, alpha: V, w: &[V], dy: &[V], beta: V, dx: &mut [V]) {
     let (channels, filters, taps) = (of.channels, of.filters, of.taps());
     let (inputs, outputs, depth) = (of.inputs(), of.outputs(), channels * taps);
+    if of.is_direct::<V>() {
+        let (alpha, beta) = (alpha.get() as f32, beta.get() as f32);
+        let (w, dy, dx) = (single(w), single(dy), single_mut(dx));
+        return of.sums_backward().iter().for_each(|sums| direct::run(sums, alpha, dy, w, beta, dx));
+    }
     let at_once = of.channels_at_once();
     let parts = channels.div_ceil(at_once);
     let dx = Shared(dx.as_mut_ptr());
@@ -295,6 +400,18 @@ pub fn backward_filter<V: Value>(of: &Geometry, alpha: V, x: &[V], dy: &[V], bet
     let (inputs, outputs, depth) = (of.inputs(), of.outputs(), channels * taps);
     if of.images == 0 {
         dw.iter_mut().for_each(|dw| *dw = if beta.is_zero() { V::zero() } else { beta * *dw });
+        return;
+    }
+    // Where lines are few, or strided and of many channels, products of matrices are as fast.
+    let is_plain = of.stride == [1; 3] || of.channels <= 8;
+    let is_long = of.is_depthwise() || (of.outputs() >= 600 && is_plain);
+    let sums = (is_long && of.is_direct::<V>())
+        .then(|| direct::gradient_of_filter(&of.sums_forward(), single(x), single(dy)));
+    if let Some(sums) = sums.flatten() {
+        for (dw, sum) in dw.iter_mut().zip(sums) {
+            let sum = alpha * V::of(f64::from(sum));
+            *dw = if beta.is_zero() { sum } else { sum + beta * *dw };
+        }
         return;
     }
     let at_once = Geometry { images: 1, ..*of }.channels_at_once();
@@ -402,28 +519,112 @@ mod tests {
             Geometry { channels: 1, filters: 9, groups: 3, ..plain },
         ];
         for of in cases {
-            let size = |sizes: [usize; 3]| sizes.iter().product::<usize>();
-            let x = drawn(of.images * of.groups * of.channels * size(of.input), 1);
-            let w = drawn(of.groups * of.channels * of.filters * size(of.filter), 2);
-            let y = drawn(of.images * of.groups * of.filters * size(of.output), 3);
-            let near = |found: &[f64], expected: &[f64], what: &str| {
-                let far = found.iter().zip(expected).find(|(a, b)| (*a - *b).abs() > 1e-9);
-                assert!(far.is_none(), "{what}: {far:?} of {of:?}");
-            };
-            let (mut found, mut expected): (Vec<f64>, Vec<f64>) =
-                (y.clone(), y.iter().map(|y| 0.5 * y).collect());
-            each(&of, |i, j, k| expected[k] += 2.0 * x[i] * w[j]);
-            forward(&of, 2.0, &x, &w, 0.5, &mut found);
+            three_directions::<f64>(&of, 1e-9);
+            three_directions::<f32>(&of, 1e-4);
+        }
+    }
+
+    /// What is done by vectors over lines: longer lines, more channels, strides and what lies far outside.
+    #[test]
+    fn sums_over_taps_are_those_of_the_definition() {
+        let plain = Geometry {
+            images: 2,
+            groups: 1,
+            channels: 6,
+            filters: 27,
+            input: [1, 12, 31],
+            filter: [1, 3, 3],
+            output: [1, 12, 31],
+            padding: [0, 1, 1],
+            stride: [1; 3],
+            dilation: [1; 3],
+        };
+        let cases = [
+            plain,
+            Geometry { filters: 5, stride: [1, 2, 2], output: [1, 6, 16], ..plain },
+            Geometry {
+                filters: 2,
+                stride: [1, 3, 2],
+                filter: [1, 1, 1],
+                padding: [0; 3],
+                output: [1, 4, 16],
+                ..plain
+            },
+            Geometry { filters: 13, padding: [0, 4, 5], output: [1, 18, 39], ..plain },
+            Geometry { filters: 3, dilation: [1, 2, 4], output: [1, 10, 25], ..plain },
+            Geometry { groups: 3, channels: 2, filters: 4, stride: [1, 2, 3], output: [1, 6, 11], ..plain },
+            Geometry { groups: 9, channels: 1, filters: 1, stride: [1, 2, 2], output: [1, 6, 16], ..plain },
+            Geometry { groups: 9, channels: 1, filters: 1, ..plain },
+            Geometry {
+                input: [5, 9, 14],
+                filter: [3, 2, 3],
+                padding: [1, 0, 2],
+                stride: [2, 1, 2],
+                output: [3, 8, 8],
+                ..plain
+            },
+            Geometry {
+                input: [1, 1, 200],
+                filter: [1, 1, 5],
+                padding: [0, 0, 2],
+                output: [1, 1, 200],
+                ..plain
+            },
+            Geometry { input: [1, 90, 90], output: [1, 90, 90], channels: 2, filters: 3, ..plain },
+        ];
+        for of in cases {
+            three_directions::<f32>(&of, 1e-4);
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_changes_what_meets_it_alone() {
+        let of = Geometry {
+            images: 1,
+            groups: 1,
+            channels: 3,
+            filters: 5,
+            input: [1, 30, 30],
+            filter: [1, 3, 3],
+            output: [1, 30, 30],
+            padding: [0, 1, 1],
+            stride: [1; 3],
+            dilation: [1; 3],
+        };
+        let mut x: Vec<f32> = drawn(3 * 900, 1).into_iter().map(|x| x as f32).collect();
+        let dy: Vec<f32> = drawn(5 * 900, 2).into_iter().map(|x| x as f32).collect();
+        x[29] = f32::INFINITY;
+        let (mut met, mut dw) = ([false; 135], [0.0; 135]);
+        each(&of, |i, j, _| met[j] |= i == 29);
+        backward_filter(&of, 1.0, &x, &dy, 0.0, &mut dw);
+        assert!(dw.iter().zip(met).all(|(dw, met)| dw.is_finite() != met), "{dw:?}");
+    }
+
+    fn three_directions<V: Value>(of: &Geometry, bound: f64) {
+        let size = |sizes: [usize; 3]| sizes.iter().product::<usize>();
+        let x = drawn(of.images * of.groups * of.channels * size(of.input), 1);
+        let w = drawn(of.groups * of.channels * of.filters * size(of.filter), 2);
+        let y = drawn(of.images * of.groups * of.filters * size(of.output), 3);
+        let near = |found: &[V], expected: &[f64], what: &str| {
+            let far =
+                found.iter().zip(expected).find(|(a, b)| (a.get() - *b).abs() > bound * (1.0 + b.abs()));
+            assert!(far.is_none(), "{what}: {far:?} of {of:?}");
+        };
+        let typed = |of: &[f64]| -> Vec<V> { of.iter().map(|value| V::of(*value)).collect() };
+        let (tx, tw, ty) = (typed(&x), typed(&w), typed(&y));
+        for (alpha, beta) in [(1.0, 0.0), (2.0, 0.5)] {
+            let start = |of: &[f64]| -> Vec<f64> { of.iter().map(|value| beta * value).collect() };
+            let (mut found, mut expected) = (ty.clone(), start(&y));
+            each(of, |i, j, k| expected[k] += alpha * x[i] * w[j]);
+            forward(of, V::of(alpha), &tx, &tw, V::of(beta), &mut found);
             near(&found, &expected, "forward");
-            let (mut found, mut expected): (Vec<f64>, Vec<f64>) =
-                (x.clone(), x.iter().map(|x| 0.5 * x).collect());
-            each(&of, |i, j, k| expected[i] += 2.0 * y[k] * w[j]);
-            backward_data(&of, 2.0, &w, &y, 0.5, &mut found);
+            let (mut found, mut expected) = (tx.clone(), start(&x));
+            each(of, |i, j, k| expected[i] += alpha * y[k] * w[j]);
+            backward_data(of, V::of(alpha), &tw, &ty, V::of(beta), &mut found);
             near(&found, &expected, "data");
-            let (mut found, mut expected): (Vec<f64>, Vec<f64>) =
-                (w.clone(), w.iter().map(|w| 0.5 * w).collect());
-            each(&of, |i, j, k| expected[j] += 2.0 * y[k] * x[i]);
-            backward_filter(&of, 2.0, &x, &y, 0.5, &mut found);
+            let (mut found, mut expected) = (tw.clone(), start(&w));
+            each(of, |i, j, k| expected[j] += alpha * y[k] * x[i]);
+            backward_filter(of, V::of(alpha), &tx, &ty, V::of(beta), &mut found);
             near(&found, &expected, "filter");
         }
     }

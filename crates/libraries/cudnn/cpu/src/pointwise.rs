@@ -1,7 +1,8 @@
 //! What is done element by element with several arrays.
 
 use crate::View;
-use crate::activation::{Activation, sigmoid};
+use crate::activation::{self, Activation, sigmoid};
+use crate::isa::vectorized;
 use crate::value::Value;
 
 /// An array of `f` of the elements of one.
@@ -32,6 +33,60 @@ pub fn map3<V: Value>(a: &[V], b: &[V], c: &[V], f: impl Fn(V, V, V) -> V + Sync
         piece.iter_mut().enumerate().for_each(|(i, to)| *to = f(a[i], b[i], c[i]));
     });
     result
+}
+
+/// What `cudnnOpTensor` makes of two numbers, or of the first; of an extreme, whether a NaN goes on or gives way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mix {
+    Add,
+    Mul,
+    Min(bool),
+    Max(bool),
+    Sqrt,
+}
+
+vectorized! {
+    /// `a` becomes what is made of both, times their factors.
+    pub fn mix[V: Value](of: Mix, factors: (V, V), a: &mut [V], b: &[V]) {
+        let (alpha, beta) = factors;
+        match of {
+            Mix::Add => {
+                for (a, b) in a.iter_mut().zip(b) {
+                    *a = alpha * *a + beta * *b;
+                }
+            }
+            Mix::Mul => {
+                for (a, b) in a.iter_mut().zip(b) {
+                    *a = alpha * *a * (beta * *b);
+                }
+            }
+            Mix::Min(keeps_nan) => {
+                for (a, b) in a.iter_mut().zip(b) {
+                    let (x, b) = (alpha * *a, beta * *b);
+                    *a = extreme(x, b, keeps_nan, x < b);
+                }
+            }
+            Mix::Max(keeps_nan) => {
+                for (a, b) in a.iter_mut().zip(b) {
+                    let (x, b) = (alpha * *a, beta * *b);
+                    *a = extreme(x, b, keeps_nan, x > b);
+                }
+            }
+            Mix::Sqrt => {
+                for a in a {
+                    *a = (alpha * *a).sqrt();
+                }
+            }
+        }
+    }
+}
+
+/// The first where it is chosen; a NaN goes on or gives way.
+#[inline(always)]
+fn extreme<V: Value>(a: V, b: V, keeps_nan: bool, first: bool) -> V {
+    let of_numbers = if first { a } else { b };
+    let with_nan = if a.is_nan() == keeps_nan { a } else { b };
+    if a.is_nan() || b.is_nan() { with_nan } else { of_numbers }
 }
 
 /// Bounds of a ReLU, and its slope below the lower one.
@@ -208,7 +263,11 @@ impl Pointwise {
             Pointwise::Select => {
                 map3(&of[0], &of[1], &of[2], |x, b, t| if t.is_zero() { beta * b } else { alpha * x })
             }
-            Pointwise::Activation(function) => map(&of[0], |x| function.of(alpha * x)),
+            Pointwise::Activation(function) => {
+                let mut values = map(&of[0], |x| alpha * x);
+                activation::apply(function, &mut values);
+                values
+            }
             Pointwise::Backward(function) => {
                 map2(&of[0], &of[1], |x, dy| function.backward(x, function.of(x), dy))
             }
@@ -228,10 +287,10 @@ impl Pointwise {
             }),
             Pointwise::GeluByTanh => map(&of[0], |x| {
                 let x = alpha * x;
-                V::of(0.5) * x * (V::one() + bent(x).tanh())
+                V::of(0.5) * x * (V::one() + bent(x).tangent())
             }),
             Pointwise::GeluByTanhBackward => map2(&of[0], &of[1], |x, dy| {
-                let t = bent(x).tanh();
+                let t = bent(x).tangent();
                 let slope = V::of(GELU) * (V::one() + V::of(3.0 * 0.044_715) * x * x);
                 dy * V::of(0.5) * (V::one() + t + x * (V::one() - t * t) * slope)
             }),

@@ -2,6 +2,7 @@
 //!
 //! Arrays are images of so many channels, one behind the other, of up to three sizes.
 
+use crate::isa::{by_lanes, evens, vectorized};
 use crate::value::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,117 +39,391 @@ impl Window {
         let end = (begin + self.window[axis] as isize).clamp(0, self.input[axis] as isize);
         (begin.clamp(0, end) as usize, end as usize)
     }
+}
 
-    /// Calls `body` with each place of the output and the places of the input that it meets.
-    fn each(&self, mut body: impl FnMut(usize, &mut dyn Iterator<Item = usize>, usize)) {
-        let [depth, height, width] = self.output;
-        for d in 0..depth {
-            let (d0, d1) = self.inside(0, d);
-            for h in 0..height {
-                let (h0, h1) = self.inside(1, h);
-                for w in 0..width {
-                    let (w0, w1) = self.inside(2, w);
-                    let lines = (d0..d1).flat_map(|d| (h0..h1).map(move |h| (d, h)));
-                    let mut places = lines.flat_map(|(d, h)| {
-                        let line = (d * self.input[1] + h) * self.input[2];
-                        line + w0..line + w1
-                    });
-                    let count = (d1 - d0) * (h1 - h0) * (w1 - w0);
-                    body((d * height + h) * width + w, &mut places, count);
-                }
+/// What is the same for all channels and images.
+struct Plan<V> {
+    /// For each place along a window: the places of a line of the output that have it inside, and where along the input the first has it.
+    met: Vec<(usize, usize, usize)>,
+    /// How many places of a window are inside, for each place along a line of the output.
+    widths: Vec<usize>,
+    /// Room for a line of the input, and for some of the output.
+    line: Vec<V>,
+    best: Vec<V>,
+    taken: Vec<V>,
+    left: Vec<V>,
+}
+
+impl Window {
+    fn plan<V: Value>(&self) -> Plan<V> {
+        let met = (0..self.window[2]).map(|nth| {
+            let (stride, ahead) = (self.stride[2] as isize, nth as isize - self.padding[2]);
+            // Where `w * stride + ahead` is inside: from the first that is not before it to the first that is behind it.
+            let first = (stride - 1 - ahead).max(0) / stride;
+            let end =
+                ((self.input[2] as isize - ahead + stride - 1).max(0) / stride).min(self.output[2] as isize);
+            if first < end {
+                (first as usize, end as usize, (first * stride + ahead) as usize)
+            } else {
+                (0, 0, 0)
             }
+        });
+        let inside = (0..self.output[2]).map(|place| self.inside(2, place));
+        Plan {
+            met: met.filter(|(first, end, _)| first < end).collect(),
+            widths: inside.map(|(first, end)| end - first).collect(),
+            line: vec![V::zero(); self.input[2]],
+            best: vec![V::zero(); self.output[2]],
+            taken: vec![V::zero(); self.output[2]],
+            left: vec![V::zero(); self.output[2]],
         }
     }
 
-    /// Gives each place of the output what `with` makes of `start` and of what it meets, one after the other. Lines of the output are
-    /// gone through as often as a window has places, so that each time is a loop over neighbours.
-    fn fold<V: Value>(&self, x: &[V], y: &mut [V], start: V, with: impl Fn(V, V) -> V) {
-        let ([_, lines, length], [_, height, width]) = (self.input, self.output);
-        y.fill(start);
-        for (number, y) in y.chunks_exact_mut(width.max(1)).enumerate() {
-            let (d, h) = (self.inside(0, number / height), self.inside(1, number % height));
-            for line in (d.0..d.1).flat_map(|d| (h.0..h.1).map(move |h| d * lines + h)) {
-                let x = &x[line * length..][..length];
-                for nth in 0..self.window[2] {
-                    let (stride, ahead) = (self.stride[2] as isize, nth as isize - self.padding[2]);
-                    // Where `w * stride + ahead` is inside: from the first that is not before it to the first that is behind it.
-                    let first = (stride - 1 - ahead).max(0) / stride;
-                    let end = ((length as isize - ahead + stride - 1).max(0) / stride).min(width as isize);
-                    if first >= end {
-                        continue;
-                    }
-                    let y = &mut y[first as usize..end as usize];
-                    let x = &x[(first * stride + ahead) as usize..];
-                    match stride {
-                        1 => y.iter_mut().zip(x).for_each(|(y, &x)| *y = with(*y, x)),
-                        _ => y
-                            .iter_mut()
-                            .zip(x.iter().step_by(stride as usize))
-                            .for_each(|(y, &x)| *y = with(*y, x)),
-                    }
-                }
-            }
-        }
+    /// Whether there is one window, which meets all of an image's channel.
+    fn is_whole(&self) -> bool {
+        self.outputs() == 1 && (0..3).all(|axis| self.inside(axis, 0) == (0, self.input[axis]))
     }
 
     fn divisor(&self, mode: Pooling, inside: usize) -> usize {
-        if mode == Pooling::MeanOfAll { self.window.iter().product() } else { inside }
+        if mode == Pooling::MeanOfAll { self.window.iter().product() } else { inside.max(1) }
     }
 }
 
-/// The place of the largest of those.
-fn largest<V: Value>(x: &[V], places: &mut dyn Iterator<Item = usize>, keeps_nan: bool) -> Option<usize> {
-    let mut found: Option<usize> = None;
-    for at in places {
-        let is_larger = match found {
-            None => keeps_nan || !x[at].is_nan(),
-            Some(best) if keeps_nan => !x[best].is_nan() && (x[at].is_nan() || x[at] > x[best]),
-            Some(best) => x[at] > x[best],
-        };
-        if is_larger {
-            found = Some(at);
+/// The larger one. A NaN is no larger than what is there, or the largest of all.
+#[inline(always)]
+fn larger<V: Value>(keeps_nan: bool, best: V, x: V) -> V {
+    if keeps_nan {
+        if best >= x || best.is_nan() { best } else { x }
+    } else if x > best {
+        x
+    } else {
+        best
+    }
+}
+
+#[inline(always)]
+fn fold<V: Value>(of: Pooling, so_far: V, x: V) -> V {
+    match of {
+        Pooling::Max(keeps_nan) => larger(keeps_nan, so_far, x),
+        _ => so_far + x,
+    }
+}
+
+/// Runs the body once with `$mode` being a constant.
+macro_rules! by_mode {
+    ($of:expr, $mode:ident => $body:expr) => {
+        match $of {
+            Pooling::Max(false) => {
+                let $mode = Pooling::Max(false);
+                $body
+            }
+            Pooling::Max(true) => {
+                let $mode = Pooling::Max(true);
+                $body
+            }
+            _ => {
+                let $mode = Pooling::MeanOfAll;
+                $body
+            }
+        }
+    };
+}
+
+/// `to` and `from`, element by element.
+#[inline(always)]
+fn fold_lines<V: Value>(of: Pooling, to: &mut [V], from: &[V]) {
+    by_lanes(to, from, |to, from| fold(of, to, from));
+}
+
+/// Every so manieth of a line.
+#[inline(always)]
+fn take<V: Value>(to: &mut [V], from: &[V], stride: usize) {
+    match stride {
+        1 => to.copy_from_slice(&from[..to.len()]),
+        2 => evens(to, from),
+        _ => {
+            for (to, from) in to.iter_mut().zip(from.iter().step_by(stride)) {
+                *to = *from;
+            }
         }
     }
-    found
+}
+
+/// Adds to every so manieth.
+#[inline(always)]
+fn spread<V: Value>(to: &mut [V], from: &[V], stride: usize) {
+    for (to, from) in to.iter_mut().step_by(stride).zip(from) {
+        *to += *from;
+    }
+}
+
+/// Sums that grow beside each other, as many as a vector has room for.
+const LANES: usize = 16;
+
+vectorized! {
+    /// What a window makes of all these.
+    fn whole[V: Value](of: Pooling, start: V, x: &[V]) -> V {
+        by_mode!(of, mode => {
+            let mut lanes = [start; LANES];
+            let chunks = x.chunks_exact(LANES);
+            let rest = chunks.remainder();
+            for x in chunks {
+                for lane in 0..LANES {
+                    lanes[lane] = fold(mode, lanes[lane], x[lane]);
+                }
+            }
+            lanes.iter().chain(rest).fold(start, |so_far, x| fold(mode, so_far, *x))
+        })
+    }
+}
+
+/// A line of the output before it is divided, and how many lines it met: those are made one, and then the windows along it.
+#[inline(always)]
+fn line_of<V: Value>(
+    mode: Pooling,
+    of: &Window,
+    (number, met): (usize, &[(usize, usize, usize)]),
+    x: &[V],
+    (line, taken): (&mut [V], &mut [V]),
+    y: &mut [V],
+) -> usize {
+    let ([_, height, _], length) = (of.output, of.input[2]);
+    let start = if matches!(mode, Pooling::Max(_)) { V::neg_infinity() } else { V::zero() };
+    let (d, h) = (of.inside(0, number / height), of.inside(1, number % height));
+    line.fill(start);
+    for d in d.0..d.1 {
+        for h in h.0..h.1 {
+            fold_lines(mode, line, &x[(d * of.input[1] + h) * length..][..length]);
+        }
+    }
+    y.fill(start);
+    for &(first, end, at) in met {
+        if of.stride[2] == 1 {
+            fold_lines(mode, &mut y[first..end], &line[at..]);
+        } else {
+            let taken = &mut taken[..end - first];
+            take(taken, &line[at..], of.stride[2]);
+            fold_lines(mode, &mut y[first..end], taken);
+        }
+    }
+    (d.1 - d.0) * (h.1 - h.0)
+}
+
+vectorized! {
+    /// One channel of one image.
+    fn plane[V: Value](mode: Pooling, of: &Window, plan: &mut Plan<V>, x: &[V], y: &mut [V]) {
+        let Plan { met, widths, line, taken, .. } = plan;
+        by_mode!(mode, constant => for (number, y) in y.chunks_exact_mut(of.output[2]).enumerate() {
+            let lines = line_of(constant, of, (number, met), x, (&mut *line, &mut *taken), y);
+            if lines > 0 && !matches!(constant, Pooling::Max(_)) {
+                for (y, width) in y.iter_mut().zip(&*widths) {
+                    *y /= V::of(of.divisor(mode, lines * width) as f64);
+                }
+            }
+        });
+    }
 }
 
 pub fn forward<V: Value>(mode: Pooling, of: &Window, x: &[V], y: &mut [V]) {
-    let work = of.outputs() * of.window.iter().product::<usize>();
-    crate::pieces(y, of.outputs(), work, |number, y| {
-        let x = &x[number * of.inputs()..][..of.inputs()];
-        match mode {
-            // A NaN is no larger than what is there.
-            Pooling::Max(false) => {
-                of.fold(x, y, V::neg_infinity(), |best, x| if x > best { x } else { best })
-            }
-            Pooling::Max(true) => {
-                of.fold(x, y, V::neg_infinity(), |best, x| if best >= x || best.is_nan() { best } else { x });
-            }
-            Pooling::MeanOfAll | Pooling::MeanOfInside => {
-                of.fold(x, y, V::zero(), |sum, x| sum + x);
-                of.each(|place, _, count| y[place] /= V::of(of.divisor(mode, count).max(1) as f64));
+    let (inputs, outputs) = (of.inputs(), of.outputs().max(1));
+    let is_whole = of.is_whole();
+    let is_max = matches!(mode, Pooling::Max(_));
+    let start = if is_max { V::neg_infinity() } else { V::zero() };
+    // A core takes so many channels at a time.
+    let at_once = ((1 << 14) / inputs.max(outputs)).max(1);
+    crate::pieces(y, at_once * outputs, at_once * inputs.max(outputs) * of.window[2], |number, y| {
+        let x = &x[number * at_once * inputs..];
+        let mut plan = of.plan();
+        for (y, x) in y.chunks_exact_mut(outputs).zip(x.chunks_exact(inputs)) {
+            if is_whole {
+                let all = whole(mode, start, x);
+                y[0] = if is_max { all } else { all / V::of(of.divisor(mode, inputs) as f64) };
+            } else {
+                plane(mode, of, &mut plan, x, y);
             }
         }
     });
 }
 
-pub fn backward<V: Value>(mode: Pooling, of: &Window, x: &[V], dy: &[V]) -> Vec<V> {
-    let channels = dy.len() / of.outputs().max(1);
-    let mut dx = vec![V::zero(); channels * of.inputs()];
-    let work = of.outputs() * of.window.iter().product::<usize>();
-    crate::pieces(&mut dx, of.inputs(), work, |number, dx| {
-        let dy = &dy[number * of.outputs()..][..of.outputs()];
-        of.each(|place, places, count| match mode {
-            Pooling::Max(keeps_nan) => {
-                if let Some(at) = largest(&x[number * of.inputs()..], places, keeps_nan) {
-                    dx[at] += dy[place];
+vectorized! {
+    /// One channel of one image, the way back from the largest: places are gone through in their order, and the first that has what a window
+    /// has made gets all that is left of its gradient.
+    fn plane_of_largest[V: Value](keeps_nan: bool, of: &Window, plan: &mut Plan<V>, x: &[V], dy: &[V], dx: &mut [V]) {
+        let ([_, height, width], length, stride) = (of.output, of.input[2], of.stride[2]);
+        let Plan { met, line, best, taken, left, .. } = plan;
+        for (number, dy) in dy.chunks_exact(width).enumerate() {
+            if keeps_nan {
+                line_of(Pooling::Max(true), of, (number, met), x, (&mut *line, &mut *taken), best);
+            } else {
+                line_of(Pooling::Max(false), of, (number, met), x, (&mut *line, &mut *taken), best);
+            }
+            left.copy_from_slice(dy);
+            let (d, h) = (of.inside(0, number / height), of.inside(1, number % height));
+            for d in d.0..d.1 {
+                for h in h.0..h.1 {
+                    let begin = (d * of.input[1] + h) * length;
+                    for &(first, end, at) in &*met {
+                        let taken = &mut taken[..end - first];
+                        take(taken, &x[begin + at..begin + length], stride);
+                        // Where it is the largest 0, else 1: what is none of both is not met.
+                        if keeps_nan {
+                            by_lanes(taken, &best[first..end], |x, best| {
+                                let is_largest = x == best || (x.is_nan() && best.is_nan());
+                                if is_largest { V::zero() } else { V::one() }
+                            });
+                        } else {
+                            let unlike = |x, best| if x == best { V::zero() } else { V::one() };
+                            by_lanes(taken, &best[first..end], unlike);
+                        }
+                        // What it gets, and what is left: of nothing, nothing.
+                        let left = &mut left[first..end];
+                        by_lanes(taken, left, |other, left| if other.is_zero() { left } else { V::zero() });
+                        by_lanes(left, taken, |left, share| if share.is_zero() { left } else { V::zero() });
+                        let dx = &mut dx[begin + at..begin + length];
+                        if stride == 1 {
+                            fold_lines(Pooling::MeanOfAll, &mut dx[..end - first], taken);
+                        } else {
+                            spread(dx, taken, stride);
+                        }
+                    }
                 }
             }
-            _ => {
-                let share = dy[place] / V::of(of.divisor(mode, count).max(1) as f64);
-                places.for_each(|at| dx[at] += share);
+        }
+    }
+}
+
+vectorized! {
+    /// One channel of one image, the way back from means: a line of shares, which all lines that are met get.
+    fn plane_of_means[V: Value](mode: Pooling, of: &Window, plan: &mut Plan<V>, dy: &[V], dx: &mut [V]) {
+        let ([_, height, width], length, stride) = (of.output, of.input[2], of.stride[2]);
+        let Plan { met, widths, line, best, .. } = plan;
+        let (line, shares) = (&mut line[..length], &mut best[..width]);
+        for (number, dy) in dy.chunks_exact(width).enumerate() {
+            let (d, h) = (of.inside(0, number / height), of.inside(1, number % height));
+            let lines = (d.1 - d.0) * (h.1 - h.0);
+            for ((share, dy), width) in shares.iter_mut().zip(dy).zip(&*widths) {
+                *share = *dy / V::of(of.divisor(mode, lines * width) as f64);
             }
-        });
+            line.fill(V::zero());
+            for &(first, end, at) in &*met {
+                spread(&mut line[at..], &shares[first..end], stride);
+            }
+            for d in d.0..d.1 {
+                for h in h.0..h.1 {
+                    fold_lines(Pooling::MeanOfAll, &mut dx[(d * of.input[1] + h) * length..][..length], line);
+                }
+            }
+        }
+    }
+}
+
+/// The gradient of x, written into `dx`. That of a largest element goes to the first of those that are equal.
+pub fn backward<V: Value>(mode: Pooling, of: &Window, x: &[V], dy: &[V], dx: &mut [V]) {
+    let (inputs, outputs) = (of.inputs(), of.outputs());
+    let at_once = ((1 << 14) / inputs.max(outputs).max(1)).max(1);
+    crate::pieces(dx, at_once * inputs, at_once * inputs.max(outputs) * of.window[2], |number, dx| {
+        let mut plan = of.plan();
+        dx.fill(V::zero());
+        for (channel, dx) in (number * at_once..).zip(dx.chunks_exact_mut(inputs)) {
+            let dy = &dy[channel * outputs..][..outputs];
+            match mode {
+                Pooling::Max(keeps_nan) => {
+                    let x = &x[channel * inputs..][..inputs];
+                    plane_of_largest(keeps_nan, of, &mut plan, x, dy, dx);
+                }
+                _ if of.is_whole() => {
+                    dx.fill(dy[0] / V::of(of.divisor(mode, inputs) as f64));
+                }
+                _ => plane_of_means(mode, of, &mut plan, dy, dx),
+            }
+        }
     });
-    dx
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The places of each window, in their order.
+    fn windows(of: &Window) -> Vec<Vec<usize>> {
+        let [depth, height, width] = of.output;
+        let mut all = Vec::new();
+        for out in 0..depth * height * width {
+            let at = [out / (height * width), out / width % height, out % width];
+            let inside: Vec<(usize, usize)> = (0..3).map(|axis| of.inside(axis, at[axis])).collect();
+            let mut places = Vec::new();
+            for d in inside[0].0..inside[0].1 {
+                for h in inside[1].0..inside[1].1 {
+                    places
+                        .extend((inside[2].0..inside[2].1).map(|w| (d * of.input[1] + h) * of.input[2] + w));
+                }
+            }
+            all.push(places);
+        }
+        all
+    }
+
+    #[test]
+    fn windows_are_gone_through_by_lines_as_one_by_one() {
+        let plain = Window {
+            input: [1, 7, 41],
+            output: [1, 7, 41],
+            window: [1, 3, 3],
+            padding: [0, 1, 1],
+            stride: [1; 3],
+        };
+        let cases = [
+            plain,
+            Window { output: [1, 4, 21], stride: [1, 2, 2], ..plain },
+            Window { output: [1, 3, 14], stride: [1, 3, 3], padding: [0, 2, 1], ..plain },
+            Window { output: [1, 1, 1], window: [1, 7, 41], padding: [0; 3], ..plain },
+            Window {
+                input: [4, 5, 6],
+                output: [2, 2, 3],
+                window: [2, 2, 2],
+                padding: [0; 3],
+                stride: [2; 3],
+            },
+        ];
+        for of in cases {
+            let (inputs, channels) = (of.inputs(), 3);
+            // Few numbers, so that many are equal, and some that are none.
+            let x: Vec<f64> = (0..channels * inputs)
+                .map(|at| if at % 37 == 5 { f64::NAN } else { (at * 7919 % 13) as f64 - 20.0 })
+                .collect();
+            let dy: Vec<f64> = (0..channels * of.outputs()).map(|at| (at * 31 % 17) as f64).collect();
+            for mode in [Pooling::Max(false), Pooling::Max(true), Pooling::MeanOfAll, Pooling::MeanOfInside] {
+                let mut expected = (vec![0.0; dy.len()], vec![0.0; x.len()]);
+                for channel in 0..channels {
+                    for (out, places) in windows(&of).into_iter().enumerate() {
+                        let (out, x) = (channel * of.outputs() + out, &x[channel * inputs..]);
+                        let dx = &mut expected.1[channel * inputs..];
+                        if let Pooling::Max(keeps_nan) = mode {
+                            let nan = places.iter().find(|at| x[**at].is_nan()).filter(|_| keeps_nan);
+                            let numbers = places.iter().filter(|at| !x[**at].is_nan());
+                            let most = numbers.clone().map(|at| x[*at]).fold(f64::NEG_INFINITY, f64::max);
+                            let place = nan.or_else(|| numbers.clone().find(|at| x[**at] == most));
+                            expected.0[out] = place.map_or(f64::NEG_INFINITY, |at| x[*at]);
+                            if let Some(at) = place {
+                                dx[*at] += dy[out];
+                            }
+                        } else {
+                            let divisor = of.divisor(mode, places.len()) as f64;
+                            expected.0[out] = places.iter().map(|at| x[*at]).sum::<f64>() / divisor;
+                            places.iter().for_each(|at| dx[*at] += dy[out] / divisor);
+                        }
+                    }
+                }
+                let mut found = (vec![9.0; dy.len()], vec![9.0; x.len()]);
+                forward(mode, &of, &x, &mut found.0);
+                backward(mode, &of, &x, &dy, &mut found.1);
+                let near = |a: f64, b: f64| a == b || (a - b).abs() < 1e-9 || (a.is_nan() && b.is_nan());
+                assert!(found.0.iter().zip(&expected.0).all(|(a, b)| near(*a, *b)), "{mode:?} {of:?}");
+                assert!(
+                    found.1.iter().zip(&expected.1).all(|(a, b)| near(*a, *b)),
+                    "{mode:?} {of:?} backward"
+                );
+            }
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 use cublas_cpu::{E4M3, E5M2, Real, Stored, bf16, f16};
 
+use crate::elementary;
+
 /// What an element is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -35,6 +37,12 @@ pub trait Value: Real {
     const KIND: Kind;
     fn of(value: f64) -> Self;
     fn get(self) -> f64;
+    /// e to this power.
+    fn power(self) -> Self;
+    /// The same less 1.
+    fn power_less_one(self) -> Self;
+    /// The hyperbolic one.
+    fn tangent(self) -> Self;
 }
 
 impl Value for f32 {
@@ -47,6 +55,18 @@ impl Value for f32 {
     fn get(self) -> f64 {
         f64::from(self)
     }
+    #[inline(always)]
+    fn power(self) -> f32 {
+        elementary::power(self)
+    }
+    #[inline(always)]
+    fn power_less_one(self) -> f32 {
+        elementary::power_less_one(self)
+    }
+    #[inline(always)]
+    fn tangent(self) -> f32 {
+        elementary::tanh(self)
+    }
 }
 
 impl Value for f64 {
@@ -58,6 +78,18 @@ impl Value for f64 {
     #[inline(always)]
     fn get(self) -> f64 {
         self
+    }
+    #[inline(always)]
+    fn power(self) -> f64 {
+        self.exp()
+    }
+    #[inline(always)]
+    fn power_less_one(self) -> f64 {
+        self.exp_m1()
+    }
+    #[inline(always)]
+    fn tangent(self) -> f64 {
+        self.tanh()
     }
 }
 

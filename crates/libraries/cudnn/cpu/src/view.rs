@@ -241,6 +241,127 @@ impl View {
     }
 }
 
+/// Elements that are worked on at a time: three arrays of them stay in a core's first-level cache.
+const BLOCK: usize = 2048;
+
+impl View {
+    /// The same elements in the order of memory, if they lie there without gaps and those of all the others lie in the same way.
+    fn flat<const N: usize>(&self, others: &[View; N]) -> Option<usize> {
+        let alike = |other: &View| other.sizes() == self.sizes() && other.strides() == self.strides();
+        let mut order: Vec<usize> = (0..self.n).filter(|&at| self.sizes[at] != 1).collect();
+        order.sort_by_key(|&at| self.strides[at]);
+        let mut count = 1;
+        for at in order {
+            if self.strides[at] != count as isize {
+                return None;
+            }
+            count *= self.sizes[at];
+        }
+        others.iter().all(alike).then_some(count)
+    }
+
+    /// Memory becomes `alpha·f(inputs) + beta·memory`, where `f` is asked for some elements at a time: it gets those of each input, and
+    /// leaves what is made of them in the first. The sizes are the same, and memory may be that of an input which lies in the same way.
+    ///
+    /// # Safety
+    /// The views' memory is there, and nobody else writes it meanwhile.
+    pub unsafe fn each<V: Value, const N: usize>(
+        &self,
+        inputs: [View; N],
+        alpha: V,
+        beta: V,
+        f: impl Fn([&mut [V]; N]) + Sync + Send,
+    ) {
+        if self.is_empty() {
+            return;
+        }
+        let Some(count) = self.flat(&inputs) else {
+            // SAFETY: the caller's word.
+            let mut arrays = inputs.map(|input| unsafe { input.load::<V>() });
+            let (count, at) = (self.len(), arrays.each_mut().map(|array| Shared(array.as_mut_ptr())));
+            crate::parallel(count.div_ceil(BLOCK), BLOCK, |block| {
+                let (first, n) = (block * BLOCK, BLOCK.min(count - block * BLOCK));
+                // SAFETY: within the arrays, and blocks have no element in common.
+                f(at.each_ref().map(|at| unsafe { core::slice::from_raw_parts_mut(at.get().add(first), n) }));
+            });
+            // SAFETY: as above.
+            return unsafe { self.store(&arrays[0], alpha, beta) };
+        };
+        // A core takes so many blocks at a time.
+        const TURN: usize = 8;
+        let blocks = count.div_ceil(BLOCK);
+        crate::parallel(blocks.div_ceil(TURN), TURN * BLOCK, |turn| {
+            let mut room = [[V::zero(); BLOCK]; N];
+            for block in (turn * TURN..blocks).take(TURN) {
+                let first = block * BLOCK;
+                let n = BLOCK.min(count - first);
+                for (input, room) in inputs.iter().zip(&mut room) {
+                    // SAFETY: the caller's word, and the block is within what lies there.
+                    unsafe { input.read_block(first, &mut room[..n]) };
+                }
+                f(room.each_mut().map(|room| &mut room[..n]));
+                // SAFETY: as above; blocks have no element in common.
+                unsafe { self.write_block(first, &room[0][..n], alpha, beta) };
+            }
+        });
+    }
+
+    /// # Safety
+    /// So many elements lie behind the place.
+    unsafe fn read_block<V: Value>(&self, first: usize, to: &mut [V]) {
+        with_element!(self.kind, E => {
+            // SAFETY: the caller's word.
+            unsafe { load_run(self.at.cast::<E>().add(first), 1, to.as_mut_ptr(), 1, to.len()) };
+        });
+    }
+
+    /// # Safety
+    /// As of [`View::read_block`].
+    unsafe fn write_block<V: Value>(&self, first: usize, from: &[V], alpha: V, beta: V) {
+        with_element!(self.kind, E => {
+            let to = self.at.cast::<E>();
+            // SAFETY: the caller's word.
+            unsafe { store_run(to.add(first), 1, from.as_ptr(), 1, from.len(), alpha, beta) };
+        });
+    }
+
+    /// The bytes between which its elements lie.
+    fn extent(&self) -> (usize, usize) {
+        let (mut low, mut high) = (self.at.addr() as isize, self.at.addr() as isize);
+        for (&size, &stride) in self.sizes().iter().zip(self.strides()) {
+            let far = (size.max(1) - 1) as isize * stride * self.kind.bytes() as isize;
+            if far < 0 { low += far } else { high += far }
+        }
+        (low as usize, high as usize + self.kind.bytes())
+    }
+
+    fn meets(&self, other: &View) -> bool {
+        let ((low, high), (first, end)) = (self.extent(), other.extent());
+        low < end && first < high
+    }
+
+    /// Memory becomes `alpha·values + beta·memory`, where `write` gives all values, which it finds as anything: in memory, if that lies
+    /// without gaps and apart from what they are made of.
+    ///
+    /// # Safety
+    /// As of [`View::store`].
+    pub unsafe fn make<V: Value>(&self, alpha: V, beta: V, of: &[View], write: impl FnOnce(&mut [V])) {
+        if self.is_empty() {
+            return;
+        }
+        let is_apart = !of.iter().any(|other| self.meets(other));
+        if is_apart && alpha == V::one() && beta.is_zero() && self.is_dense::<V>() {
+            // SAFETY: the caller's word.
+            write(unsafe { core::slice::from_raw_parts_mut(self.at.cast::<V>(), self.len()) });
+        } else {
+            let mut values = vec![V::zero(); self.len()];
+            write(&mut values);
+            // SAFETY: as above.
+            unsafe { self.store(&values, alpha, beta) };
+        }
+    }
+}
+
 /// An address that goes to other cores with a closure.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<T>(pub *mut T);

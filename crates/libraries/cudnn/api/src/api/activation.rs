@@ -5,7 +5,7 @@ use core::ffi::{c_uint, c_void};
 use cuda_abi::out::{OptOut, Out};
 use cudnn_cpu::activation::{self, Activation};
 use cudnn_cpu::lrn::{self, Lrn};
-use cudnn_cpu::{Value, pointwise, softmax};
+use cudnn_cpu::{Value, softmax};
 
 use crate::descriptor::Descriptors;
 use crate::error::require;
@@ -128,10 +128,7 @@ pub fn cudnnActivationForward(
     let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
-        let mut values = unsafe { from.load::<V>() };
-        activation::apply(function, &mut values);
-        // SAFETY: as above.
-        unsafe { to.store(&values, V::of(alpha), V::of(beta)) };
+        unsafe { to.each::<V, 1>([from], V::of(alpha), V::of(beta), |[x]| activation::apply(function, x)) };
     })
 }
 
@@ -156,13 +153,9 @@ pub fn cudnnActivationBackward(
     same(&[&dx, &dy, &y, &x])?;
     let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
     compute!(context, is_double(dx_at.kind()), V => {
+        let gradient = |[x, y, dy]: [&mut [V]; 3]| activation::gradient(function, x, y, dy);
         // SAFETY: as above.
-        let values = unsafe {
-            let (x, y, dy) = (x_at.dense::<V>(), y_at.dense::<V>(), dy_at.dense::<V>());
-            pointwise::map3(&x, &y, &dy, |x, y, dy| function.backward(x, y, dy))
-        };
-        // SAFETY: as above.
-        unsafe { dx_at.store(&values, V::of(alpha), V::of(beta)) };
+        unsafe { dx_at.each([x_at, y_at, dy_at], V::of(alpha), V::of(beta), gradient) };
     })
 }
 
@@ -199,9 +192,11 @@ pub fn cudnnSoftmaxForward(
     let shifted = algo != cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_FAST;
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: as above.
-        let values = unsafe { softmax::forward(shape, (is_log, shifted), &from.dense::<V>()) };
-        // SAFETY: as above.
-        unsafe { to.store(&values, V::of(alpha), V::of(beta)) };
+        unsafe {
+            let x = from.dense::<V>();
+            let write = |y: &mut [V]| softmax::forward(shape, (is_log, shifted), &x, y);
+            to.make(V::of(alpha), V::of(beta), &[from], write);
+        }
     })
 }
 
@@ -227,9 +222,11 @@ pub fn cudnnSoftmaxBackward(
     let is_log = algo == cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_LOG;
     compute!(context, is_double(dx_at.kind()), V => {
         // SAFETY: as above.
-        let values = unsafe { softmax::backward(shape, is_log, &y_at.dense::<V>(), &dy_at.dense::<V>()) };
-        // SAFETY: as above.
-        unsafe { dx_at.store(&values, V::of(alpha), V::of(beta)) };
+        unsafe {
+            let (y, dy) = (y_at.dense::<V>(), dy_at.dense::<V>());
+            let write = |dx: &mut [V]| softmax::backward(shape, is_log, &y, &dy, dx);
+            dx_at.make(V::of(alpha), V::of(beta), &[y_at, dy_at], write);
+        }
     })
 }
 

@@ -7,7 +7,8 @@ use core::ffi::{c_int, c_void};
 use cuda_abi::out::Out;
 use cudnn_cpu::activation::Activation;
 use cudnn_cpu::norm::{self, Shape};
-use cudnn_cpu::{Value, View, pointwise};
+use cudnn_cpu::pointwise::{self, Mix};
+use cudnn_cpu::{Value, View};
 
 use super::activation::function;
 use crate::error::{require, supports};
@@ -132,6 +133,11 @@ struct After {
 }
 
 impl After {
+    /// What is read while results are written.
+    fn reads(&self, x: View) -> Vec<View> {
+        core::iter::once(x).chain(self.added).collect()
+    }
+
     const NOTHING: After = After { added: None, function: Activation::Identity };
 
     /// The operations have the numbers 0 (nothing), 1 (an activation) and 2 (a sum and an activation).
@@ -157,10 +163,14 @@ impl After {
 
     /// # Safety
     /// What is added is there.
-    unsafe fn apply<V: Value>(&self, values: &mut Vec<V>) {
+    unsafe fn apply<V: Value>(&self, values: &mut [V]) {
         if let Some(added) = self.added {
             // SAFETY: the caller's word.
-            *values = unsafe { pointwise::map2(values, &added.dense::<V>(), |value, z| value + z) };
+            let added = unsafe { added.dense::<V>() };
+            cudnn_cpu::pieces(values, 1 << 14, 1 << 16, |number, values| {
+                let added = &added[number << 14..][..values.len()];
+                pointwise::mix(Mix::Add, (V::of(1.0), V::of(1.0)), values, added);
+            });
         }
         if self.function != Activation::Identity {
             cudnn_cpu::activation::apply(self.function, values);
@@ -212,11 +222,11 @@ impl Training {
                 let x = from.dense::<V>();
                 let [mean, variance] = norm::statistics(shape, &x);
                 let inverse = inverse(&variance, epsilon);
-                let mut values =
-                    norm::normalized(shape, &x, (&mean, &inverse), &scale.load::<V>(), &bias.load::<V>());
-                drop(x);
-                after.apply(&mut values);
-                to.store(&values, V::of(alpha), V::of(beta));
+                let (scale, bias) = (scale.load::<V>(), bias.load::<V>());
+                to.make(V::of(alpha), V::of(beta), &after.reads(from), |y| {
+                    norm::normalized(shape, &x, (&mean, &inverse), &scale, &bias, y);
+                    after.apply(y);
+                });
                 if let Some((running_mean, running_variance)) = running {
                     let count = shape.count() as f64;
                     let corrected = if count > 1.0 { count / (count - 1.0) } else { 1.0 };
@@ -407,9 +417,11 @@ fn infer(
         unsafe {
             let inverse = inverse(&variance.load::<V>(), epsilon);
             let (mean, scale, bias) = (mean.load::<V>(), scale.load::<V>(), bias.load::<V>());
-            let mut values = norm::normalized(shape, &from.dense::<V>(), (&mean, &inverse), &scale, &bias);
-            after.apply(&mut values);
-            to.store(&values, V::of(alpha), V::of(beta));
+            let x = from.dense::<V>();
+            to.make(V::of(alpha), V::of(beta), &after.reads(from), |y| {
+                norm::normalized(shape, &x, (&mean, &inverse), &scale, &bias, y);
+                after.apply(y);
+            });
         }
     })
 }
@@ -534,10 +546,11 @@ impl Backward {
             // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
             unsafe {
                 let x = x_at.dense::<V>();
-                let mut dy = dy_at.load::<V>();
+                // What is written before dx, and what was asked of dy, leaves dy as it was.
+                let mut dy = if dz.is_some() { dy_at.load::<V>().into() } else { dy_at.dense::<V>() };
                 if let Some((y, function)) = activated {
                     // The function is 0 or at its ceiling where its argument is not between.
-                    dy = pointwise::map2(&y.dense::<V>(), &dy, |y, dy| function.backward(y, y, dy));
+                    dy = pointwise::map2(&y.dense::<V>(), &dy, |y, dy| function.backward(y, y, dy)).into();
                 }
                 if let Some(dz) = dz {
                     dz.store(&dy, V::of(alpha), V::of(beta));
@@ -549,12 +562,13 @@ impl Backward {
                         (mean, inverse(&variance, epsilon))
                     }
                 };
-                let (values, of_scale, of_bias) =
-                    norm::backward(shape, &x, &dy, (&mean, &inverse), &scale.load::<V>());
-                drop(x);
-                dx_at.store(&values, V::of(alpha), V::of(beta));
-                dscale.store(&of_scale, V::of(alpha_of), V::of(beta_of));
-                dbias.store(&of_bias, V::of(alpha_of), V::of(beta_of));
+                let (numbers, scale) = ((mean.as_slice(), inverse.as_slice()), scale.load::<V>());
+                let gradients = norm::gradients(shape, &x, &dy, numbers);
+                dx_at.make(V::of(alpha), V::of(beta), &[x_at, dy_at], |dx| {
+                    norm::backward(shape, &x, &dy, numbers, &scale, &gradients, dx);
+                });
+                dscale.store(&gradients[0], V::of(alpha_of), V::of(beta_of));
+                dbias.store(&gradients[1], V::of(alpha_of), V::of(beta_of));
             }
         })
     }

@@ -3,7 +3,8 @@
 use core::ffi::c_void;
 
 use cuda_abi::out::{OptOut, Out};
-use cudnn_cpu::{Value, View, pointwise};
+use cudnn_cpu::pointwise::{self, Mix};
+use cudnn_cpu::{Value, View};
 
 use crate::descriptor::Descriptors;
 use crate::error::require;
@@ -40,7 +41,7 @@ pub fn cudnnTransformTensor(
     let is_double = is_double(from.kind()) || is_double(to.kind());
     compute!(context, is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
-        unsafe { to.store(&from.load::<V>(), V::of(alpha), V::of(beta)) };
+        unsafe { to.each::<V, 1>([from], V::of(alpha), V::of(beta), |_| ()) };
     })
 }
 
@@ -62,7 +63,7 @@ pub fn cudnnAddTensor(
     let is_double = is_double(from.kind()) || is_double(to.kind());
     compute!(context, is_double, V => {
         // SAFETY: as above.
-        unsafe { to.store(&from.load::<V>(), V::of(alpha), V::of(beta)) };
+        unsafe { to.each::<V, 1>([from], V::of(alpha), V::of(beta), |_| ()) };
     })
 }
 
@@ -105,7 +106,7 @@ pub fn cudnnScaleTensor(
     let alpha = factor(alpha, y.kind)?;
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: as above.
-        unsafe { to.store(&to.load::<V>(), V::of(alpha), V::of(0.0)) };
+        unsafe { to.each::<V, 1>([to], V::of(alpha), V::of(0.0), |_| ()) };
     })
 }
 
@@ -182,54 +183,20 @@ pub fn cudnnOpTensor(
         repeats(&b, &c)?;
         (repeated(second, &to)?, factor(alpha2, computed)?)
     };
-    if op == cudnnOpTensorOp_t::CUDNN_OP_TENSOR_NOT {
-        return Err(Error::NotSupported("CUDNN_OP_TENSOR_NOT"));
-    }
-    let keeps_nan = nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN;
+    let mix = match op {
+        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_ADD => Mix::Add,
+        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MUL => Mix::Mul,
+        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MIN => Mix::Min(nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN),
+        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MAX => Mix::Max(nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN),
+        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_SQRT => Mix::Sqrt,
+        _ => return Err(Error::NotSupported("CUDNN_OP_TENSOR_NOT")),
+    };
     let is_double = [from, second, to].iter().any(|view| is_double(view.kind()))
         || computed == cudnnDataType_t::CUDNN_DATA_DOUBLE;
     compute!(context, is_double, V => {
-        let (alpha1, alpha2) = (V::of(alpha1), V::of(alpha2));
+        let factors = (V::of(alpha1), V::of(alpha2));
+        let mixed = |[a, b]: [&mut [V]; 2]| pointwise::mix(mix, factors, a, b);
         // SAFETY: as above.
-        let (a, b) = unsafe { (from.load::<V>(), second.dense::<V>()) };
-        let values = pointwise::map2(&a, &b, |a, b| {
-            let (a, b) = (alpha1 * a, alpha2 * b);
-            match op {
-                cudnnOpTensorOp_t::CUDNN_OP_TENSOR_ADD => a + b,
-                cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MUL => a * b,
-                cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MIN => extreme(a, b, keeps_nan, a < b),
-                cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MAX => extreme(a, b, keeps_nan, a > b),
-                _ => a.sqrt(),
-            }
-        });
-        // SAFETY: as above.
-        unsafe { to.store(&values, V::of(1.0), V::of(beta)) };
+        unsafe { to.each([from, second], V::of(1.0), V::of(beta), mixed) };
     })
-}
-
-/// The first where it is chosen; a NaN goes on or gives way.
-fn extreme<V: Value>(a: V, b: V, keeps_nan: bool, first: bool) -> V {
-    match (a.is_nan(), b.is_nan()) {
-        (false, false) => {
-            if first {
-                a
-            } else {
-                b
-            }
-        }
-        (true, _) => {
-            if keeps_nan {
-                a
-            } else {
-                b
-            }
-        }
-        (_, true) => {
-            if keeps_nan {
-                b
-            } else {
-                a
-            }
-        }
-    }
 }

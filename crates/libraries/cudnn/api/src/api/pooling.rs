@@ -209,22 +209,15 @@ pub fn cudnnPoolingForward(
 ) -> Result {
     let context = computing(handle)?;
     let settings = POOLINGS.get(poolingDesc)?;
-    let is_in_place = core::ptr::eq(x, y);
     let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
     let window = settings.geometry(&x, &y)?;
     let mode = settings.mode();
     let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
-        let images = unsafe { from.dense::<V>() };
-        if alpha == 1.0 && beta == 0.0 && !is_in_place {
-            // SAFETY: as above.
-            unsafe { to.update(V::of(0.0), |values, _| pooling::forward(mode, &window, &images, values)) };
-        } else {
-            let mut values = vec![<V as Value>::of(0.0); to.len()];
-            pooling::forward(mode, &window, &images, &mut values);
-            // SAFETY: as above.
-            unsafe { to.store(&values, V::of(alpha), V::of(beta)) };
+        unsafe {
+            let images = from.dense::<V>();
+            to.make(V::of(alpha), V::of(beta), &[from], |y| pooling::forward(mode, &window, &images, y));
         }
     })
 }
@@ -256,8 +249,10 @@ pub fn cudnnPoolingBackward(
     let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
     compute!(context, is_double(dx_at.kind()), V => {
         // SAFETY: as above.
-        let values = unsafe { pooling::backward(mode, &window, &x_at.dense::<V>(), &dy_at.dense::<V>()) };
-        // SAFETY: as above.
-        unsafe { dx_at.store(&values, V::of(alpha), V::of(beta)) };
+        unsafe {
+            let (x, dy) = (x_at.dense::<V>(), dy_at.dense::<V>());
+            let write = |dx: &mut [V]| pooling::backward(mode, &window, &x, &dy, dx);
+            dx_at.make(V::of(alpha), V::of(beta), &[x_at, dy_at], write);
+        }
     })
 }

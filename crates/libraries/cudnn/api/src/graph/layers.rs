@@ -257,7 +257,8 @@ impl Softmax {
     pub fn run<V: Value>(&self, taken: &[Taken<V>]) -> Vec<Vec<V>> {
         let (tensor, x) = taken[0];
         let count = tensor.sizes.last().copied().unwrap_or(1);
-        let y = cudnn_cpu::softmax::forward((x.len() / count, count, 1), (false, true), x);
+        let mut y = vec![<V as Value>::of(0.0); x.len()];
+        cudnn_cpu::softmax::forward((x.len() / count, count, 1), (false, true), x, &mut y);
         let mut lists = [Vec::new(), Vec::new(), Vec::new()];
         for row in x.chunks(count) {
             let most = row.iter().fold(V::neg_infinity(), |most, value| most.max(*value));

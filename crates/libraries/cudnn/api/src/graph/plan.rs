@@ -777,7 +777,7 @@ impl Work {
             Work::Pool(mode, window) => pooling::forward(*mode, window, taken[0].1, &mut made),
             Work::PoolBackward(mode, window, alpha) => {
                 let images = taken.get(1).map_or(&[][..], |(_, x)| x);
-                made = pooling::backward(*mode, window, images, taken[0].1);
+                pooling::backward(*mode, window, images, taken[0].1, &mut made);
                 made.iter_mut().for_each(|value| *value = V::of(*alpha) * *value);
             }
             Work::Concat(axis) => made = layers::join(*axis, taken),

@@ -6,6 +6,7 @@ use cublas_cpu::Op;
 
 use super::{Batches, Cell, Clip, Dropping, Network, Rows, beside, both, product, rows};
 use crate::activation::sigmoid;
+use crate::isa::vectorized;
 use crate::value::Value;
 
 /// Outputs by rows, and the last states by pseudo layer and sequence.
@@ -157,7 +158,7 @@ fn way<V: Value>(
                 let is_relu = of.cell == Cell::Relu;
                 rows!(work, [(gates, hidden), (state[..n * hidden], hidden)], |_number, gates, state| {
                     for (gate, state) in gates.iter_mut().zip(state.iter_mut()) {
-                        *gate = if is_relu { gate.max(V::zero()) } else { gate.tanh() };
+                        *gate = if is_relu { gate.max(V::zero()) } else { gate.tangent() };
                         *state = *gate;
                     }
                 });
@@ -238,43 +239,60 @@ fn begin<V: Value>(of: &Network, pseudo: usize, weights: &[V], to: &mut [V]) {
     to.chunks_mut(biases.len()).for_each(|row| row.copy_from_slice(&biases));
 }
 
+vectorized! {
 /// A row of gates gets their values, a row of cells the new ones.
-fn lstm<V: Value>(gates: &mut [V], cells: &mut [V], kept: &mut [V], output: &mut [V], clip: Option<Clip>) {
-    let n = cells.len();
-    let (i, rest) = gates.split_at_mut(n);
-    let (f, rest) = rest.split_at_mut(n);
-    let (g, o) = rest.split_at_mut(n);
-    for at in 0..n {
-        i[at] = sigmoid(i[at]);
-        f[at] = sigmoid(f[at]);
-        g[at] = g[at].tanh();
-        o[at] = sigmoid(o[at]);
-        let mut cell = f[at] * cells[at] + i[at] * g[at];
+    fn lstm[V: Value](gates: &mut [V], cells: &mut [V], kept: &mut [V], output: &mut [V], clip: Option<Clip>) {
+        let n = cells.len();
+        let (i, rest) = gates.split_at_mut(n);
+        let (f, rest) = rest.split_at_mut(n);
+        let (g, o) = rest.split_at_mut(n);
+        for gate in [&mut *i, &mut *f, &mut *o] {
+            for value in gate {
+                *value = sigmoid(*value);
+            }
+        }
+        for (((g, i), f), cell) in g.iter_mut().zip(&*i).zip(&*f).zip(&mut *cells) {
+            *g = g.tangent();
+            *cell = *f * *cell + *i * *g;
+        }
         if let Some(clip) = clip {
             let (low, high) = (V::of(clip.low), V::of(clip.high));
-            cell = match cell {
-                cell if cell > high => high,
-                cell if cell < low || (cell.is_nan() && !clip.keeps_nan) => low,
-                cell => cell,
-            };
+            for cell in &mut *cells {
+                *cell = match *cell {
+                    cell if cell > high => high,
+                    cell if cell < low || (cell.is_nan() && !clip.keeps_nan) => low,
+                    cell => cell,
+                };
+            }
         }
-        cells[at] = cell;
-        kept[at] = cell;
-        output[at] = o[at] * cell.tanh();
+        kept.copy_from_slice(cells);
+        for ((output, o), cell) in output.iter_mut().zip(&*o).zip(&*cells) {
+            *output = *o * cell.tangent();
+        }
     }
 }
 
-/// A row of gates gets their values and the state's share of the new memory, a row of the state becomes the new one.
-fn gru<V: Value>(gates: &mut [V], of_state: &[V], bias: Option<&[V]>, state: &mut [V]) {
-    let n = state.len();
-    let (r, rest) = gates.split_at_mut(n);
-    let (z, rest) = rest.split_at_mut(n);
-    let (new, share) = rest.split_at_mut(n);
-    for at in 0..n {
-        r[at] = sigmoid(r[at] + of_state[at]);
-        z[at] = sigmoid(z[at] + of_state[n + at]);
-        share[at] = of_state[2 * n + at] + bias.map_or(V::zero(), |bias| bias[at]);
-        new[at] = (new[at] + r[at] * share[at]).tanh();
-        state[at] = (V::one() - z[at]) * new[at] + z[at] * state[at];
+vectorized! {
+    /// A row of gates gets their values and the state's share of the new memory, a row of the state becomes the new one.
+    fn gru[V: Value](gates: &mut [V], of_state: &[V], bias: Option<&[V]>, state: &mut [V]) {
+        let n = state.len();
+        let (r, rest) = gates.split_at_mut(n);
+        let (z, rest) = rest.split_at_mut(n);
+        let (new, share) = rest.split_at_mut(n);
+        for (gates, of_state) in [(&mut *r, &of_state[..n]), (&mut *z, &of_state[n..])] {
+            for (gate, of_state) in gates.iter_mut().zip(of_state) {
+                *gate = sigmoid(*gate + *of_state);
+            }
+        }
+        share.copy_from_slice(&of_state[2 * n..3 * n]);
+        if let Some(bias) = bias {
+            for (share, bias) in share.iter_mut().zip(bias) {
+                *share += *bias;
+            }
+        }
+        for ((((new, share), r), z), state) in new.iter_mut().zip(&*share).zip(&*r).zip(&*z).zip(state) {
+            *new = (*new + *r * *share).tangent();
+            *state = (V::one() - *z) * *new + *z * *state;
+        }
     }
 }

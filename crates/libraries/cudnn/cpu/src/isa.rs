@@ -1,0 +1,146 @@
+//! Loops compiled for the vectors that the processor has.
+
+use crate::value::{Kind, Value};
+
+/// A function compiled for AVX-512, AVX2 and any processor; its generics stand in brackets. What it calls is inlined
+/// (`#[inline(always)]`), or it is compiled for the oldest processor. Products and sums are not fused, so the numbers are the same on every
+/// processor.
+macro_rules! vectorized {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis fn $name:ident[$($generics:tt)*]($($argument:ident: $ty:ty),* $(,)?) $(-> $out:ty)? $body:block
+    ) => {
+        $(#[$attribute])*
+        $visibility fn $name<$($generics)*>($($argument: $ty),*) $(-> $out)? {
+            #[inline(always)]
+            fn plain<$($generics)*>($($argument: $ty),*) $(-> $out)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+            fn avx512<$($generics)*>($($argument: $ty),*) $(-> $out)? {
+                plain($($argument),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            fn avx2<$($generics)*>($($argument: $ty),*) $(-> $out)? {
+                plain($($argument),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            match $crate::isa::best() {
+                // SAFETY: the processor has them.
+                $crate::isa::Isa::Avx512 => return unsafe { avx512($($argument),*) },
+                // SAFETY: as above.
+                $crate::isa::Isa::Avx2 => return unsafe { avx2($($argument),*) },
+                $crate::isa::Isa::Plain => {}
+            }
+            plain($($argument),*)
+        }
+    };
+}
+pub(crate) use vectorized;
+
+/// The vectors that are there.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Isa {
+    Avx512,
+    Avx2,
+    Plain,
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn best() -> Isa {
+    let has_512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    if has_512 {
+        Isa::Avx512
+    } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        Isa::Avx2
+    } else {
+        Isa::Plain
+    }
+}
+
+/// Every second element from the first on, as many as `to` has.
+#[inline(always)]
+pub(crate) fn evens<V: Value>(to: &mut [V], from: &[V]) {
+    assert!(to.is_empty() || from.len() > 2 * (to.len() - 1));
+    #[cfg(target_arch = "x86_64")]
+    if V::KIND == Kind::F32 && best() == Isa::Avx512 {
+        let (to_at, from_at) = (to.as_mut_ptr().cast::<f32>(), from.as_ptr().cast::<f32>());
+        // SAFETY: the type is `f32`, and the lengths were looked at.
+        return unsafe { x86::evens(to_at, from_at, to.len(), from.len()) };
+    }
+    for (at, to) in to.iter_mut().enumerate() {
+        *to = from[2 * at];
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use core::arch::x86_64::*;
+
+    /// # Safety
+    /// `to` has `count` elements, and `from` as many as it is said to have, twice as many but one at least.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn evens(to: *mut f32, from: *const f32, count: usize, have: usize) {
+        let places = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+        for at in (0..count).step_by(16) {
+            let n = (count - at).min(16) as u32;
+            // What is not there is not read.
+            let left = (have - 2 * at).min(32) as u32;
+            let low = (u32::MAX >> (32 - left.min(16))) as __mmask16;
+            let high = if left > 16 { (u32::MAX >> (48 - left)) as __mmask16 } else { 0 };
+            // SAFETY: the masks leave out what lies behind.
+            unsafe {
+                let first = _mm512_maskz_loadu_ps(low, from.add(2 * at));
+                let second = _mm512_maskz_loadu_ps(high, from.wrapping_add(2 * at + 16));
+                let both = _mm512_permutex2var_ps(first, places, second);
+                _mm512_mask_storeu_ps(to.add(at), (u32::MAX >> (32 - n)) as __mmask16, both);
+            }
+        }
+    }
+}
+
+/// Each of `to` becomes what `f` makes of it and of the other one, in vectors of 16, 8 and 4: lines are often no longer than that.
+#[inline(always)]
+pub(crate) fn by_lanes<V: Value>(to: &mut [V], from: &[V], f: impl Fn(V, V) -> V) {
+    let from = &from[..to.len()];
+    let (first, second) = (to.len() / 16 * 16, to.len() / 8 * 8);
+    let third = to.len() / 4 * 4;
+    some_lanes::<V, 16>(&mut to[..first], &from[..first], &f);
+    some_lanes::<V, 8>(&mut to[first..second], &from[first..second], &f);
+    some_lanes::<V, 4>(&mut to[second..third], &from[second..third], &f);
+    some_lanes::<V, 1>(&mut to[third..], &from[third..], &f);
+}
+
+#[inline(always)]
+fn some_lanes<V: Value, const N: usize>(to: &mut [V], from: &[V], f: &impl Fn(V, V) -> V) {
+    for (to, from) in to.as_chunks_mut::<N>().0.iter_mut().zip(from.as_chunks::<N>().0) {
+        let (old, new) = (*to, *from);
+        for ((to, old), new) in to.iter_mut().zip(old).zip(new) {
+            *to = f(old, new);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_second_element_is_taken_and_none_behind() {
+        for count in 0..70_usize {
+            for more in 0..2 {
+                let from: Vec<f32> = (0..(2 * count + more).saturating_sub(1)).map(|at| at as f32).collect();
+                let mut to = vec![-1.0; count];
+                evens(&mut to, &from);
+                assert!(to.iter().enumerate().all(|(at, to)| *to == 2.0 * at as f32), "{count}");
+            }
+        }
+    }
+}
