@@ -8,6 +8,7 @@ mod first;
 mod peers;
 mod preload;
 mod section;
+mod solver;
 mod sparse;
 mod thrust;
 
@@ -30,6 +31,8 @@ pub enum Bench {
     Fft(fft::Args),
     /// What is waited for with an empty cache: kernels by CPU for each PTX instruction, programs cold and warm; docs/performance.md.
     First(first::Args),
+    /// Factorizations, eigenvalues and singular values through cuSOLVER on the CPU device beside LAPACK; docs/performance.md.
+    Solver(solver::Args),
     /// Products and systems of sparse matrices through cuSPARSE on the CPU device beside Intel's MKL and SciPy; docs/performance.md.
     Sparse(sparse::Args),
     /// Thrust's algorithms on the CPU device beside Thrust's own OpenMP and TBB backends; docs/performance.md.
@@ -46,6 +49,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Copies(args) => copies::run(args),
         Bench::Fft(args) => fft::run(args),
         Bench::First(args) => first::run(args),
+        Bench::Solver(args) => solver::run(args),
         Bench::Sparse(args) => sparse::run(args),
         Bench::Thrust(args) => thrust::run(args),
         Bench::Preload(args) => preload::run(args),
