@@ -9,6 +9,7 @@ mod first;
 mod peers;
 mod preload;
 mod section;
+mod solver;
 mod sparse;
 mod thrust;
 
@@ -33,6 +34,8 @@ pub enum Bench {
     First(first::Args),
     /// Layers of networks through cuDNN on the CPU device beside oneDNN; docs/performance.md.
     Dnn(dnn::Args),
+    /// Factorizations, eigenvalues and singular values through cuSOLVER on the CPU device beside LAPACK; docs/performance.md.
+    Solver(solver::Args),
     /// Products and systems of sparse matrices through cuSPARSE on the CPU device beside Intel's MKL and SciPy; docs/performance.md.
     Sparse(sparse::Args),
     /// Thrust's algorithms on the CPU device beside Thrust's own OpenMP and TBB backends; docs/performance.md.
@@ -50,6 +53,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Fft(args) => fft::run(args),
         Bench::First(args) => first::run(args),
         Bench::Dnn(args) => dnn::run(args),
+        Bench::Solver(args) => solver::run(args),
         Bench::Sparse(args) => sparse::run(args),
         Bench::Thrust(args) => thrust::run(args),
         Bench::Preload(args) => preload::run(args),

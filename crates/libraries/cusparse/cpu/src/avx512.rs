@@ -9,7 +9,8 @@ use core::any::TypeId;
 use core::arch::x86_64::*;
 
 use crate::isa::Avx512;
-use crate::{Index, Scalar};
+use crate::triangle::Diagonal;
+use crate::{Index, Scalar, SharedRows};
 
 fn same<A: 'static, B: 'static>() -> bool {
     TypeId::of::<A>() == TypeId::of::<B>()
@@ -136,10 +137,11 @@ trait Lanes: Scalar {
     unsafe fn store(lanes: u16, at: *mut Self, vector: Self::Vector);
     unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn times(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    unsafe fn over(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 }
 
 macro_rules! lanes {
-    ($($ty:ty, $vector:ty, $count:expr, $mask:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident;)*) => {$(
+    ($($ty:ty, $vector:ty, $count:expr, $mask:ty, $splat:ident, $load:ident, $store:ident, $add:ident, $multiply:ident, $divide:ident;)*) => {$(
         // SAFETY (all): who calls them has `Avx512`, and the lanes are there.
         impl Lanes for $ty {
             type Vector = $vector;
@@ -174,13 +176,19 @@ macro_rules! lanes {
                 // SAFETY: as said above.
                 unsafe { $multiply(a, b) }
             }
+
+            #[inline(always)]
+            unsafe fn over(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as said above.
+                unsafe { $divide(a, b) }
+            }
         }
     )*};
 }
 
 lanes! {
-    f32, __m512, 16, __mmask16, _mm512_set1_ps, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps, _mm512_add_ps, _mm512_mul_ps;
-    f64, __m512d, 8, __mmask8, _mm512_set1_pd, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd, _mm512_add_pd, _mm512_mul_pd;
+    f32, __m512, 16, __mmask16, _mm512_set1_ps, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps, _mm512_add_ps, _mm512_mul_ps, _mm512_div_ps;
+    f64, __m512d, 8, __mmask8, _mm512_set1_pd, _mm512_maskz_loadu_pd, _mm512_mask_storeu_pd, _mm512_add_pd, _mm512_mul_pd, _mm512_div_pd;
 }
 
 /// Rows of a product of a sparse matrix with one that lies by rows without gaps.
@@ -272,7 +280,88 @@ impl<C: Scalar, I: Index> Rows<'_, C, I> {
     }
 }
 
-/// Whether [`Rows`] takes values of a type.
+/// A row of a triangular system of several right sides.
+pub(crate) struct RowOfSystem<'a, C> {
+    pub row: usize,
+    /// Its entries beside the diagonal.
+    pub columns: &'a [u32],
+    pub values: &'a [C],
+    pub diagonal: Diagonal<C>,
+    pub alpha: C,
+    pub from: SharedRows<C>,
+    pub to: SharedRows<C>,
+}
+
+impl<C: Scalar> RowOfSystem<'_, C> {
+    /// Solves for some right sides, of a type that fills vectors.
+    #[inline(always)]
+    pub fn solve(&self, _has: Avx512, sides: core::ops::Range<usize>) {
+        // SAFETY: the types are asked for.
+        unsafe {
+            if same::<C, f32>() {
+                self.each::<f32>(sides);
+            } else {
+                assert!(same::<C, f64>(), "a type that fills vectors");
+                self.each::<f64>(sides);
+            }
+        }
+    }
+
+    /// # Safety
+    /// `E` is `C`.
+    #[inline(always)]
+    unsafe fn each<E: Lanes>(&self, sides: core::ops::Range<usize>) {
+        for first in sides.clone().step_by(2 * E::COUNT) {
+            let left = sides.end - first;
+            // SAFETY: the caller's promise.
+            unsafe {
+                if left > E::COUNT {
+                    self.vectors::<E, 2>(first, left.min(2 * E::COUNT));
+                } else {
+                    self.vectors::<E, 1>(first, left);
+                }
+            }
+        }
+    }
+
+    /// `count` right sides in `N` vectors, of which the last may have fewer lanes.
+    ///
+    /// # Safety
+    /// `E` is `C`.
+    #[inline(always)]
+    unsafe fn vectors<E: Lanes, const N: usize>(&self, first_side: usize, count: usize) {
+        let last = first(count - (N - 1) * E::COUNT);
+        let lanes = |number: usize| if number + 1 == N { last } else { u16::MAX };
+        let line = |rows: SharedRows<C>, row: usize| rows.line(row, first_side, count).cast::<E>();
+        // SAFETY: the caller's promise; lines have as many values as lanes are read and written.
+        unsafe {
+            let (from, alpha) = (line(self.from, self.row), known::<C, E>(&self.alpha).splat());
+            let mut rest = [alpha; N];
+            for (number, rest) in rest.iter_mut().enumerate() {
+                *rest = E::times(alpha, E::load(lanes(number), from.add(number * E::COUNT)));
+            }
+            for at in 0..self.columns.len().min(self.values.len()) {
+                let factor = (-known::<C, E>(&self.values[at])).splat();
+                let line = line(self.to, self.columns[at] as usize);
+                for (number, rest) in rest.iter_mut().enumerate() {
+                    let line = E::load(lanes(number), line.add(number * E::COUNT));
+                    *rest = E::plus(*rest, E::times(factor, line));
+                }
+            }
+            let to = line(self.to, self.row);
+            for (number, rest) in rest.into_iter().enumerate() {
+                let made = match &self.diagonal {
+                    Diagonal::Ones => rest,
+                    Diagonal::Times(inverse) => E::times(rest, known::<C, E>(inverse).splat()),
+                    Diagonal::Over(value) => E::over(rest, known::<C, E>(value).splat()),
+                };
+                E::store(lanes(number), to.add(number * E::COUNT), made);
+            }
+        }
+    }
+}
+
+/// Whether [`Rows`] and [`RowOfSystem`] take values of a type.
 pub(crate) fn fills_vectors<C: 'static>() -> bool {
     same::<C, f32>() || same::<C, f64>()
 }

@@ -76,21 +76,33 @@ impl<C: Scalar, I: Index> Lines<'_, '_, C, I> {
         }
     }
 
-    /// `sum` makes the sum of products of a row.
+    /// `product` makes that of an entry, and `sum` the sum of a row's, in the order of [`dot`].
     #[inline(always)]
     fn by_rows<O: Index>(
         self,
         offsets: (&[O], usize),
         indices: &[I],
         values: &[C],
+        product: impl Fn(I, C) -> C + Copy,
         mut sum: impl FnMut(&[I], &[C]) -> C,
     ) {
         let offsets = (&offsets.0[self.first..][..self.y.len() + 1], offsets.1);
+        let few_and_even = are_few_and_even(offsets.0, offsets.1);
         let mut begin = offsets.0[0].place(offsets.1);
         for (end, y) in offsets.0[1..].iter().zip(self.y) {
             let range = begin..end.place(offsets.1);
             begin = range.end;
-            *y = blended(*y, sum(&indices[range.clone()], &values[range]), self.factors);
+            let (indices, values) = (&indices[range.clone()], &values[range]);
+            let found = match indices.len() {
+                // The next row most likely goes the same way.
+                3 if few_and_even => few::<C, I, 3>(indices, values, product),
+                4 if few_and_even => few::<C, I, 4>(indices, values, product),
+                5 if few_and_even => few::<C, I, 5>(indices, values, product),
+                6 if few_and_even => few::<C, I, 6>(indices, values, product),
+                7 if few_and_even => few::<C, I, 7>(indices, values, product),
+                _ => sum(indices, values),
+            };
+            *y = blended(*y, found, self.factors);
         }
     }
 
@@ -99,13 +111,11 @@ impl<C: Scalar, I: Index> Lines<'_, '_, C, I> {
     fn plainly<O: Index>(self, offsets: (&[O], usize), indices: &[I], values: &[C], base: usize) {
         let x = self.x;
         if self.conjugated {
-            self.by_rows(offsets, indices, values, |indices, values| {
-                dot(indices, values, |index, value| value.conj() * x[index.place(base)])
-            });
+            let product = |index: I, value: C| value.conj() * x[index.place(base)];
+            self.by_rows(offsets, indices, values, product, |indices, values| dot(indices, values, product));
         } else {
-            self.by_rows(offsets, indices, values, |indices, values| {
-                dot(indices, values, |index, value| value * x[index.place(base)])
-            });
+            let product = |index: I, value: C| value * x[index.place(base)];
+            self.by_rows(offsets, indices, values, product, |indices, values| dot(indices, values, product));
         }
     }
 
@@ -123,9 +133,33 @@ impl<C: Scalar, I: Index> Lines<'_, '_, C, I> {
         let Some(mut gather) = Gather::new(has, self.x, base) else {
             return self.plainly(offsets, indices, values, base);
         };
-        self.by_rows(offsets, indices, values, |indices, values| gather.dot(indices, values));
+        let x = self.x;
+        let product = |index: I, value: C| value * x[index.place(base)];
+        self.by_rows(offsets, indices, values, product, |indices, values| gather.dot(indices, values));
         gather.end();
     }
+}
+
+/// Whether rows have less entries than a vector has lanes, and nearly all of them as many as the one before: of the first ones.
+#[inline(always)]
+fn are_few_and_even<O: Index>(offsets: &[O], base: usize) -> bool {
+    let offsets = &offsets[..offsets.len().min(65)];
+    let length = |pair: &[O]| pair[1].place(base).wrapping_sub(pair[0].place(base));
+    let lengths = offsets.windows(2).map(length);
+    let even = lengths.clone().zip(lengths.skip(1)).filter(|(one, next)| one == next && *one < 8).count();
+    offsets.len() > 2 && even * 4 >= (offsets.len() - 2) * 3
+}
+
+/// The sum of `L` products, fewer than eight: as [`dot`] has it.
+#[inline(always)]
+fn few<C: Scalar, I: Index, const L: usize>(indices: &[I], values: &[C], product: impl Fn(I, C) -> C) -> C {
+    let known = (indices.first_chunk::<L>(), values.first_chunk::<L>());
+    let (Some(indices), Some(values)) = known else { return C::ZERO };
+    let products: [C; L] = core::array::from_fn(|k| product(indices[k], values[k]));
+    let four = |k: usize| if k + 4 < L { products[k] + products[k + 4] } else { products[k] };
+    let two = |k: usize| if k + 2 < L { four(k) + four(k + 2) } else { four(k) };
+    // Sums begin with 0, so that none is -0.
+    two(0) + two(1) + C::ZERO
 }
 
 /// Eight sums at a time, so that none waits for the one before: those of [`Gather`].
@@ -423,11 +457,15 @@ mod tests {
         (0..count).map(|_| next()).collect()
     }
 
-    /// Rows of no entries, of a few, and of more than a vector has.
-    fn some<C: Scalar, I: Index>(base: usize, of: impl Fn(f32) -> C) -> (Vec<I>, Vec<I>, Vec<C>) {
+    /// Rows of as many entries by turns.
+    fn some<C: Scalar, I: Index>(
+        base: usize,
+        turns: &[usize],
+        of: impl Fn(f32) -> C,
+    ) -> (Vec<I>, Vec<I>, Vec<C>) {
         let (rows, cols) = (37, 23);
-        let lengths = (0..rows).map(|row| [0, 3, 9, 16, 21][row % 5]);
-        let mut offsets = vec![I::number(0, base)];
+        let lengths = (0..rows).map(|row| turns[row % turns.len()]);
+        let mut offsets: Vec<I> = vec![I::number(0, base)];
         offsets.extend(lengths.scan(0, |sum, length| {
             *sum += length;
             Some(I::number(*sum, base))
@@ -438,9 +476,19 @@ mod tests {
     }
 
     fn compared<C: Scalar, I: Index>(base: usize, of: impl Fn(f32) -> C) {
-        let (offsets, indices, values) = some::<C, I>(base, &of);
+        // None, a few, and more than a vector has; and as many in nearly each row.
+        let even = [3, 4, 5, 6, 7].map(|few| vec![few; 12]).map(|few| [few, vec![2, 9]].concat());
+        for turns in even.into_iter().chain([vec![0, 3, 9, 16, 21]]) {
+            compared_by::<C, I>(base, &turns, &of);
+        }
+    }
+
+    fn compared_by<C: Scalar, I: Index>(base: usize, turns: &[usize], of: impl Fn(f32) -> C) {
+        let (offsets, indices, values): (Vec<I>, Vec<I>, Vec<C>) = some(base, turns, &of);
         let offsets: Vec<i64> = offsets.into_iter().map(|offset| offset.place(base) as i64).collect();
         let (rows, cols) = (37, 23);
+        let offsets_were: Vec<usize> = offsets.iter().map(|offset| *offset as usize).collect();
+        let entries = (indices.clone(), values.clone());
         let a = Matrix::Csr {
             rows,
             cols,
@@ -457,6 +505,13 @@ mod tests {
             vectors(Lines { a: &a, conjugated: false, x: &x, factors, first: 0, y: by_vectors });
             Lines { a: &a, conjugated: false, x: &x, factors, first: 0, y: plainly }.run();
             assert_eq!(made[0], made[1]);
+            let before = drawn(rows, 3);
+            for (row, (made, before)) in made[0].iter().zip(before).enumerate() {
+                let range = offsets_were[row]..offsets_were[row + 1];
+                let (indices, values) = (&entries.0[range.clone()], &entries.1[range]);
+                let sum = dot(indices, values, |index, value| value * x[index.place(base)]);
+                assert_eq!(*made, blended(before, sum, factors), "{turns:?}");
+            }
             // Several vectors, and some of their lanes; with a gap behind each row.
             for width in [1, 4, 7, 16, 39, 150] {
                 let (b, ld) = (drawn(cols * width, 4), width + 3);

@@ -32,21 +32,22 @@ impl<C: Copy> SharedRows<C> {
         (0..self.cols).step_by(count).map(|first| first..self.cols.min(first + count)).collect()
     }
 
+    /// Where `count` values of a row are.
     #[inline(always)]
-    fn line<const W: usize>(self, row: usize, first: usize) -> *mut [C; W] {
-        assert!(row < self.rows && first + W <= self.cols, "values that the matrix does not have");
-        self.at.wrapping_add(row * self.ld + first).cast()
+    pub(crate) fn line(self, row: usize, first: usize, count: usize) -> *mut C {
+        assert!(row < self.rows && first + count <= self.cols, "values that the matrix does not have");
+        self.at.wrapping_add(row * self.ld + first)
     }
 
     #[inline(always)]
     pub(crate) fn read<const W: usize>(self, row: usize, first: usize) -> [C; W] {
         // SAFETY: `new`'s caller has promised that they are there; an array is aligned as its values are.
-        unsafe { self.line::<W>(row, first).read() }
+        unsafe { self.line(row, first, W).cast::<[C; W]>().read() }
     }
 
     #[inline(always)]
     pub(crate) fn write<const W: usize>(self, row: usize, first: usize, values: [C; W]) {
         // SAFETY: as above.
-        unsafe { self.line::<W>(row, first).write(values) }
+        unsafe { self.line(row, first, W).cast::<[C; W]>().write(values) }
     }
 }

@@ -2,6 +2,10 @@
 
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use crate::avx512;
+#[cfg(target_arch = "x86_64")]
+use crate::isa::Avx512;
 use crate::isa::{Loop, vectors};
 use crate::product::add_scaled;
 use crate::{Index, Matrix, Scalar, SharedRows};
@@ -173,6 +177,28 @@ impl<C: Scalar> Triangle<C> {
     }
 }
 
+/// What a row's rest becomes a solution by.
+pub(crate) enum Diagonal<C> {
+    Ones,
+    Times(C),
+    Over(C),
+}
+
+impl<C: Scalar> Triangle<C> {
+    /// One division for all right sides, but where it leaves what numbers there are.
+    #[inline(always)]
+    fn diagonal_of(&self, row: usize) -> Diagonal<C> {
+        if self.shape.unit {
+            return Diagonal::Ones;
+        }
+        let (value, inverse) = (self.diagonal[row], C::ONE / self.diagonal[row]);
+        let wide = inverse.wide();
+        let usual = f64::from(f32::MIN_POSITIVE)..f64::from(f32::MAX);
+        let is_usual = usual.contains(&wide.re.abs().max(wide.im.abs()));
+        if is_usual { Diagonal::Times(inverse) } else { Diagonal::Over(value) }
+    }
+}
+
 /// Right sides that are solved together.
 const TOGETHER: usize = 16;
 
@@ -197,16 +223,10 @@ impl<C: Scalar> Several<'_, C> {
             for (column, value) in triangle.entries_of(row) {
                 add_scaled(&mut rest, -*value, &[to.read(*column as usize, first)]);
             }
-            if !triangle.shape.unit {
-                let (diagonal, inverse) = (triangle.diagonal[row], C::ONE / triangle.diagonal[row]);
-                // One division for all right sides, but where it leaves what numbers there are.
-                let wide = inverse.wide();
-                let usual = f64::from(f32::MIN_POSITIVE)..f64::from(f32::MAX);
-                if usual.contains(&wide.re.abs().max(wide.im.abs())) {
-                    rest[0].iter_mut().for_each(|rest| *rest *= inverse);
-                } else {
-                    rest[0].iter_mut().for_each(|rest| *rest = *rest / diagonal);
-                }
+            match triangle.diagonal_of(row) {
+                Diagonal::Ones => {}
+                Diagonal::Times(inverse) => rest[0].iter_mut().for_each(|rest| *rest *= inverse),
+                Diagonal::Over(value) => rest[0].iter_mut().for_each(|rest| *rest = *rest / value),
             }
             to.write(row, first, rest[0]);
         }
@@ -242,6 +262,21 @@ impl<C: Scalar> Loop for Several<'_, C> {
                     1
                 }
             };
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn run_avx512(self, has: Avx512) {
+        if !avx512::fills_vectors::<C>() {
+            return self.run();
+        }
+        let Several { triangle, alpha, from, to, columns: sides } = self;
+        for row in triangle.order() {
+            let range = triangle.offsets[row]..triangle.offsets[row + 1];
+            let (columns, values) = (&triangle.columns[range.clone()], &triangle.values[range]);
+            let diagonal = triangle.diagonal_of(row);
+            avx512::RowOfSystem { row, columns, values, diagonal, alpha, from, to }.solve(has, sides.clone());
         }
     }
 }

@@ -1,0 +1,176 @@
+"""Factorizations, eigenvalues and singular values through cuSOLVER beside SciPy's LAPACK (OpenBLAS), by turns in one process.
+
+solver.py libcusolver libcudart SECONDS [WORD ...]
+
+A line is `name|ours|LAPACK`, in seconds of the process's CPU time, of which the least of all turns counts: what other programs do at the
+same time costs it nothing but caches. Each side has one thread. Matrices are of doubles; what a routine overwrites is copied before each
+turn, outside of what is measured. Results are compared before anything is measured.
+"""
+
+import ctypes
+import sys
+import time
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+P = ctypes.c_void_p
+LOWER, VECTOR = 0, 1
+
+
+def at(array):
+    return P(array.ctypes.data)
+
+
+class Ours:
+    """cuSOLVER: on the CPU device the device's memory is the host's, so arrays are used where they are."""
+
+    def __init__(self, cusolver, cudart):
+        self.own, self.cudart = ctypes.CDLL(cusolver), ctypes.CDLL(cudart)
+        self.cudart.cudaFree(None)
+        self.handle, self.info = P(), np.zeros(4096, np.int32)
+        self("cusolverDnCreate", ctypes.byref(self.handle))
+
+    def __call__(self, name, *arguments):
+        status = getattr(self.own, name)(*arguments)
+        assert status == 0, f"{name}: {status}"
+
+    def run(self, routine, *arguments):
+        self("cusolverDn" + routine, self.handle, *arguments)
+        assert self.cudart.cudaDeviceSynchronize() == 0
+        assert (self.info == 0).all(), f"{routine}: info"
+
+
+def matrix(rng, n):
+    return np.asfortranarray(rng.standard_normal((n, n)) + n * np.eye(n))
+
+
+def positive(rng, n):
+    a = rng.standard_normal((n, n))
+    return np.asfortranarray(a @ a.T / n + np.eye(n))
+
+
+def symmetric(rng, n):
+    a = rng.standard_normal((n, n))
+    return np.asfortranarray((a + a.T) / 2)
+
+
+class Case:
+    """`ours` and `lapack` work on copies of `given`; what they answer is compared."""
+
+    def __init__(self, given, ours, lapack):
+        self.given, self.sides = given, {"ours": ours, "lapack": lapack}
+
+    def run(self, side):
+        copies = [array.copy(order="F") for array in self.given]
+        start = time.process_time()
+        answer = self.sides[side](*copies)
+        return time.process_time() - start, answer
+
+
+def cases(ours, rng, n):
+    """Of one size."""
+    info, work, pivots = at(ours.info), np.zeros(max(4 * n * n, 64)), np.zeros(max(n, 1), np.int32)
+    tau, values = np.zeros(n), np.zeros(n)
+    u, v = np.zeros((n, n), order="F"), np.zeros((n, n), order="F")
+    room, params = 4 * n * n, P()
+    ours("cusolverDnCreateGesvdjInfo", ctypes.byref(params))
+    general, spd, hermitian = matrix(rng, n), positive(rng, n), symmetric(rng, n)
+
+    def getrf(a):
+        ours.run("Dgetrf", n, n, at(a), n, at(work), at(pivots), info)
+        return np.abs(a.diagonal())
+    yield "getrf", Case([general], getrf, lambda a: np.abs(lapack.dgetrf(a, overwrite_a=1)[0].diagonal()))
+
+    lu, piv, _ = lapack.dgetrf(general)
+    numbers, b = piv.astype(np.int32) + 1, np.asfortranarray(rng.standard_normal((n, 16)))
+
+    def getrs(b):
+        ours.run("Dgetrs", 0, n, 16, at(lu), n, at(numbers), at(b), n, info)
+        return b
+    yield "getrs, 16 right sides", Case([b], getrs, lambda b: lapack.dgetrs(lu, piv, b, overwrite_b=1)[0])
+
+    def potrf(a):
+        ours.run("Dpotrf", LOWER, n, at(a), n, at(work), room, info)
+        return a.diagonal().copy()
+    yield "potrf", Case([spd], potrf, lambda a: lapack.dpotrf(a, lower=1, clean=0, overwrite_a=1)[0].diagonal())
+
+    def geqrf(a):
+        ours.run("Dgeqrf", n, n, at(a), n, at(tau), at(work), room, info)
+        return np.abs(a.diagonal())
+    yield "geqrf", Case([general], geqrf, lambda a: np.abs(lapack.dgeqrf(a, lwork=64 * n, overwrite_a=1)[0].diagonal()))
+
+    def syevd(a):
+        ours.run("Dsyevd", VECTOR, LOWER, n, at(a), n, at(values), at(work), room, info)
+        return values.copy()
+    yield "syevd, with vectors", Case([hermitian], syevd, lambda a: lapack.dsyevd(a, compute_v=1, lower=1, overwrite_a=1)[0])
+
+    letter = ctypes.c_byte(ord("S"))
+
+    def gesvd(a):
+        ours.run("Dgesvd", letter, letter, n, n, at(a), n, at(values), at(u), n, at(v), n, at(work), room, None, info)
+        return values.copy()
+    yield "gesvd, with vectors, beside gesdd", Case([general], gesvd, lambda a: lapack.dgesdd(a, full_matrices=0, overwrite_a=1)[1])
+
+    if n > 256:
+        # A single one takes seconds: Jacobi's method is for small matrices.
+        return
+
+    def gesvdj(a):
+        ours.run("Dgesvdj", VECTOR, 1, n, n, at(a), n, at(values), at(u), n, at(v), n, at(work), room, info, params)
+        return values.copy()
+    yield "gesvdj, with vectors, beside gesvd", Case([general], gesvdj, lambda a: lapack.dgesvd(a, full_matrices=0, overwrite_a=1)[1])
+
+
+def batches(ours, rng, n, count):
+    """Many small ones: LAPACK's in a loop."""
+    info, params = at(ours.info), P()
+    ours("cusolverDnCreateSyevjInfo", ctypes.byref(params))
+    spd = np.asfortranarray(np.hstack([positive(rng, n) for _ in range(count)]))
+    work, values = np.zeros(64 * n * n), np.zeros((count, n))
+
+    def each(a):
+        return (a[:, i * n:(i + 1) * n] for i in range(count))
+
+    def potrf(a):
+        places = np.array([a.ctypes.data + 8 * n * n * i for i in range(count)], np.int64)
+        ours.run("DpotrfBatched", LOWER, n, at(places), n, info, count)
+        return np.concatenate([part.diagonal() for part in each(a)])
+
+    def by_lapack(a):
+        return np.concatenate([lapack.dpotrf(part, lower=1, clean=0, overwrite_a=1)[0].diagonal() for part in each(a)])
+    yield f"potrfBatched of {count}", Case([spd], potrf, by_lapack)
+
+    def syevj(a):
+        ours.run("DsyevjBatched", VECTOR, LOWER, n, at(a), n, at(values), at(work), len(work), info, params, count)
+        return values.reshape(-1).copy()
+
+    def by_syevd(a):
+        return np.concatenate([lapack.dsyevd(part, compute_v=1, lower=1, overwrite_a=1)[0] for part in each(a)])
+    yield f"syevjBatched of {count}, beside syevd", Case([spd], syevj, by_syevd)
+
+
+def main():
+    cusolver, cudart, seconds, *words = sys.argv[1:]
+    ours, rng = Ours(cusolver, cudart), np.random.default_rng(1)
+    # OpenBLAS makes its own code ready.
+    blas.dgemm(1.0, np.eye(64), np.eye(64))
+    for n, make in [(n, lambda n=n: cases(ours, rng, n)) for n in (64, 256, 1024)] + [(32, lambda: batches(ours, rng, 32, 500))]:
+        for routine, case in make():
+            name = f"{routine}, n = {n}"
+            if not all(word in name for word in words):
+                continue
+            (_, found), (_, exact) = case.run("ours"), case.run("lapack")
+            wrong = np.abs(found - exact).max() / np.abs(exact).max()
+            assert wrong < 1e-10, f"{name}: {wrong}"
+            least = {"ours": float("inf"), "lapack": float("inf")}
+            count, until = 0, time.monotonic() + float(seconds)
+            while count < 3 or time.monotonic() < until:
+                for side in least:
+                    least[side] = min(least[side], case.run(side)[0])
+                count += 1
+            print(f"{name}|{least['ours']:.7f}|{least['lapack']:.7f}")
+            sys.stdout.flush()
+
+
+main()
