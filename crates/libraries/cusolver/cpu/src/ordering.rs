@@ -191,6 +191,9 @@ fn far_end(neighbours: &[Vec<usize>], start: usize) -> usize {
     node
 }
 
+/// Where rows begin, their columns, and which entry each was.
+pub type Permuted = (Vec<usize>, Vec<usize>, Vec<usize>);
+
 /// `B = A(rows, columns)` of a matrix by rows whose numbers count from 0: where B's rows begin, its columns, and which entry of A each is.
 /// Columns ascend.
 ///
@@ -199,7 +202,7 @@ fn far_end(neighbours: &[Vec<usize>], start: usize) -> usize {
 pub fn permuted(
     (starts, indices): (&[usize], &[usize]),
     (rows, columns): (&[usize], &[usize]),
-) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>), Failure> {
+) -> Result<Permuted, Failure> {
     let mut place = vec![usize::MAX; columns.len()];
     for (at, column) in columns.iter().enumerate() {
         let place = place.get_mut(*column).filter(|place| **place == usize::MAX);

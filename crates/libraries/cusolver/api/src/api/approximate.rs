@@ -158,7 +158,8 @@ pub fn cusolverDnXgesvdr_bufferSize(
 ) -> Result {
     computing(handle)?;
     self::params(params)?;
-    (is_wanted(jobu)?, is_wanted(jobv)?);
+    is_wanted(jobu)?;
+    is_wanted(jobv)?;
     check_types(dataTypeA, dataTypeSrand, (dataTypeUrand, dataTypeVrand), computeType)?;
     check_shape((m, n), lda)?;
     check_rank((m, n), (k, p, niters))?;

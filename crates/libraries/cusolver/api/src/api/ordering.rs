@@ -198,6 +198,7 @@ pub fn cusolverSpXcsrpermHost(
     get(handle)?;
     let a = Rows::new((m, n, nnzA), descrA, (csrRowPtrA.cast_const(), csrColIndA.cast_const()))?;
     let (rows, columns, map) = (array(p, m.into())?, array(q, n.into())?, array(map, nnzA.into())?);
+    let (to_starts, to_indices) = (array(csrRowPtrA, m.into())?, array(csrColIndA, nnzA.into())?);
     let base = a.base;
     // Of numbers that are none `permuted` tells.
     let numbers = |of: &[c_int], base: c_int| -> Vec<usize> {
@@ -221,9 +222,9 @@ pub fn cusolverSpXcsrpermHost(
     // SAFETY: as above; nothing that was read of them is used any more.
     unsafe {
         if m > 0 {
-            (0..).zip(&starts).for_each(|(i, start)| csrRowPtrA.offset(i).write(*start as c_int + base));
+            (0..).zip(&starts).for_each(|(i, start)| to_starts.get().offset(i).write(*start as c_int + base));
         }
-        (0..).zip(&indices).for_each(|(i, index)| csrColIndA.offset(i).write(*index as c_int + base));
+        (0..).zip(&indices).for_each(|(i, index)| to_indices.get().offset(i).write(*index as c_int + base));
         (0..).zip(&from).for_each(|(i, from)| map.get().offset(i).write(before[*from]));
     }
     Ok(())
