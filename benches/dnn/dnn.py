@@ -2,24 +2,20 @@
 
 dnn.py libcudnn libcudart libdnnl SECONDS [WORD ...]
 
-A line is `name|ours|oneDNN`, in seconds of the process's CPU time, of which the least of all turns counts: what other programs do at the
-same time costs it nothing but caches. Both have the same arrays in and give theirs in the same order (N, C, D, H, W), of f32; what oneDNN
+A line is `name|ours|oneDNN`. Both have the same arrays in and give theirs in the same order (N, C, D, H, W), of f32; what oneDNN
 rearranges for that is in its time. Results are compared before anything is measured.
 """
 
 import ctypes
 import os
 import sys
-import time
 
 import numpy as np
 
-P, f32 = ctypes.c_void_p, np.float32
+from by_turns import P, Library, at, tell, timed, turns
+
+f32 = np.float32
 ONE, NONE = np.ones(1, f32), np.zeros(1, f32)
-
-
-def at(array):
-    return P(array.ctypes.data)
 
 
 def ints(numbers):
@@ -46,29 +42,17 @@ class Conv:
         self.x, self.w, self.y = (images, channels, *size), (filters, channels // groups, *window), (images, filters, *self.out)
 
 
-class Ours:
-    """cuDNN: on the CPU device the device's memory is the host's, so arrays are used where they are."""
+class Ours(Library):
+    """cuDNN."""
 
     def __init__(self, cudnn, cudart):
-        self.own, self.cudart = ctypes.CDLL(cudnn), ctypes.CDLL(cudart)
-        self.cudart.cudaFree(None)
-        self.handle = P()
-        self("cudnnCreate", ctypes.byref(self.handle))
-
-    def __call__(self, name, *arguments):
-        status = getattr(self.own, name)(*arguments)
-        assert status == 0, f"{name}: {status}"
+        super().__init__(cudnn, cudart, "cudnnCreate")
 
     def call(self, name, *arguments):
         def run(keep=arguments):
             self(name, self.handle, *arguments)
-            assert self.cudart.cudaDeviceSynchronize() == 0
+            self.wait()
         return run
-
-    def made(self, name):
-        made = P()
-        self(name, ctypes.byref(made))
-        return made
 
     def tensor(self, sizes):
         sizes = tuple(sizes) + (1,) * (4 - len(sizes))
@@ -306,19 +290,6 @@ class OneDnn:
                                           (34, weights[1], self.plain(state, by(hidden))), (BIAS, biases.reshape(bias))], [(DST, y)], shared)
 
 
-def turns(runs, seconds):
-    """The least CPU time of each, by turns."""
-    least = [float("inf")] * len(runs)
-    count, until = 0, time.monotonic() + seconds
-    while count < 3 or time.monotonic() < until:
-        for which, run in enumerate(runs):
-            start = time.process_time()
-            run()
-            least[which] = min(least[which], time.process_time() - start)
-        count += 1
-    return least
-
-
 def near(got, exact, what):
     scale = abs(exact).max()
     wrong = abs(got.astype(np.float64) - exact).max() / scale if np.isfinite(scale) and scale > 0 else float("nan")
@@ -448,8 +419,7 @@ def main():
             run()
         for got, exact in pairs:
             near(got, exact, name)
-        print(name + "|" + "|".join(f"{found:.6f}" for found in turns(runs, float(seconds))))
-        sys.stdout.flush()
+        tell(name, turns([timed(run) for run in runs], float(seconds)))
 
 
 assert os.environ.get("OMP_NUM_THREADS") == "1", "OMP_NUM_THREADS is 1 here"

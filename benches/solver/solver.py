@@ -2,8 +2,7 @@
 
 solver.py libcusolver libcudart SECONDS [WORD ...]
 
-A line is `name|ours|LAPACK`, in seconds of the process's CPU time, of which the least of all turns counts: what other programs do at the
-same time costs it nothing but caches. Each side has one thread. Matrices are of doubles; what a routine overwrites is copied before each
+A line is `name|ours|LAPACK`. Each side has one thread. Matrices are of doubles; what a routine overwrites is copied before each
 turn, outside of what is measured. Results are compared before anything is measured.
 """
 
@@ -14,30 +13,21 @@ import time
 import numpy as np
 from scipy.linalg import blas, lapack
 
-P = ctypes.c_void_p
+from by_turns import P, Library, at, tell, turns
+
 LOWER, VECTOR = 0, 1
 
 
-def at(array):
-    return P(array.ctypes.data)
-
-
-class Ours:
-    """cuSOLVER: on the CPU device the device's memory is the host's, so arrays are used where they are."""
+class Ours(Library):
+    """cuSOLVER."""
 
     def __init__(self, cusolver, cudart):
-        self.own, self.cudart = ctypes.CDLL(cusolver), ctypes.CDLL(cudart)
-        self.cudart.cudaFree(None)
-        self.handle, self.info = P(), np.zeros(4096, np.int32)
-        self("cusolverDnCreate", ctypes.byref(self.handle))
-
-    def __call__(self, name, *arguments):
-        status = getattr(self.own, name)(*arguments)
-        assert status == 0, f"{name}: {status}"
+        super().__init__(cusolver, cudart, "cusolverDnCreate")
+        self.info = np.zeros(4096, np.int32)
 
     def run(self, routine, *arguments):
         self("cusolverDn" + routine, self.handle, *arguments)
-        assert self.cudart.cudaDeviceSynchronize() == 0
+        self.wait()
         assert (self.info == 0).all(), f"{routine}: info"
 
 
@@ -163,14 +153,8 @@ def main():
             (_, found), (_, exact) = case.run("ours"), case.run("lapack")
             wrong = np.abs(found - exact).max() / np.abs(exact).max()
             assert wrong < 1e-10, f"{name}: {wrong}"
-            least = {"ours": float("inf"), "lapack": float("inf")}
-            count, until = 0, time.monotonic() + float(seconds)
-            while count < 3 or time.monotonic() < until:
-                for side in least:
-                    least[side] = min(least[side], case.run(side)[0])
-                count += 1
-            print(f"{name}|{least['ours']:.7f}|{least['lapack']:.7f}")
-            sys.stdout.flush()
+            least = turns([lambda: case.run("ours")[0], lambda: case.run("lapack")[0]], float(seconds))
+            tell(name, least, 7)
 
 
 main()

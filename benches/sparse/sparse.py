@@ -2,48 +2,29 @@
 
 sparse.py libcusparse libcudart FOLDER-OF-MKL THREADS SECONDS [WORD ...]
 
-A line is `name|ours|MKL|SciPy`, in seconds of the process's CPU time, of which the least of all turns counts: what other programs do at
-the same time costs it nothing but caches. Results are compared before anything is measured.
+A line is `name|ours|MKL|SciPy`. Results are compared before anything is measured.
 """
 
 import ctypes
 import os
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import spsolve_triangular
 
-i64, P = ctypes.c_int64, ctypes.c_void_p
+from by_turns import P, Library, at, tell, timed, turns
+
+i64 = ctypes.c_int64
 TYPES = {"f32": (0, np.float32, "s", ctypes.c_float), "f64": (1, np.float64, "d", ctypes.c_double)}
 
 
-def at(array):
-    return P(array.ctypes.data)
-
-
-class Ours:
-    """cuSPARSE: on the CPU device the device's memory is the host's, so arrays are used where they are."""
+class Ours(Library):
+    """cuSPARSE."""
 
     def __init__(self, cusparse, cudart):
-        self.own, self.cudart = ctypes.CDLL(cusparse), ctypes.CDLL(cudart)
-        self.cudart.cudaFree(None)
-        self.handle = P()
-        self("cusparseCreate", ctypes.byref(self.handle))
-
-    def __call__(self, name, *arguments):
-        status = getattr(self.own, name)(*arguments)
-        assert status == 0, f"{name}: {status}"
-
-    def wait(self):
-        assert self.cudart.cudaDeviceSynchronize() == 0
-
-    def made(self, name, *arguments):
-        made = P()
-        self(name, ctypes.byref(made), *arguments)
-        return made
+        super().__init__(cusparse, cudart, "cusparseCreate")
 
     def sparse(self, a, ty):
         arrays = (at(a.indptr), at(a.indices), at(a.data)) if a.nnz else (at(a.indptr), None, None)
@@ -223,19 +204,6 @@ def ready(a, ty):
     return a
 
 
-def turns(runs, seconds):
-    """The least CPU time of each, by turns."""
-    least = {name: float("inf") for name in runs}
-    count, until = 0, time.monotonic() + seconds
-    while count < 3 or time.monotonic() < until:
-        for name, run in runs.items():
-            start = time.process_time()
-            run()
-            least[name] = min(least[name], time.process_time() - start)
-        count += 1
-    return least
-
-
 def near(got, exact, what):
     wrong = abs(got - exact).max() / abs(exact).max()
     assert wrong < 1e-4, f"{what}: {wrong}"
@@ -286,9 +254,8 @@ def main():
                     runs["mkl"]()
                     near(y[0], a @ x if kind in ("SpMV", "SpMM") else y[1], name)
                     near(y[1], y[0], name)
-                found = turns(runs, seconds)
-                print(f"{name}, {n} rows, {a.nnz} entries|" + "|".join(f"{found.get(it, 0):.6f}" for it in ("ours", "mkl", "scipy")))
-                sys.stdout.flush()
+                least = dict(zip(runs, turns([timed(run) for run in runs.values()], seconds)))
+                tell(f"{name}, {n} rows, {a.nnz} entries", [least.get(it, 0) for it in ("ours", "mkl", "scipy")])
 
 
 # Threads that wait for work would be counted as if they did some.

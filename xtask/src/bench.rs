@@ -2,6 +2,7 @@
 
 mod amd_isa;
 mod blas;
+mod by_turns;
 mod copies;
 mod dnn;
 mod fft;

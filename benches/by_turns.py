@@ -1,0 +1,58 @@
+"""A library of ours beside others, by turns in one process: what the programs in this folder's folders share.
+
+A line of theirs is `name|ours|theirs|...`, in seconds of the process's CPU time, of which the least of all turns counts: what other
+programs do at the same time costs it nothing but caches.
+"""
+
+import ctypes
+import time
+
+P = ctypes.c_void_p
+
+
+def at(array):
+    return P(array.ctypes.data)
+
+
+class Library:
+    """One of ours and its handle: on the CPU device the device's memory is the host's, so arrays are used where they are."""
+
+    def __init__(self, library, cudart, create):
+        self.own, self.cudart = ctypes.CDLL(library), ctypes.CDLL(cudart)
+        self.cudart.cudaFree(None)
+        self.handle = self.made(create)
+
+    def __call__(self, name, *arguments):
+        status = getattr(self.own, name)(*arguments)
+        assert status == 0, f"{name}: {status}"
+
+    def wait(self):
+        assert self.cudart.cudaDeviceSynchronize() == 0
+
+    def made(self, name, *arguments):
+        made = P()
+        self(name, ctypes.byref(made), *arguments)
+        return made
+
+
+def timed(run):
+    """The same, giving the CPU time that it takes."""
+    def measured():
+        start = time.process_time()
+        run()
+        return time.process_time() - start
+    return measured
+
+
+def turns(runs, seconds):
+    """The least time of each, of those that they give, by turns."""
+    least = [float("inf")] * len(runs)
+    count, until = 0, time.monotonic() + seconds
+    while count < 3 or time.monotonic() < until:
+        least = [min(so_far, run()) for so_far, run in zip(least, runs)]
+        count += 1
+    return least
+
+
+def tell(name, least, digits=6):
+    print(name + "|" + "|".join(f"{seconds:.{digits}f}" for seconds in least), flush=True)
