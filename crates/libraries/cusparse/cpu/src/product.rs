@@ -76,33 +76,21 @@ impl<C: Scalar, I: Index> Lines<'_, '_, C, I> {
         }
     }
 
-    /// `product` makes that of an entry, and `sum` the sum of a row's, in the order of [`dot`].
+    /// `sum` makes that of a row's products, in the order of [`dot`].
     #[inline(always)]
     fn by_rows<O: Index>(
         self,
         offsets: (&[O], usize),
         indices: &[I],
         values: &[C],
-        product: impl Fn(I, C) -> C + Copy,
         mut sum: impl FnMut(&[I], &[C]) -> C,
     ) {
         let offsets = (&offsets.0[self.first..][..self.y.len() + 1], offsets.1);
-        let few_and_even = are_few_and_even(offsets.0, offsets.1);
         let mut begin = offsets.0[0].place(offsets.1);
         for (end, y) in offsets.0[1..].iter().zip(self.y) {
             let range = begin..end.place(offsets.1);
             begin = range.end;
-            let (indices, values) = (&indices[range.clone()], &values[range]);
-            let found = match indices.len() {
-                // The next row most likely goes the same way.
-                3 if few_and_even => few::<C, I, 3>(indices, values, product),
-                4 if few_and_even => few::<C, I, 4>(indices, values, product),
-                5 if few_and_even => few::<C, I, 5>(indices, values, product),
-                6 if few_and_even => few::<C, I, 6>(indices, values, product),
-                7 if few_and_even => few::<C, I, 7>(indices, values, product),
-                _ => sum(indices, values),
-            };
-            *y = blended(*y, found, self.factors);
+            *y = blended(*y, sum(&indices[range.clone()], &values[range]), self.factors);
         }
     }
 
@@ -112,10 +100,10 @@ impl<C: Scalar, I: Index> Lines<'_, '_, C, I> {
         let x = self.x;
         if self.conjugated {
             let product = |index: I, value: C| value.conj() * x[index.place(base)];
-            self.by_rows(offsets, indices, values, product, |indices, values| dot(indices, values, product));
+            self.by_rows(offsets, indices, values, |indices, values| dot(indices, values, product));
         } else {
             let product = |index: I, value: C| value * x[index.place(base)];
-            self.by_rows(offsets, indices, values, product, |indices, values| dot(indices, values, product));
+            self.by_rows(offsets, indices, values, |indices, values| dot(indices, values, product));
         }
     }
 
@@ -133,33 +121,9 @@ impl<C: Scalar, I: Index> Lines<'_, '_, C, I> {
         let Some(mut gather) = Gather::new(has, self.x, base) else {
             return self.plainly(offsets, indices, values, base);
         };
-        let x = self.x;
-        let product = |index: I, value: C| value * x[index.place(base)];
-        self.by_rows(offsets, indices, values, product, |indices, values| gather.dot(indices, values));
+        self.by_rows(offsets, indices, values, |indices, values| gather.dot(indices, values));
         gather.end();
     }
-}
-
-/// Whether rows have less entries than a vector has lanes, and nearly all of them as many as the one before: of the first ones.
-#[inline(always)]
-fn are_few_and_even<O: Index>(offsets: &[O], base: usize) -> bool {
-    let offsets = &offsets[..offsets.len().min(65)];
-    let length = |pair: &[O]| pair[1].place(base).wrapping_sub(pair[0].place(base));
-    let lengths = offsets.windows(2).map(length);
-    let even = lengths.clone().zip(lengths.skip(1)).filter(|(one, next)| one == next && *one < 8).count();
-    offsets.len() > 2 && even * 4 >= (offsets.len() - 2) * 3
-}
-
-/// The sum of `L` products, fewer than eight: as [`dot`] has it.
-#[inline(always)]
-fn few<C: Scalar, I: Index, const L: usize>(indices: &[I], values: &[C], product: impl Fn(I, C) -> C) -> C {
-    let known = (indices.first_chunk::<L>(), values.first_chunk::<L>());
-    let (Some(indices), Some(values)) = known else { return C::ZERO };
-    let products: [C; L] = core::array::from_fn(|k| product(indices[k], values[k]));
-    let four = |k: usize| if k + 4 < L { products[k] + products[k + 4] } else { products[k] };
-    let two = |k: usize| if k + 2 < L { four(k) + four(k + 2) } else { four(k) };
-    // Sums begin with 0, so that none is -0.
-    two(0) + two(1) + C::ZERO
 }
 
 /// Eight sums at a time, so that none waits for the one before: those of [`Gather`].

@@ -241,10 +241,6 @@ impl<C: Scalar> Loop for Several<'_, C> {
         let mut first = self.columns.start;
         while first < self.columns.end {
             first += match self.columns.end - first {
-                32.. => {
-                    self.columns::<32>(first);
-                    32
-                }
                 16.. => {
                     self.columns::<16>(first);
                     16
