@@ -68,7 +68,7 @@ const EXAMPLES: &[Example] = &[
         "49_collective_builder",
         "f16, all schedules of the builder",
         "--m=256 --n=256 --k=128 --l=1",
-        "Disposition: Passed",
+        DISPOSITION,
     ),
     example(
         "50_hopper_gemm_with_epilogue_swizzle",
