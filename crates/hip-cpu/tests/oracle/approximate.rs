@@ -233,6 +233,10 @@ It was not followed, where the manual leaves the result open or says otherwise:
   hardware slot;
 * products and sums fuse across blocks where that driver's compiler moves them together.
 
+cuRAND's generators of that device (cuRAND 10.4) gave the numbers of ours: XORWOW, MRG32k3a, MTGP32, MT19937, Philox and
+both Sobol sequences by every ordering but the dynamic one, which depends on the device; bits, uniform and Poisson numbers
+equal, normal ones within their last bits. Scrambled sequences have our own scrambles.
+
 Open, to be asked again (`cargo xtask on-nvidia`, which has a program for the first): linear filters of two axes have weights
 of 8 bits each (fractions of 61/256 and 49/256 gave 158, 49, 37 and 12 parts of 256, where ours are exact products), and how
 they are rounded is to be measured; the examples `between_processes` (a pool's pointer is exported before its fill is done),
