@@ -645,8 +645,14 @@ fn events_and_streams_keep_to_their_rules() {
         "interprocess and timed"
     );
     assert!(matches!(out_pointer(|e| event::cuEventCreate(e, 64)), Err(Error::InvalidValue(_))));
-    assert_eq!(out(|ms| event::cuEventElapsedTime(ms, timed, timed)), Ok(1.5));
-    assert!(matches!(out(|ms| event::cuEventElapsedTime(ms, timed, untimed)), Err(Error::InvalidHandle(_))));
+    let elapsed = |end| {
+        let mut ms = 0.0;
+        event::cuEventElapsedTime((&mut ms).into(), timed, end).map(|()| ms)
+    };
+    assert_eq!(elapsed(timed), Ok(1.5));
+    assert!(matches!(elapsed(untimed), Err(Error::InvalidHandle(_))));
+    let nowhere = event::cuEventElapsedTime(None.into(), timed, timed);
+    assert_eq!(nowhere, Err(Error::InvalidHandle("pMilliseconds")));
     assert!(matches!(out_pointer(|s| stream::cuStreamCreate(s, 2)), Err(Error::InvalidValue(_))));
     let stream = out_pointer(|s| stream::cuStreamCreate(s, 1)).unwrap();
     assert_eq!(stream::cuStreamQuery(stream), Err(Error::NotReady));
