@@ -319,6 +319,29 @@ fn a_bad_kernel_of_a_long_text_is_an_error_when_it_is_asked_for() {
 }
 
 #[test]
+fn a_library_says_what_is_wrong_with_its_code_when_some_is_needed() {
+    let _scope = scope();
+    let load = |code: *const c_void| {
+        let none = core::ptr::null_mut::<c_void>();
+        out_pointer(|l| {
+            library::cuLibraryLoadData(l, code, none.cast(), none.cast(), 0, none.cast(), none.cast(), 0)
+        })
+    };
+    assert_eq!(load(core::ptr::null()), Err(Error::InvalidValue("code")));
+    assert_eq!(load(core::ptr::without_provenance(4096)), Err(Error::InvalidValue("image")));
+    for (code, wrong) in [
+        (c"this is no image", Error::InvalidImage),
+        (c".version 8.0\n.target sm_80\n.visible .entry broken( {", Error::InvalidPtx),
+    ] {
+        let library = load(code.as_ptr().cast()).unwrap();
+        assert_eq!(out_pointer(|k| library::cuLibraryGetKernel(k, library, c"broken".as_ptr())), Err(wrong));
+        assert_eq!(out(|n| library::cuLibraryGetKernelCount(n, library)), Err(wrong));
+        assert_eq!(out_pointer(|m| library::cuLibraryGetModule(m, library)), Err(wrong));
+        library::cuLibraryUnload(library).unwrap();
+    }
+}
+
+#[test]
 fn what_is_wrong_outside_of_bodies_is_an_error_of_the_load_however_long_the_text_is() {
     let _one = exclusive();
     let _scope = scope();

@@ -388,15 +388,13 @@ pub fn cuStreamBatchMemOp(
     Stream::from_handle(stream)?;
     let mut operations = batch(paramArray, count)?.to_vec();
     for entry in &mut operations {
-        // SAFETY: every member begins with the operation; writes have flags.
-        unsafe {
-            if matches!(
-                entry.operation,
-                CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32
-                    | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64
-            ) {
-                entry.writeValue.flags &= !NO_MEMORY_BARRIER;
-            }
+        // SAFETY: every member begins with the operation.
+        let operation = unsafe { entry.operation };
+        if operation == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32
+            || operation == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64
+        {
+            // SAFETY: the operation says that this is the member.
+            unsafe { entry.writeValue.flags &= !NO_MEMORY_BARRIER };
         }
     }
     cuStreamBatchMemOp_v2(stream, count, operations.as_mut_ptr(), flags)

@@ -263,8 +263,8 @@ fn link(sources: Vec<Source>) -> core::result::Result<compiler::Module, Failure>
     compiler::Module::link(sources).map_err(|diagnostics| failure(&diagnostics))
 }
 
-/// CUDA: to the compiler of texts one for a newer device than ours is wrong; of a fat binary nothing fits, another error
-/// (both measured on driver 580, which knows sm_121 and runs an sm_90).
+/// CUDA: to the compiler of texts one for a newer device than ours is wrong (measured on driver 580, which knows sm_121, on
+/// an sm_90); of a fat binary nothing fits, which is another error.
 fn refuse_newer(module: &compiler::Module) -> core::result::Result<(), Failure> {
     let newest = module.kernels().iter().map(|kernel| kernel.target).max().unwrap_or_default();
     if newest <= config::get().architecture() {
