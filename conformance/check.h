@@ -97,7 +97,7 @@ template <typename T> void succeeded(const T &got, const char *what, const char 
     same(got, T(0), what, file, line);
 }
 
-// Which NVIDIA's driver this is, or ours: the version says it.
+// The version of CUDA that the driver is of, ours or NVIDIA's.
 inline int driver_version()
 {
     int version = 0;
@@ -105,13 +105,13 @@ inline int driver_version()
     return version;
 }
 
-// What a promise is about came with a driver of this header's version or after the one that answers.
+// What came with this header may be missing in the driver that answers.
 inline bool is_driver_older()
 {
     return driver_version() < CUDA_VERSION;
 }
 
-// NVIDIA's driver is loaded in this machine's kernel, so what answers may be NVIDIA's.
+// NVIDIA's driver is in this machine's kernel, so what answers may be NVIDIA's.
 inline bool is_beside_nvidia()
 {
     return access("/proc/driver/nvidia/version", F_OK) == 0;
