@@ -88,13 +88,13 @@ kernels beside the host library",
     (
     "cuSOLVER",
     "Dense systems, orthogonal factors, eigenvalues and singular values (cuSolverDN) and sparse systems on the CPU device, by crates/libraries/cusolver/cpu, in stream order and in captured graphs; on AMD
-GPUs what computes answers `CUSOLVER_STATUS_NOT_SUPPORTED` (hipSOLVER is a later step), as does every name without a body, once in the log: the refinement's parameters and `IRSXgesv`, `IRSXgels`, cuSolverSP but for what solves systems at once, cuSolverRF,
-the 64-bit API's first names, randomised and polar decompositions. `cusolverGetVersion` follows the CUDA runtime that the process uses. Results and `info` are LAPACK's, in LAPACK's places; nothing
+GPUs what computes answers `CUSOLVER_STATUS_NOT_SUPPORTED` (hipSOLVER is a later step), as does every name without a body, once in the log. `cusolverGetVersion` follows the CUDA runtime that the process uses. Results and `info` are LAPACK's, in LAPACK's places; nothing
 is written beside them. Eigenvalues and singular values are faer's (divide and conquer), but for `syevj`, `sygvj` and `gesvdj`, which are Jacobi's method and tell of it; a singular value below the rounding of
 the largest has a singular vector that is merely orthogonal to the others there. Work areas are of a few elements and not used; algorithms, determinism and math modes are kept, all results are the same
 again on as many cores. `gesvd` and `gebrd` refuse matrices that are wide, `potrsBatched` other than one right side, `gesvdjBatched` more than 32 rows or columns, as the manual says. Mixed-precision systems (`DSgesv`, `ZCgels` and so on)
 are factored in the main precision, which leaves nothing to be refined: the number of iterations is 0. `Xgeev` has no left eigenvectors;
 those of real matrices are found by unblocked reflections and rotations (EISPACK's method), slower than LAPACK's for large ones.
+`Xpolar` takes its factors from singular values, adds nothing to the matrix, and has them for every rank; `Xstedc` leaves E as it is.
 Sparse systems (cuSolverSP's `csrlsvqr` and `csrlsvchol`, with the matrix in the device's memory or the host's, and `csrlsvluHost`) are factored by faer; `reorder` 0 keeps the order of the columns, every other
 one takes faer's own (COLAMD, for Cholesky AMD). They have ended when they come back, and cannot be captured. `singularity` is the first column whose pivot is not above `tol`, counted from 0: the system is solved
 all the same, but where no factorization exists (a minor that is not positive, a column of LU without any entry that could be a pivot), and then x stays as it was. Cholesky reads the lower triangle alone. Entries that are there twice are added, columns need not be in order. `syevdx`, `sygvdx` and `gesvdaStridedBatched`'s norms tell the host something, for which they wait. The 266 to 367 names that are in no header are not exported. A handle that is none is refused. Shown by `cargo xtask test --only solver`

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use cublas_cpu::{Complex, Real, Scalar};
-use faer::diag::DiagMut;
+use faer::diag::{DiagMut, DiagRef};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{self, ComputeEigenvectors};
 use faer::linalg::svd::{self, ComputeSvdVectors};
@@ -27,6 +27,9 @@ fn cores(size: usize) -> Par {
 pub trait Field: Scalar {
     /// Eigenvalues of a Hermitian matrix, n by n, not descending, and its eigenvectors.
     fn hermitian(n: usize, a: &[Self], w: &mut [Self::Real], vectors: Option<&mut [Self]>) -> bool;
+
+    /// Eigenvalues of a real symmetric tridiagonal matrix, not descending, and its eigenvectors, of its diagonal and what stands beside it.
+    fn tridiagonal(d: &[Self], e: &[Self], w: &mut [Self], vectors: Option<&mut [Self]>) -> bool;
 
     /// Singular values of m by n, not ascending, all left singular vectors, and all right ones. Both or none.
     fn singular(
@@ -75,6 +78,28 @@ fn hermitian<T: faer::traits::ComplexField>(
         MatRef::from_column_major_slice(a, n, n),
         DiagMut::from_slice_mut(w),
         vectors,
+        par,
+        MemStack::new(&mut area),
+        Default::default(),
+    )
+    .is_ok()
+}
+
+fn tridiagonal<T: faer::traits::ComplexField>(
+    d: &[T],
+    e: &[T],
+    w: &mut [T],
+    vectors: Option<&mut [T]>,
+) -> bool {
+    let n = d.len();
+    let par = cores(n);
+    let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
+    let mut area = MemBuffer::new(evd::self_adjoint_evd_scratch::<T>(n, wanted, par, Default::default()));
+    evd::tridiagonal_self_adjoint_evd(
+        DiagRef::from_slice(d),
+        DiagRef::from_slice(e),
+        DiagMut::from_slice_mut(w),
+        vectors.map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
         par,
         MemStack::new(&mut area),
         Default::default(),
@@ -157,6 +182,10 @@ macro_rules! field {
                 let converged = hermitian(n, a, &mut values, vectors);
                 w.iter_mut().zip(&values).for_each(|(w, value)| *w = Scalar::real(*value));
                 converged
+            }
+
+            fn tridiagonal(d: &[Self], e: &[Self], w: &mut [Self], vectors: Option<&mut [Self]>) -> bool {
+                tridiagonal(d, e, w, vectors)
             }
 
             fn singular(

@@ -16,6 +16,7 @@ pub mod jacobi;
 pub mod least;
 pub mod lu;
 pub mod ordering;
+pub mod polar;
 pub mod qr;
 pub mod reduction;
 mod reflection;

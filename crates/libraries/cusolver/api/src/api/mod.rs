@@ -4,13 +4,16 @@
 pub mod approximate;
 pub mod eigen;
 pub mod first;
+pub mod generalised;
 pub mod generic;
 pub mod jacobi;
 pub mod lifecycle;
 pub mod mixed;
 pub mod ordering;
 pub mod orthogonal;
+pub mod polar;
 pub mod refinement;
 pub mod sparse;
 pub mod svd;
 pub mod systems;
+pub mod tridiagonal;

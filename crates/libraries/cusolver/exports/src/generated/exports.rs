@@ -9169,51 +9169,95 @@ pub unsafe extern "C" fn cusolverDnXlarft_bufferSize(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXpolar(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _M: i64,
-    _N: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _dataTypeH: cudaDataType,
-    _H: *mut c_void,
-    _ldh: i64,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _d_res_nrm: *mut f64,
-    _d_A_nrmF: *mut f64,
-    _d_rcond: *mut f64,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    M: i64,
+    N: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    dataTypeH: cudaDataType,
+    H: *mut c_void,
+    ldh: i64,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    d_res_nrm: *mut f64,
+    d_A_nrmF: *mut f64,
+    d_rcond: *mut f64,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXpolar", (), {
-        ::cusolver::missing("cusolverDnXpolar")
+    ::trace::call!("cusolverDnXpolar", (
+        value handle, value params, value uplo, value M, value N, value dataTypeA, value A, value lda, value dataTypeH, value H, value ldh, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_res_nrm, value d_A_nrmF, value d_rcond, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnXpolar", || {
+            ::cusolver::api::polar::cusolverDnXpolar(
+                handle,
+                params,
+                uplo,
+                M,
+                N,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeH,
+                H,
+                ldh,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                d_res_nrm,
+                d_A_nrmF,
+                d_rcond,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXpolar_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _M: i64,
-    _N: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _dataTypeH: cudaDataType,
-    _H: *const c_void,
-    _ldh: i64,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    M: i64,
+    N: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    dataTypeH: cudaDataType,
+    H: *const c_void,
+    ldh: i64,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXpolar_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXpolar_bufferSize")
+    ::trace::call!("cusolverDnXpolar_bufferSize", (
+        value handle, value params, value uplo, value M, value N, value dataTypeA, value A, value lda, value dataTypeH, value H, value ldh, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXpolar_bufferSize", || {
+            ::cusolver::api::polar::cusolverDnXpolar_bufferSize(
+                handle,
+                params,
+                uplo,
+                M,
+                N,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeH,
+                H,
+                ldh,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
@@ -9328,46 +9372,85 @@ pub unsafe extern "C" fn cusolverDnXpotrs(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXstedc(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _compz: cusolverEigComp_t,
-    _n: i64,
-    _dataTypeDE: cudaDataType,
-    _D: *mut c_void,
-    _E: *mut c_void,
-    _dataTypeZ: cudaDataType,
-    _Z: *mut c_void,
-    _ldz: i64,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    compz: cusolverEigComp_t,
+    n: i64,
+    dataTypeDE: cudaDataType,
+    D: *mut c_void,
+    E: *mut c_void,
+    dataTypeZ: cudaDataType,
+    Z: *mut c_void,
+    ldz: i64,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXstedc", (), {
-        ::cusolver::missing("cusolverDnXstedc")
+    ::trace::call!("cusolverDnXstedc", (
+        value handle, value params, value compz, value n, value dataTypeDE, value D, value E, value dataTypeZ, value Z, value ldz, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
+    ), {
+        ::cusolver::entry("cusolverDnXstedc", || {
+            ::cusolver::api::tridiagonal::cusolverDnXstedc(
+                handle,
+                params,
+                compz,
+                n,
+                dataTypeDE,
+                D,
+                E,
+                dataTypeZ,
+                Z,
+                ldz,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXstedc_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _compz: cusolverEigComp_t,
-    _n: i64,
-    _dataTypeDE: cudaDataType,
-    _D: *const c_void,
-    _E: *const c_void,
-    _dataTypeZ: cudaDataType,
-    _Z: *const c_void,
-    _ldz: i64,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    compz: cusolverEigComp_t,
+    n: i64,
+    dataTypeDE: cudaDataType,
+    D: *const c_void,
+    E: *const c_void,
+    dataTypeZ: cudaDataType,
+    Z: *const c_void,
+    ldz: i64,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXstedc_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXstedc_bufferSize")
+    ::trace::call!("cusolverDnXstedc_bufferSize", (
+        value handle, value params, value compz, value n, value dataTypeDE, value D, value E, value dataTypeZ, value Z, value ldz, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXstedc_bufferSize", || {
+            ::cusolver::api::tridiagonal::cusolverDnXstedc_bufferSize(
+                handle,
+                params,
+                compz,
+                n,
+                dataTypeDE,
+                D,
+                E,
+                dataTypeZ,
+                Z,
+                ldz,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
@@ -9717,179 +9800,339 @@ pub unsafe extern "C" fn cusolverDnXsyevjSetTolerance(info: syevjInfo_t, toleran
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvStridedBatched(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _strideA: i64,
-    _dataTypeB: cudaDataType,
-    _B: *mut c_void,
-    _ldb: i64,
-    _strideB: i64,
-    _dataTypeW: cudaDataType,
-    _W: *mut c_void,
-    _strideW: i64,
-    _computeType: cudaDataType,
-    _batchSize: i64,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    strideA: i64,
+    dataTypeB: cudaDataType,
+    B: *mut c_void,
+    ldb: i64,
+    strideB: i64,
+    dataTypeW: cudaDataType,
+    W: *mut c_void,
+    strideW: i64,
+    computeType: cudaDataType,
+    batchSize: i64,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvStridedBatched", (), {
-        ::cusolver::missing("cusolverDnXsygvStridedBatched")
+    ::trace::call!("cusolverDnXsygvStridedBatched", (
+        value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value strideA, value dataTypeB, value B, value ldb, value strideB, value dataTypeW, value W, value strideW, value computeType, value batchSize, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
+    ), {
+        ::cusolver::entry("cusolverDnXsygvStridedBatched", || {
+            ::cusolver::api::generalised::cusolverDnXsygvStridedBatched(
+                handle,
+                params,
+                itype,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                strideA,
+                dataTypeB,
+                B,
+                ldb,
+                strideB,
+                dataTypeW,
+                W,
+                strideW,
+                computeType,
+                batchSize,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvStridedBatched_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _strideA: i64,
-    _dataTypeB: cudaDataType,
-    _B: *const c_void,
-    _ldb: i64,
-    _strideB: i64,
-    _dataTypeW: cudaDataType,
-    _W: *const c_void,
-    _strideW: i64,
-    _computeType: cudaDataType,
-    _batchSize: i64,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    strideA: i64,
+    dataTypeB: cudaDataType,
+    B: *const c_void,
+    ldb: i64,
+    strideB: i64,
+    dataTypeW: cudaDataType,
+    W: *const c_void,
+    strideW: i64,
+    computeType: cudaDataType,
+    batchSize: i64,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvStridedBatched_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXsygvStridedBatched_bufferSize")
+    ::trace::call!("cusolverDnXsygvStridedBatched_bufferSize", (
+        value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value strideA, value dataTypeB, value B, value ldb, value strideB, value dataTypeW, value W, value strideW, value computeType, value batchSize, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXsygvStridedBatched_bufferSize", || {
+            ::cusolver::api::generalised::cusolverDnXsygvStridedBatched_bufferSize(
+                handle,
+                params,
+                itype,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                strideA,
+                dataTypeB,
+                B,
+                ldb,
+                strideB,
+                dataTypeW,
+                W,
+                strideW,
+                computeType,
+                batchSize,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvd(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _d_A: *mut c_void,
-    _lda: i64,
-    _dataTypeB: cudaDataType,
-    _d_B: *mut c_void,
-    _ldb: i64,
-    _dataTypeW: cudaDataType,
-    _d_W: *mut c_void,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    d_A: *mut c_void,
+    lda: i64,
+    dataTypeB: cudaDataType,
+    d_B: *mut c_void,
+    ldb: i64,
+    dataTypeW: cudaDataType,
+    d_W: *mut c_void,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvd", (), {
-        ::cusolver::missing("cusolverDnXsygvd")
+    ::trace::call!("cusolverDnXsygvd", (
+        value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value d_A, value lda, value dataTypeB, value d_B, value ldb, value dataTypeW, value d_W, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnXsygvd", || {
+            ::cusolver::api::generalised::cusolverDnXsygvd(
+                handle,
+                params,
+                itype,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                d_A,
+                lda,
+                dataTypeB,
+                d_B,
+                ldb,
+                dataTypeW,
+                d_W,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvd_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _d_A: *const c_void,
-    _lda: i64,
-    _dataTypeB: cudaDataType,
-    _d_B: *const c_void,
-    _ldb: i64,
-    _dataTypeW: cudaDataType,
-    _d_W: *const c_void,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    d_A: *const c_void,
+    lda: i64,
+    dataTypeB: cudaDataType,
+    d_B: *const c_void,
+    ldb: i64,
+    dataTypeW: cudaDataType,
+    d_W: *const c_void,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvd_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXsygvd_bufferSize")
+    ::trace::call!("cusolverDnXsygvd_bufferSize", (
+        value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value d_A, value lda, value dataTypeB, value d_B, value ldb, value dataTypeW, value d_W, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXsygvd_bufferSize", || {
+            ::cusolver::api::generalised::cusolverDnXsygvd_bufferSize(
+                handle,
+                params,
+                itype,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                d_A,
+                lda,
+                dataTypeB,
+                d_B,
+                ldb,
+                dataTypeW,
+                d_W,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvdx(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _range: cusolverEigRange_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _d_A: *mut c_void,
-    _lda: i64,
-    _dataTypeB: cudaDataType,
-    _d_B: *mut c_void,
-    _ldb: i64,
-    _vl: *mut c_void,
-    _vu: *mut c_void,
-    _il: i64,
-    _iu: i64,
-    _meig: *mut i64,
-    _dataTypeW: cudaDataType,
-    _d_W: *mut c_void,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    range: cusolverEigRange_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    d_A: *mut c_void,
+    lda: i64,
+    dataTypeB: cudaDataType,
+    d_B: *mut c_void,
+    ldb: i64,
+    vl: *mut c_void,
+    vu: *mut c_void,
+    il: i64,
+    iu: i64,
+    meig: *mut i64,
+    dataTypeW: cudaDataType,
+    d_W: *mut c_void,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvdx", (), {
-        ::cusolver::missing("cusolverDnXsygvdx")
+    ::trace::call!("cusolverDnXsygvdx", (
+        value handle, value params, value itype, value jobz, value range, value uplo, value n, value dataTypeA, value d_A, value lda, value dataTypeB, value d_B, value ldb, value vl, value vu, value il, value iu, value meig, value dataTypeW, value d_W, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnXsygvdx", || {
+            ::cusolver::api::generalised::cusolverDnXsygvdx(
+                handle,
+                params,
+                itype,
+                jobz,
+                range,
+                uplo,
+                n,
+                dataTypeA,
+                d_A,
+                lda,
+                dataTypeB,
+                d_B,
+                ldb,
+                vl,
+                vu,
+                il,
+                iu,
+                meig,
+                dataTypeW,
+                d_W,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvdx_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _d_A: *const c_void,
-    _lda: i64,
-    _dataTypeB: cudaDataType,
-    _d_B: *const c_void,
-    _ldb: i64,
-    _vl: *mut c_void,
-    _vu: *mut c_void,
-    _il: i64,
-    _iu: i64,
-    _meig: *mut i64,
-    _dataTypeW: cudaDataType,
-    _d_W: *const c_void,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    d_A: *const c_void,
+    lda: i64,
+    dataTypeB: cudaDataType,
+    d_B: *const c_void,
+    ldb: i64,
+    vl: *mut c_void,
+    vu: *mut c_void,
+    il: i64,
+    iu: i64,
+    meig: *mut i64,
+    dataTypeW: cudaDataType,
+    d_W: *const c_void,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvdx_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXsygvdx_bufferSize")
+    ::trace::call!("cusolverDnXsygvdx_bufferSize", (
+        value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value d_A, value lda, value dataTypeB, value d_B, value ldb, value vl, value vu, value il, value iu, value meig, value dataTypeW, value d_W, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXsygvdx_bufferSize", || {
+            ::cusolver::api::generalised::cusolverDnXsygvdx_bufferSize(
+                handle,
+                params,
+                itype,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                d_A,
+                lda,
+                dataTypeB,
+                d_B,
+                ldb,
+                vl,
+                vu,
+                il,
+                iu,
+                meig,
+                dataTypeW,
+                d_W,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
