@@ -12,6 +12,7 @@ import mixed
 import orthogonal
 import singular
 import sparse
+import spectrum
 import systems
 from library import Library
 from device import prove
@@ -49,6 +50,10 @@ FAMILIES = {
     "csrlsvqr, csrlsvchol and csrlsvlu": sparse.systems,
     "what csrlsv tells of singular matrices": sparse.singular,
     "csrlsv that is wrong is refused, and waits for its stream": sparse.refusals,
+    "csreigvsi": spectrum.eigenvalues,
+    "csreigs": spectrum.boxes,
+    "csrlsqvqr": spectrum.least,
+    "csreigvsi, csreigs and csrlsqvqr that are wrong are refused": spectrum.refusals,
 }
 
 prove(Library(sys.argv[2], sys.argv[3]), FAMILIES, int(sys.argv[1]), sys.argv[4] if len(sys.argv) > 4 else "")

@@ -10,8 +10,9 @@ use faer::linalg::svd::{self, ComputeSvdVectors};
 use faer::{MatMut, MatRef, Par};
 
 use crate::dense::Dense;
+use crate::factors::{self, Factored, Factors};
 use crate::schur;
-use crate::sparse::{self, Columns, Failure, Method, Solved};
+use crate::sparse::{Columns, Failure, Method};
 
 /// Smaller problems are not worth a second core.
 const SMALL: usize = 96;
@@ -50,17 +51,15 @@ pub trait Field: Scalar {
         vectors: Option<&mut [Self]>,
     ) -> bool;
 
-    /// A system of a sparse matrix; [`sparse::solve`].
+    /// Factors of a sparse matrix, square, or for QR not wide.
     ///
     /// # Errors
     /// There is not enough memory.
-    fn sparse(
+    fn factored(
         method: Method,
         a: &Columns<Self>,
-        b: &[Self],
-        tol: f64,
         reorders: bool,
-    ) -> Result<Solved<Self>, Failure>;
+    ) -> Result<Factored<Box<dyn Factors<Self>>>, Failure>;
 }
 
 fn hermitian<T: faer::traits::ComplexField>(
@@ -215,14 +214,12 @@ macro_rules! field {
                 $general(n, a, w, vectors)
             }
 
-            fn sparse(
+            fn factored(
                 method: Method,
                 a: &Columns<Self>,
-                b: &[Self],
-                tol: f64,
                 reorders: bool,
-            ) -> Result<Solved<Self>, Failure> {
-                sparse::solve_by_faer(method, a, b, tol, reorders, cores(b.len()))
+            ) -> Result<Factored<Box<dyn Factors<Self>>>, Failure> {
+                factors::factored_by_faer(method, a, reorders, cores(a.size().1))
             }
         }
     )*};

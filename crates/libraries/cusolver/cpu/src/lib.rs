@@ -10,6 +10,7 @@
 pub mod cholesky;
 mod dense;
 pub mod eigen;
+pub mod factors;
 mod field;
 pub mod indefinite;
 pub mod jacobi;
@@ -22,6 +23,7 @@ pub mod reduction;
 mod reflection;
 mod schur;
 pub mod sparse;
+pub mod spectrum;
 pub mod svd;
 
 pub use cublas_cpu::lapack::getrs;

@@ -14,6 +14,7 @@ pub mod orthogonal;
 pub mod polar;
 pub mod refinement;
 pub mod sparse;
+pub mod spectrum;
 pub mod svd;
 pub mod systems;
 pub mod tridiagonal;

@@ -13315,83 +13315,153 @@ pub unsafe extern "C" fn cusolverSpCcsrcholZeroPivotHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsreigsHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _left_bottom_corner: cuComplex,
-    _right_upper_corner: cuComplex,
-    _num_eigs: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    left_bottom_corner: cuComplex,
+    right_upper_corner: cuComplex,
+    num_eigs: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsreigsHost", (), {
-        ::cusolver::missing("cusolverSpCcsreigsHost")
+    ::trace::call!("cusolverSpCcsreigsHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
+    ), {
+        ::cusolver::entry("cusolverSpCcsreigsHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                left_bottom_corner,
+                right_upper_corner,
+                unsafe { Out::new(num_eigs, "num_eigs") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsreigvsi(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: cuComplex,
-    _x0: *const cuComplex,
-    _maxite: c_int,
-    _eps: f32,
-    _mu: *mut cuComplex,
-    _x: *mut cuComplex,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: cuComplex,
+    x0: *const cuComplex,
+    maxite: c_int,
+    eps: f32,
+    mu: *mut cuComplex,
+    x: *mut cuComplex,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsreigvsi", (), {
-        ::cusolver::missing("cusolverSpCcsreigvsi")
+    ::trace::call!("cusolverSpCcsreigvsi", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpCcsreigvsi", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                eps,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsreigvsiHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: cuComplex,
-    _x0: *const cuComplex,
-    _maxite: c_int,
-    _tol: f32,
-    _mu: *mut cuComplex,
-    _x: *mut cuComplex,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: cuComplex,
+    x0: *const cuComplex,
+    maxite: c_int,
+    tol: f32,
+    mu: *mut cuComplex,
+    x: *mut cuComplex,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsreigvsiHost", (), {
-        ::cusolver::missing("cusolverSpCcsreigvsiHost")
+    ::trace::call!("cusolverSpCcsreigvsiHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpCcsreigvsiHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                tol,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrlsqvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuComplex,
-    _tol: f32,
-    _rankA: *mut c_int,
-    _x: *mut cuComplex,
-    _p: *mut c_int,
-    _min_norm: *mut f32,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuComplex,
+    tol: f32,
+    rankA: *mut c_int,
+    x: *mut cuComplex,
+    p: *mut c_int,
+    min_norm: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrlsqvqrHost", (), {
-        ::cusolver::missing("cusolverSpCcsrlsqvqrHost")
+    ::trace::call!("cusolverSpCcsrlsqvqrHost", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
+    ), {
+        ::cusolver::entry("cusolverSpCcsrlsqvqrHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                unsafe { Out::new(rankA, "rankA") }?,
+                x,
+                p,
+                min_norm,
+            )
+        })
     })
 }
 
@@ -14074,83 +14144,153 @@ pub unsafe extern "C" fn cusolverSpDcsrcholZeroPivotHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsreigsHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _left_bottom_corner: cuDoubleComplex,
-    _right_upper_corner: cuDoubleComplex,
-    _num_eigs: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    left_bottom_corner: cuDoubleComplex,
+    right_upper_corner: cuDoubleComplex,
+    num_eigs: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsreigsHost", (), {
-        ::cusolver::missing("cusolverSpDcsreigsHost")
+    ::trace::call!("cusolverSpDcsreigsHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
+    ), {
+        ::cusolver::entry("cusolverSpDcsreigsHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                left_bottom_corner,
+                right_upper_corner,
+                unsafe { Out::new(num_eigs, "num_eigs") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsreigvsi(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: f64,
-    _x0: *const f64,
-    _maxite: c_int,
-    _eps: f64,
-    _mu: *mut f64,
-    _x: *mut f64,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: f64,
+    x0: *const f64,
+    maxite: c_int,
+    eps: f64,
+    mu: *mut f64,
+    x: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsreigvsi", (), {
-        ::cusolver::missing("cusolverSpDcsreigvsi")
+    ::trace::call!("cusolverSpDcsreigvsi", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpDcsreigvsi", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                eps,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsreigvsiHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: f64,
-    _x0: *const f64,
-    _maxite: c_int,
-    _tol: f64,
-    _mu: *mut f64,
-    _x: *mut f64,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: f64,
+    x0: *const f64,
+    maxite: c_int,
+    tol: f64,
+    mu: *mut f64,
+    x: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsreigvsiHost", (), {
-        ::cusolver::missing("cusolverSpDcsreigvsiHost")
+    ::trace::call!("cusolverSpDcsreigvsiHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpDcsreigvsiHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                tol,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrlsqvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f64,
-    _tol: f64,
-    _rankA: *mut c_int,
-    _x: *mut f64,
-    _p: *mut c_int,
-    _min_norm: *mut f64,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f64,
+    tol: f64,
+    rankA: *mut c_int,
+    x: *mut f64,
+    p: *mut c_int,
+    min_norm: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrlsqvqrHost", (), {
-        ::cusolver::missing("cusolverSpDcsrlsqvqrHost")
+    ::trace::call!("cusolverSpDcsrlsqvqrHost", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
+    ), {
+        ::cusolver::entry("cusolverSpDcsrlsqvqrHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                unsafe { Out::new(rankA, "rankA") }?,
+                x,
+                p,
+                min_norm,
+            )
+        })
     })
 }
 
@@ -14843,83 +14983,153 @@ pub unsafe extern "C" fn cusolverSpScsrcholZeroPivotHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsreigsHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _left_bottom_corner: cuComplex,
-    _right_upper_corner: cuComplex,
-    _num_eigs: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    left_bottom_corner: cuComplex,
+    right_upper_corner: cuComplex,
+    num_eigs: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsreigsHost", (), {
-        ::cusolver::missing("cusolverSpScsreigsHost")
+    ::trace::call!("cusolverSpScsreigsHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
+    ), {
+        ::cusolver::entry("cusolverSpScsreigsHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                left_bottom_corner,
+                right_upper_corner,
+                unsafe { Out::new(num_eigs, "num_eigs") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsreigvsi(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: f32,
-    _x0: *const f32,
-    _maxite: c_int,
-    _eps: f32,
-    _mu: *mut f32,
-    _x: *mut f32,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: f32,
+    x0: *const f32,
+    maxite: c_int,
+    eps: f32,
+    mu: *mut f32,
+    x: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsreigvsi", (), {
-        ::cusolver::missing("cusolverSpScsreigvsi")
+    ::trace::call!("cusolverSpScsreigvsi", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpScsreigvsi", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                eps,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsreigvsiHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: f32,
-    _x0: *const f32,
-    _maxite: c_int,
-    _tol: f32,
-    _mu: *mut f32,
-    _x: *mut f32,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: f32,
+    x0: *const f32,
+    maxite: c_int,
+    tol: f32,
+    mu: *mut f32,
+    x: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsreigvsiHost", (), {
-        ::cusolver::missing("cusolverSpScsreigvsiHost")
+    ::trace::call!("cusolverSpScsreigvsiHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpScsreigvsiHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                tol,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrlsqvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f32,
-    _tol: f32,
-    _rankA: *mut c_int,
-    _x: *mut f32,
-    _p: *mut c_int,
-    _min_norm: *mut f32,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f32,
+    tol: f32,
+    rankA: *mut c_int,
+    x: *mut f32,
+    p: *mut c_int,
+    min_norm: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrlsqvqrHost", (), {
-        ::cusolver::missing("cusolverSpScsrlsqvqrHost")
+    ::trace::call!("cusolverSpScsrlsqvqrHost", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
+    ), {
+        ::cusolver::entry("cusolverSpScsrlsqvqrHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                unsafe { Out::new(rankA, "rankA") }?,
+                x,
+                p,
+                min_norm,
+            )
+        })
     })
 }
 
@@ -15882,83 +16092,153 @@ pub unsafe extern "C" fn cusolverSpZcsrcholZeroPivotHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsreigsHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _left_bottom_corner: cuDoubleComplex,
-    _right_upper_corner: cuDoubleComplex,
-    _num_eigs: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    left_bottom_corner: cuDoubleComplex,
+    right_upper_corner: cuDoubleComplex,
+    num_eigs: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsreigsHost", (), {
-        ::cusolver::missing("cusolverSpZcsreigsHost")
+    ::trace::call!("cusolverSpZcsreigsHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
+    ), {
+        ::cusolver::entry("cusolverSpZcsreigsHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                left_bottom_corner,
+                right_upper_corner,
+                unsafe { Out::new(num_eigs, "num_eigs") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsreigvsi(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: cuDoubleComplex,
-    _x0: *const cuDoubleComplex,
-    _maxite: c_int,
-    _eps: f64,
-    _mu: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: cuDoubleComplex,
+    x0: *const cuDoubleComplex,
+    maxite: c_int,
+    eps: f64,
+    mu: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsreigvsi", (), {
-        ::cusolver::missing("cusolverSpZcsreigvsi")
+    ::trace::call!("cusolverSpZcsreigvsi", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpZcsreigvsi", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                eps,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsreigvsiHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: cuDoubleComplex,
-    _x0: *const cuDoubleComplex,
-    _maxite: c_int,
-    _tol: f64,
-    _mu: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: cuDoubleComplex,
+    x0: *const cuDoubleComplex,
+    maxite: c_int,
+    tol: f64,
+    mu: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsreigvsiHost", (), {
-        ::cusolver::missing("cusolverSpZcsreigvsiHost")
+    ::trace::call!("cusolverSpZcsreigvsiHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpZcsreigvsiHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                tol,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrlsqvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuDoubleComplex,
-    _tol: f64,
-    _rankA: *mut c_int,
-    _x: *mut cuDoubleComplex,
-    _p: *mut c_int,
-    _min_norm: *mut f64,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuDoubleComplex,
+    tol: f64,
+    rankA: *mut c_int,
+    x: *mut cuDoubleComplex,
+    p: *mut c_int,
+    min_norm: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrlsqvqrHost", (), {
-        ::cusolver::missing("cusolverSpZcsrlsqvqrHost")
+    ::trace::call!("cusolverSpZcsrlsqvqrHost", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
+    ), {
+        ::cusolver::entry("cusolverSpZcsrlsqvqrHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                unsafe { Out::new(rankA, "rankA") }?,
+                x,
+                p,
+                min_norm,
+            )
+        })
     })
 }
 
