@@ -10,6 +10,7 @@ import eigen
 import handles
 import mixed
 import orthogonal
+import refactorisation
 import singular
 import sparse
 import spectrum
@@ -54,6 +55,10 @@ FAMILIES = {
     "csreigs": spectrum.boxes,
     "csrlsqvqr": spectrum.least,
     "csreigvsi, csreigs and csrlsqvqr that are wrong are refused": spectrum.refusals,
+    "cuSolverRF: factors again, in all formats": refactorisation.factors,
+    "cuSolverRF: pivots that are none": refactorisation.pivots,
+    "cuSolverRF: batches": refactorisation.batches,
+    "cuSolverRF: what is told and refused": refactorisation.refusals,
 }
 
 prove(Library(sys.argv[2], sys.argv[3]), FAMILIES, int(sys.argv[1]), sys.argv[4] if len(sys.argv) > 4 else "")

@@ -20,6 +20,7 @@ pub mod ordering;
 pub mod polar;
 pub mod qr;
 pub mod reduction;
+pub mod refactor;
 mod reflection;
 mod schur;
 pub mod sparse;

@@ -12,6 +12,7 @@ pub mod mixed;
 pub mod ordering;
 pub mod orthogonal;
 pub mod polar;
+pub mod refactorisation;
 pub mod refinement;
 pub mod sparse;
 pub mod spectrum;

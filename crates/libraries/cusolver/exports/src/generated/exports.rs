@@ -12853,330 +12853,503 @@ pub unsafe extern "C" fn cusolverGetVersion(version: *mut c_int) -> cusolverStat
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfAccessBundledFactorsDevice(
-    _handle: cusolverRfHandle_t,
-    _nnzM: *mut c_int,
-    _Mp: *mut *mut c_int,
-    _Mi: *mut *mut c_int,
-    _Mx: *mut *mut f64,
+    handle: cusolverRfHandle_t,
+    nnzM: *mut c_int,
+    Mp: *mut *mut c_int,
+    Mi: *mut *mut c_int,
+    Mx: *mut *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfAccessBundledFactorsDevice", (), {
-        ::cusolver::missing("cusolverRfAccessBundledFactorsDevice")
+    ::trace::call!("cusolverRfAccessBundledFactorsDevice", (value handle, out nnzM, out Mp, out Mi, out Mx), {
+        ::cusolver::entry("cusolverRfAccessBundledFactorsDevice", || {
+            ::cusolver::api::refactorisation::cusolverRfAccessBundledFactorsDevice(
+                handle,
+                unsafe { Out::new(nnzM, "nnzM") }?,
+                unsafe { Out::new(Mp, "Mp") }?,
+                unsafe { Out::new(Mi, "Mi") }?,
+                unsafe { Out::new(Mx, "Mx") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfAnalyze(_handle: cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfAnalyze", (), {
-        ::cusolver::missing("cusolverRfAnalyze")
+pub unsafe extern "C" fn cusolverRfAnalyze(handle: cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfAnalyze", (value handle), {
+        ::cusolver::entry("cusolverRfAnalyze", || ::cusolver::api::refactorisation::cusolverRfAnalyze(handle))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfBatchAnalyze(_handle: cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchAnalyze", (), {
-        ::cusolver::missing("cusolverRfBatchAnalyze")
+pub unsafe extern "C" fn cusolverRfBatchAnalyze(handle: cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfBatchAnalyze", (value handle), {
+        ::cusolver::entry("cusolverRfBatchAnalyze", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchAnalyze(handle)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfBatchRefactor(_handle: cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchRefactor", (), {
-        ::cusolver::missing("cusolverRfBatchRefactor")
+pub unsafe extern "C" fn cusolverRfBatchRefactor(handle: cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfBatchRefactor", (value handle), {
+        ::cusolver::entry("cusolverRfBatchRefactor", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchRefactor(handle)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfBatchResetValues(
-    _batchSize: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _csrRowPtrA: *mut c_int,
-    _csrColIndA: *mut c_int,
-    _csrValA_array: *mut *mut f64,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _handle: cusolverRfHandle_t,
+    batchSize: c_int,
+    n: c_int,
+    nnzA: c_int,
+    csrRowPtrA: *mut c_int,
+    csrColIndA: *mut c_int,
+    csrValA_array: *mut *mut f64,
+    P: *mut c_int,
+    Q: *mut c_int,
+    handle: cusolverRfHandle_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchResetValues", (), {
-        ::cusolver::missing("cusolverRfBatchResetValues")
+    ::trace::call!("cusolverRfBatchResetValues", (
+        value batchSize, value n, value nnzA, value csrRowPtrA, value csrColIndA, value csrValA_array, value P, value Q, value handle
+    ), {
+        ::cusolver::entry("cusolverRfBatchResetValues", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchResetValues(
+                batchSize,
+                n,
+                nnzA,
+                csrRowPtrA,
+                csrColIndA,
+                csrValA_array,
+                P,
+                Q,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfBatchSetupHost(
-    _batchSize: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _h_csrRowPtrA: *mut c_int,
-    _h_csrColIndA: *mut c_int,
-    _h_csrValA_array: *mut *mut f64,
-    _nnzL: c_int,
-    _h_csrRowPtrL: *mut c_int,
-    _h_csrColIndL: *mut c_int,
-    _h_csrValL: *mut f64,
-    _nnzU: c_int,
-    _h_csrRowPtrU: *mut c_int,
-    _h_csrColIndU: *mut c_int,
-    _h_csrValU: *mut f64,
-    _h_P: *mut c_int,
-    _h_Q: *mut c_int,
-    _handle: cusolverRfHandle_t,
+    batchSize: c_int,
+    n: c_int,
+    nnzA: c_int,
+    h_csrRowPtrA: *mut c_int,
+    h_csrColIndA: *mut c_int,
+    h_csrValA_array: *mut *mut f64,
+    nnzL: c_int,
+    h_csrRowPtrL: *mut c_int,
+    h_csrColIndL: *mut c_int,
+    h_csrValL: *mut f64,
+    nnzU: c_int,
+    h_csrRowPtrU: *mut c_int,
+    h_csrColIndU: *mut c_int,
+    h_csrValU: *mut f64,
+    h_P: *mut c_int,
+    h_Q: *mut c_int,
+    handle: cusolverRfHandle_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchSetupHost", (), {
-        ::cusolver::missing("cusolverRfBatchSetupHost")
+    ::trace::call!("cusolverRfBatchSetupHost", (
+        value batchSize, value n, value nnzA, value h_csrRowPtrA, value h_csrColIndA, value h_csrValA_array, value nnzL, value h_csrRowPtrL, value h_csrColIndL, value h_csrValL, value nnzU, value h_csrRowPtrU, value h_csrColIndU, value h_csrValU, value h_P, value h_Q, value handle
+    ), {
+        ::cusolver::entry("cusolverRfBatchSetupHost", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchSetupHost(
+                batchSize,
+                n,
+                nnzA,
+                h_csrRowPtrA,
+                h_csrColIndA,
+                h_csrValA_array,
+                nnzL,
+                h_csrRowPtrL,
+                h_csrColIndL,
+                h_csrValL,
+                nnzU,
+                h_csrRowPtrU,
+                h_csrColIndU,
+                h_csrValU,
+                h_P,
+                h_Q,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfBatchSolve(
-    _handle: cusolverRfHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _nrhs: c_int,
-    _Temp: *mut f64,
-    _ldt: c_int,
-    _XF_array: *mut *mut f64,
-    _ldxf: c_int,
+    handle: cusolverRfHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    nrhs: c_int,
+    Temp: *mut f64,
+    ldt: c_int,
+    XF_array: *mut *mut f64,
+    ldxf: c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchSolve", (), {
-        ::cusolver::missing("cusolverRfBatchSolve")
+    ::trace::call!("cusolverRfBatchSolve", (
+        value handle, value P, value Q, value nrhs, value Temp, value ldt, value XF_array, value ldxf
+    ), {
+        ::cusolver::entry("cusolverRfBatchSolve", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchSolve(handle, P, Q, nrhs, Temp, ldt, XF_array, ldxf)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfBatchZeroPivot(
-    _handle: cusolverRfHandle_t,
-    _position: *mut c_int,
+    handle: cusolverRfHandle_t,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchZeroPivot", (), {
-        ::cusolver::missing("cusolverRfBatchZeroPivot")
+    ::trace::call!("cusolverRfBatchZeroPivot", (value handle, value position), {
+        ::cusolver::entry("cusolverRfBatchZeroPivot", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchZeroPivot(handle, position)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfCreate(_handle: *mut cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfCreate", (), {
-        ::cusolver::missing("cusolverRfCreate")
+pub unsafe extern "C" fn cusolverRfCreate(handle: *mut cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfCreate", (out handle), {
+        ::cusolver::entry("cusolverRfCreate", || {
+            ::cusolver::api::refactorisation::cusolverRfCreate(unsafe { Out::new(handle, "handle") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfDestroy(_handle: cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfDestroy", (), {
-        ::cusolver::missing("cusolverRfDestroy")
+pub unsafe extern "C" fn cusolverRfDestroy(handle: cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfDestroy", (value handle), {
+        ::cusolver::entry("cusolverRfDestroy", || ::cusolver::api::refactorisation::cusolverRfDestroy(handle))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfExtractBundledFactorsHost(
-    _handle: cusolverRfHandle_t,
-    _h_nnzM: *mut c_int,
-    _h_Mp: *mut *mut c_int,
-    _h_Mi: *mut *mut c_int,
-    _h_Mx: *mut *mut f64,
+    handle: cusolverRfHandle_t,
+    h_nnzM: *mut c_int,
+    h_Mp: *mut *mut c_int,
+    h_Mi: *mut *mut c_int,
+    h_Mx: *mut *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfExtractBundledFactorsHost", (), {
-        ::cusolver::missing("cusolverRfExtractBundledFactorsHost")
+    ::trace::call!("cusolverRfExtractBundledFactorsHost", (value handle, out h_nnzM, out h_Mp, out h_Mi, out h_Mx), {
+        ::cusolver::entry("cusolverRfExtractBundledFactorsHost", || {
+            ::cusolver::api::refactorisation::cusolverRfExtractBundledFactorsHost(
+                handle,
+                unsafe { Out::new(h_nnzM, "h_nnzM") }?,
+                unsafe { Out::new(h_Mp, "h_Mp") }?,
+                unsafe { Out::new(h_Mi, "h_Mi") }?,
+                unsafe { Out::new(h_Mx, "h_Mx") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfExtractSplitFactorsHost(
-    _handle: cusolverRfHandle_t,
-    _h_nnzL: *mut c_int,
-    _h_csrRowPtrL: *mut *mut c_int,
-    _h_csrColIndL: *mut *mut c_int,
-    _h_csrValL: *mut *mut f64,
-    _h_nnzU: *mut c_int,
-    _h_csrRowPtrU: *mut *mut c_int,
-    _h_csrColIndU: *mut *mut c_int,
-    _h_csrValU: *mut *mut f64,
+    handle: cusolverRfHandle_t,
+    h_nnzL: *mut c_int,
+    h_csrRowPtrL: *mut *mut c_int,
+    h_csrColIndL: *mut *mut c_int,
+    h_csrValL: *mut *mut f64,
+    h_nnzU: *mut c_int,
+    h_csrRowPtrU: *mut *mut c_int,
+    h_csrColIndU: *mut *mut c_int,
+    h_csrValU: *mut *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfExtractSplitFactorsHost", (), {
-        ::cusolver::missing("cusolverRfExtractSplitFactorsHost")
+    ::trace::call!("cusolverRfExtractSplitFactorsHost", (
+        value handle, out h_nnzL, out h_csrRowPtrL, out h_csrColIndL, out h_csrValL, out h_nnzU, out h_csrRowPtrU, out h_csrColIndU, out h_csrValU
+    ), {
+        ::cusolver::entry("cusolverRfExtractSplitFactorsHost", || {
+            ::cusolver::api::refactorisation::cusolverRfExtractSplitFactorsHost(
+                handle,
+                unsafe { Out::new(h_nnzL, "h_nnzL") }?,
+                unsafe { Out::new(h_csrRowPtrL, "h_csrRowPtrL") }?,
+                unsafe { Out::new(h_csrColIndL, "h_csrColIndL") }?,
+                unsafe { Out::new(h_csrValL, "h_csrValL") }?,
+                unsafe { Out::new(h_nnzU, "h_nnzU") }?,
+                unsafe { Out::new(h_csrRowPtrU, "h_csrRowPtrU") }?,
+                unsafe { Out::new(h_csrColIndU, "h_csrColIndU") }?,
+                unsafe { Out::new(h_csrValU, "h_csrValU") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfGetAlgs(
-    _handle: cusolverRfHandle_t,
-    _factAlg: *mut cusolverRfFactorization_t,
-    _solveAlg: *mut cusolverRfTriangularSolve_t,
+    handle: cusolverRfHandle_t,
+    factAlg: *mut cusolverRfFactorization_t,
+    solveAlg: *mut cusolverRfTriangularSolve_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfGetAlgs", (), {
-        ::cusolver::missing("cusolverRfGetAlgs")
+    ::trace::call!("cusolverRfGetAlgs", (value handle, out factAlg, out solveAlg), {
+        ::cusolver::entry("cusolverRfGetAlgs", || {
+            ::cusolver::api::refactorisation::cusolverRfGetAlgs(
+                handle,
+                unsafe { Out::new(factAlg, "factAlg") }?,
+                unsafe { Out::new(solveAlg, "solveAlg") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfGetMatrixFormat(
-    _handle: cusolverRfHandle_t,
-    _format: *mut cusolverRfMatrixFormat_t,
-    _diag: *mut cusolverRfUnitDiagonal_t,
+    handle: cusolverRfHandle_t,
+    format: *mut cusolverRfMatrixFormat_t,
+    diag: *mut cusolverRfUnitDiagonal_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfGetMatrixFormat", (), {
-        ::cusolver::missing("cusolverRfGetMatrixFormat")
+    ::trace::call!("cusolverRfGetMatrixFormat", (value handle, out format, out diag), {
+        ::cusolver::entry("cusolverRfGetMatrixFormat", || {
+            ::cusolver::api::refactorisation::cusolverRfGetMatrixFormat(
+                handle,
+                unsafe { Out::new(format, "format") }?,
+                unsafe { Out::new(diag, "diag") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfGetNumericBoostReport(
-    _handle: cusolverRfHandle_t,
-    _report: *mut cusolverRfNumericBoostReport_t,
+    handle: cusolverRfHandle_t,
+    report: *mut cusolverRfNumericBoostReport_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfGetNumericBoostReport", (), {
-        ::cusolver::missing("cusolverRfGetNumericBoostReport")
+    ::trace::call!("cusolverRfGetNumericBoostReport", (value handle, out report), {
+        ::cusolver::entry("cusolverRfGetNumericBoostReport", || {
+            ::cusolver::api::refactorisation::cusolverRfGetNumericBoostReport(
+                handle,
+                unsafe { Out::new(report, "report") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfGetNumericProperties(
-    _handle: cusolverRfHandle_t,
-    _zero: *mut f64,
-    _boost: *mut f64,
+    handle: cusolverRfHandle_t,
+    zero: *mut f64,
+    boost: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfGetNumericProperties", (), {
-        ::cusolver::missing("cusolverRfGetNumericProperties")
+    ::trace::call!("cusolverRfGetNumericProperties", (value handle, out zero, out boost), {
+        ::cusolver::entry("cusolverRfGetNumericProperties", || {
+            ::cusolver::api::refactorisation::cusolverRfGetNumericProperties(
+                handle,
+                unsafe { Out::new(zero, "zero") }?,
+                unsafe { Out::new(boost, "boost") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfGetResetValuesFastMode(
-    _handle: cusolverRfHandle_t,
-    _fastMode: *mut cusolverRfResetValuesFastMode_t,
+    handle: cusolverRfHandle_t,
+    fastMode: *mut cusolverRfResetValuesFastMode_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfGetResetValuesFastMode", (), {
-        ::cusolver::missing("cusolverRfGetResetValuesFastMode")
+    ::trace::call!("cusolverRfGetResetValuesFastMode", (value handle, out fastMode), {
+        ::cusolver::entry("cusolverRfGetResetValuesFastMode", || {
+            ::cusolver::api::refactorisation::cusolverRfGetResetValuesFastMode(
+                handle,
+                unsafe { Out::new(fastMode, "fastMode") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfRefactor(_handle: cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfRefactor", (), {
-        ::cusolver::missing("cusolverRfRefactor")
+pub unsafe extern "C" fn cusolverRfRefactor(handle: cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfRefactor", (value handle), {
+        ::cusolver::entry("cusolverRfRefactor", || ::cusolver::api::refactorisation::cusolverRfRefactor(handle))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfResetValues(
-    _n: c_int,
-    _nnzA: c_int,
-    _csrRowPtrA: *mut c_int,
-    _csrColIndA: *mut c_int,
-    _csrValA: *mut f64,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _handle: cusolverRfHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    csrRowPtrA: *mut c_int,
+    csrColIndA: *mut c_int,
+    csrValA: *mut f64,
+    P: *mut c_int,
+    Q: *mut c_int,
+    handle: cusolverRfHandle_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfResetValues", (), {
-        ::cusolver::missing("cusolverRfResetValues")
+    ::trace::call!("cusolverRfResetValues", (
+        value n, value nnzA, value csrRowPtrA, value csrColIndA, value csrValA, value P, value Q, value handle
+    ), {
+        ::cusolver::entry("cusolverRfResetValues", || {
+            ::cusolver::api::refactorisation::cusolverRfResetValues(
+                n,
+                nnzA,
+                csrRowPtrA,
+                csrColIndA,
+                csrValA,
+                P,
+                Q,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetAlgs(
-    _handle: cusolverRfHandle_t,
-    _factAlg: cusolverRfFactorization_t,
-    _solveAlg: cusolverRfTriangularSolve_t,
+    handle: cusolverRfHandle_t,
+    factAlg: cusolverRfFactorization_t,
+    solveAlg: cusolverRfTriangularSolve_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetAlgs", (), {
-        ::cusolver::missing("cusolverRfSetAlgs")
+    ::trace::call!("cusolverRfSetAlgs", (value handle, value factAlg, value solveAlg), {
+        ::cusolver::entry("cusolverRfSetAlgs", || {
+            ::cusolver::api::refactorisation::cusolverRfSetAlgs(handle, factAlg, solveAlg)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetMatrixFormat(
-    _handle: cusolverRfHandle_t,
-    _format: cusolverRfMatrixFormat_t,
-    _diag: cusolverRfUnitDiagonal_t,
+    handle: cusolverRfHandle_t,
+    format: cusolverRfMatrixFormat_t,
+    diag: cusolverRfUnitDiagonal_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetMatrixFormat", (), {
-        ::cusolver::missing("cusolverRfSetMatrixFormat")
+    ::trace::call!("cusolverRfSetMatrixFormat", (value handle, value format, value diag), {
+        ::cusolver::entry("cusolverRfSetMatrixFormat", || {
+            ::cusolver::api::refactorisation::cusolverRfSetMatrixFormat(handle, format, diag)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetNumericProperties(
-    _handle: cusolverRfHandle_t,
-    _zero: f64,
-    _boost: f64,
+    handle: cusolverRfHandle_t,
+    zero: f64,
+    boost: f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetNumericProperties", (), {
-        ::cusolver::missing("cusolverRfSetNumericProperties")
+    ::trace::call!("cusolverRfSetNumericProperties", (value handle, value zero, value boost), {
+        ::cusolver::entry("cusolverRfSetNumericProperties", || {
+            ::cusolver::api::refactorisation::cusolverRfSetNumericProperties(handle, zero, boost)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetResetValuesFastMode(
-    _handle: cusolverRfHandle_t,
-    _fastMode: cusolverRfResetValuesFastMode_t,
+    handle: cusolverRfHandle_t,
+    fastMode: cusolverRfResetValuesFastMode_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetResetValuesFastMode", (), {
-        ::cusolver::missing("cusolverRfSetResetValuesFastMode")
+    ::trace::call!("cusolverRfSetResetValuesFastMode", (value handle, value fastMode), {
+        ::cusolver::entry("cusolverRfSetResetValuesFastMode", || {
+            ::cusolver::api::refactorisation::cusolverRfSetResetValuesFastMode(handle, fastMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetupDevice(
-    _n: c_int,
-    _nnzA: c_int,
-    _csrRowPtrA: *mut c_int,
-    _csrColIndA: *mut c_int,
-    _csrValA: *mut f64,
-    _nnzL: c_int,
-    _csrRowPtrL: *mut c_int,
-    _csrColIndL: *mut c_int,
-    _csrValL: *mut f64,
-    _nnzU: c_int,
-    _csrRowPtrU: *mut c_int,
-    _csrColIndU: *mut c_int,
-    _csrValU: *mut f64,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _handle: cusolverRfHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    csrRowPtrA: *mut c_int,
+    csrColIndA: *mut c_int,
+    csrValA: *mut f64,
+    nnzL: c_int,
+    csrRowPtrL: *mut c_int,
+    csrColIndL: *mut c_int,
+    csrValL: *mut f64,
+    nnzU: c_int,
+    csrRowPtrU: *mut c_int,
+    csrColIndU: *mut c_int,
+    csrValU: *mut f64,
+    P: *mut c_int,
+    Q: *mut c_int,
+    handle: cusolverRfHandle_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetupDevice", (), {
-        ::cusolver::missing("cusolverRfSetupDevice")
+    ::trace::call!("cusolverRfSetupDevice", (
+        value n, value nnzA, value csrRowPtrA, value csrColIndA, value csrValA, value nnzL, value csrRowPtrL, value csrColIndL, value csrValL, value nnzU, value csrRowPtrU, value csrColIndU, value csrValU, value P, value Q, value handle
+    ), {
+        ::cusolver::entry("cusolverRfSetupDevice", || {
+            ::cusolver::api::refactorisation::cusolverRfSetupDevice(
+                n,
+                nnzA,
+                csrRowPtrA,
+                csrColIndA,
+                csrValA,
+                nnzL,
+                csrRowPtrL,
+                csrColIndL,
+                csrValL,
+                nnzU,
+                csrRowPtrU,
+                csrColIndU,
+                csrValU,
+                P,
+                Q,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetupHost(
-    _n: c_int,
-    _nnzA: c_int,
-    _h_csrRowPtrA: *mut c_int,
-    _h_csrColIndA: *mut c_int,
-    _h_csrValA: *mut f64,
-    _nnzL: c_int,
-    _h_csrRowPtrL: *mut c_int,
-    _h_csrColIndL: *mut c_int,
-    _h_csrValL: *mut f64,
-    _nnzU: c_int,
-    _h_csrRowPtrU: *mut c_int,
-    _h_csrColIndU: *mut c_int,
-    _h_csrValU: *mut f64,
-    _h_P: *mut c_int,
-    _h_Q: *mut c_int,
-    _handle: cusolverRfHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    h_csrRowPtrA: *mut c_int,
+    h_csrColIndA: *mut c_int,
+    h_csrValA: *mut f64,
+    nnzL: c_int,
+    h_csrRowPtrL: *mut c_int,
+    h_csrColIndL: *mut c_int,
+    h_csrValL: *mut f64,
+    nnzU: c_int,
+    h_csrRowPtrU: *mut c_int,
+    h_csrColIndU: *mut c_int,
+    h_csrValU: *mut f64,
+    h_P: *mut c_int,
+    h_Q: *mut c_int,
+    handle: cusolverRfHandle_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetupHost", (), {
-        ::cusolver::missing("cusolverRfSetupHost")
+    ::trace::call!("cusolverRfSetupHost", (
+        value n, value nnzA, value h_csrRowPtrA, value h_csrColIndA, value h_csrValA, value nnzL, value h_csrRowPtrL, value h_csrColIndL, value h_csrValL, value nnzU, value h_csrRowPtrU, value h_csrColIndU, value h_csrValU, value h_P, value h_Q, value handle
+    ), {
+        ::cusolver::entry("cusolverRfSetupHost", || {
+            ::cusolver::api::refactorisation::cusolverRfSetupHost(
+                n,
+                nnzA,
+                h_csrRowPtrA,
+                h_csrColIndA,
+                h_csrValA,
+                nnzL,
+                h_csrRowPtrL,
+                h_csrColIndL,
+                h_csrValL,
+                nnzU,
+                h_csrRowPtrU,
+                h_csrColIndU,
+                h_csrValU,
+                h_P,
+                h_Q,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSolve(
-    _handle: cusolverRfHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _nrhs: c_int,
-    _Temp: *mut f64,
-    _ldt: c_int,
-    _XF: *mut f64,
-    _ldxf: c_int,
+    handle: cusolverRfHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    nrhs: c_int,
+    Temp: *mut f64,
+    ldt: c_int,
+    XF: *mut f64,
+    ldxf: c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSolve", (), {
-        ::cusolver::missing("cusolverRfSolve")
+    ::trace::call!("cusolverRfSolve", (
+        value handle, value P, value Q, value nrhs, value Temp, value ldt, value XF, value ldxf
+    ), {
+        ::cusolver::entry("cusolverRfSolve", || {
+            ::cusolver::api::refactorisation::cusolverRfSolve(handle, P, Q, nrhs, Temp, ldt, XF, ldxf)
+        })
     })
 }
 
