@@ -8,6 +8,7 @@ import sys
 
 import eigen
 import handles
+import lowlevel
 import mixed
 import orthogonal
 import refactorisation
@@ -55,6 +56,10 @@ FAMILIES = {
     "csreigs": spectrum.boxes,
     "csrlsqvqr": spectrum.least,
     "csreigvsi, csreigs and csrlsqvqr that are wrong are refused": spectrum.refusals,
+    "csrlu, csrqr and csrchol step by step": lowlevel.factors,
+    "csrlu, csrqr and csrchol of singular matrices": lowlevel.singular,
+    "csrqrsvBatched": lowlevel.batches,
+    "csrlu, csrqr and csrchol that are wrong are refused, and wait for their stream": lowlevel.refusals,
     "cuSolverRF: factors again, in all formats": refactorisation.factors,
     "cuSolverRF: pivots that are none": refactorisation.pivots,
     "cuSolverRF: batches": refactorisation.batches,

@@ -8,6 +8,7 @@ pub mod generalised;
 pub mod generic;
 pub mod jacobi;
 pub mod lifecycle;
+pub mod lowlevel;
 pub mod mixed;
 pub mod ordering;
 pub mod orthogonal;

@@ -95,6 +95,26 @@ impl<T: Field> Rows<T> {
     /// The arrays are there, and nobody writes them.
     pub(super) unsafe fn read(&self) -> Result<Columns<T>> {
         // SAFETY: the caller's word.
+        unsafe { self.number(0) }
+    }
+
+    /// One of several matrices, whose values lie one behind the other.
+    ///
+    /// # Safety
+    /// As [`read`](Self::read).
+    pub(super) unsafe fn number(&self, number: usize) -> Result<Columns<T>> {
+        // SAFETY: the caller's word.
+        let (starts, columns, values) = unsafe {
+            let (starts, columns) = self.lines()?;
+            (starts, columns, slice(self.values.get().wrapping_add(number * self.entries), self.entries))
+        };
+        Ok(Columns::of_rows_of(self.columns_count, self.base, starts, columns, values)?)
+    }
+
+    /// # Safety
+    /// The arrays are there but for the values, and nobody writes them.
+    unsafe fn lines(&self) -> Result<(&[c_int], &[c_int])> {
+        // SAFETY: the caller's word.
         let starts = unsafe { slice(self.starts.get(), if self.n == 0 { 0 } else { self.n + 1 }) };
         let first = starts.first().copied().unwrap_or(self.base);
         let last = starts.last().copied().unwrap_or(self.base);
@@ -102,9 +122,29 @@ impl<T: Field> Rows<T> {
             return Err(Failure::NotAMatrix.into());
         }
         // SAFETY: as above.
-        let (columns, values) =
-            unsafe { (slice(self.columns.get(), self.entries), slice(self.values.get(), self.entries)) };
-        Ok(Columns::of_rows_of(self.columns_count, self.base, starts, columns, values)?)
+        Ok((starts, unsafe { slice(self.columns.get(), self.entries) }))
+    }
+}
+
+impl Rows<f64> {
+    /// Where a matrix has entries, whatever they are.
+    pub(super) fn pattern(
+        shape: (c_int, c_int, c_int),
+        descr: cusparseMatDescr_t,
+        (starts, columns): (*const c_int, *const c_int),
+    ) -> Result<Rows<f64>> {
+        Rows::of(shape, descr, (core::ptr::dangling(), starts, columns))
+    }
+
+    /// Whether it is a matrix.
+    ///
+    /// # Safety
+    /// The arrays are there but for the values, and nobody writes them.
+    pub(super) unsafe fn check(&self) -> Result {
+        // SAFETY: the caller's word.
+        let (starts, columns) = unsafe { self.lines()? };
+        Columns::of_rows_of(self.columns_count, self.base, starts, columns, &vec![0.0; self.entries])?;
+        Ok(())
     }
 }
 

@@ -13355,134 +13355,212 @@ pub unsafe extern "C" fn cusolverRfSolve(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholBufferInfo", (), {
-        ::cusolver::missing("cusolverSpCcsrcholBufferInfo")
+    ::trace::call!("cusolverSpCcsrcholBufferInfo", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrcholBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfo(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpCcsrcholBufferInfoHost")
+    ::trace::call!("cusolverSpCcsrcholBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrcholBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholDiag(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _diag: *mut f32,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    diag: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholDiag", (), {
-        ::cusolver::missing("cusolverSpCcsrcholDiag")
+    ::trace::call!("cusolverSpCcsrcholDiag", (value handle, value info, value diag), {
+        ::cusolver::entry("cusolverSpCcsrcholDiag", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholFactor(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholFactor", (), {
-        ::cusolver::missing("cusolverSpCcsrcholFactor")
+    ::trace::call!("cusolverSpCcsrcholFactor", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrcholFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholFactorHost", (), {
-        ::cusolver::missing("cusolverSpCcsrcholFactorHost")
+    ::trace::call!("cusolverSpCcsrcholFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrcholFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholSolve(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuComplex,
-    _x: *mut cuComplex,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuComplex,
+    x: *mut cuComplex,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholSolve", (), {
-        ::cusolver::missing("cusolverSpCcsrcholSolve")
+    ::trace::call!("cusolverSpCcsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpCcsrcholSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuComplex,
-    _x: *mut cuComplex,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuComplex,
+    x: *mut cuComplex,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholSolveHost", (), {
-        ::cusolver::missing("cusolverSpCcsrcholSolveHost")
+    ::trace::call!("cusolverSpCcsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpCcsrcholSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholZeroPivot", (), {
-        ::cusolver::missing("cusolverSpCcsrcholZeroPivot")
+    ::trace::call!("cusolverSpCcsrcholZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpCcsrcholZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpCcsrcholZeroPivotHost")
+    ::trace::call!("cusolverSpCcsrcholZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpCcsrcholZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
@@ -13825,285 +13903,469 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrluBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrluBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpCcsrluBufferInfoHost")
+    ::trace::call!("cusolverSpCcsrluBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrluBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrluExtractHost(
-    _handle: cusolverSpHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _descrL: cusparseMatDescr_t,
-    _csrValL: *mut cuComplex,
-    _csrRowPtrL: *mut c_int,
-    _csrColIndL: *mut c_int,
-    _descrU: cusparseMatDescr_t,
-    _csrValU: *mut cuComplex,
-    _csrRowPtrU: *mut c_int,
-    _csrColIndU: *mut c_int,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    descrL: cusparseMatDescr_t,
+    csrValL: *mut cuComplex,
+    csrRowPtrL: *mut c_int,
+    csrColIndL: *mut c_int,
+    descrU: cusparseMatDescr_t,
+    csrValU: *mut cuComplex,
+    csrRowPtrU: *mut c_int,
+    csrColIndU: *mut c_int,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrluExtractHost", (), {
-        ::cusolver::missing("cusolverSpCcsrluExtractHost")
+    ::trace::call!("cusolverSpCcsrluExtractHost", (
+        value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrluExtractHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+                handle,
+                P,
+                Q,
+                descrL,
+                csrValL,
+                csrRowPtrL,
+                csrColIndL,
+                descrU,
+                csrValU,
+                csrRowPtrU,
+                csrColIndU,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrluFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _pivot_threshold: f32,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    pivot_threshold: f32,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrluFactorHost", (), {
-        ::cusolver::missing("cusolverSpCcsrluFactorHost")
+    ::trace::call!("cusolverSpCcsrluFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrluFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pivot_threshold,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrluSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuComplex,
-    _x: *mut cuComplex,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuComplex,
+    x: *mut cuComplex,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrluSolveHost", (), {
-        ::cusolver::missing("cusolverSpCcsrluSolveHost")
+    ::trace::call!("cusolverSpCcsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpCcsrluSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrluZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrluInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrluInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrluZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpCcsrluZeroPivotHost")
+    ::trace::call!("cusolverSpCcsrluZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpCcsrluZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrBufferInfo", (), {
-        ::cusolver::missing("cusolverSpCcsrqrBufferInfo")
+    ::trace::call!("cusolverSpCcsrqrBufferInfo", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfo(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrBufferInfoBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const cuComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const cuComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrBufferInfoBatched", (), {
-        ::cusolver::missing("cusolverSpCcsrqrBufferInfoBatched")
+    ::trace::call!("cusolverSpCcsrqrBufferInfoBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value batchSize, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrBufferInfoBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                batchSize,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpCcsrqrBufferInfoHost")
+    ::trace::call!("cusolverSpCcsrqrBufferInfoHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrFactor(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut cuComplex,
-    _x: *mut cuComplex,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut cuComplex,
+    x: *mut cuComplex,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrFactor", (), {
-        ::cusolver::missing("cusolverSpCcsrqrFactor")
+    ::trace::call!("cusolverSpCcsrqrFactor", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrFactorHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut cuComplex,
-    _x: *mut cuComplex,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut cuComplex,
+    x: *mut cuComplex,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrFactorHost", (), {
-        ::cusolver::missing("cusolverSpCcsrqrFactorHost")
+    ::trace::call!("cusolverSpCcsrqrFactorHost", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrSetup(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: cuComplex,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: cuComplex,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrSetup", (), {
-        ::cusolver::missing("cusolverSpCcsrqrSetup")
+    ::trace::call!("cusolverSpCcsrqrSetup", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrSetup", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrSetupHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: cuComplex,
-    _info: csrqrInfoHost_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: cuComplex,
+    info: csrqrInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrSetupHost", (), {
-        ::cusolver::missing("cusolverSpCcsrqrSetupHost")
+    ::trace::call!("cusolverSpCcsrqrSetupHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrSetupHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrSolve(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut cuComplex,
-    _x: *mut cuComplex,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut cuComplex,
+    x: *mut cuComplex,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrSolve", (), {
-        ::cusolver::missing("cusolverSpCcsrqrSolve")
+    ::trace::call!("cusolverSpCcsrqrSolve", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrSolveHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut cuComplex,
-    _x: *mut cuComplex,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut cuComplex,
+    x: *mut cuComplex,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrSolveHost", (), {
-        ::cusolver::missing("cusolverSpCcsrqrSolveHost")
+    ::trace::call!("cusolverSpCcsrqrSolveHost", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfo_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfo_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrZeroPivot", (), {
-        ::cusolver::missing("cusolverSpCcsrqrZeroPivot")
+    ::trace::call!("cusolverSpCcsrqrZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpCcsrqrZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpCcsrqrZeroPivotHost")
+    ::trace::call!("cusolverSpCcsrqrZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpCcsrqrZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrsvBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuComplex,
-    _x: *mut cuComplex,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuComplex,
+    x: *mut cuComplex,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrsvBatched", (), {
-        ::cusolver::missing("cusolverSpCcsrqrsvBatched")
+    ::trace::call!("cusolverSpCcsrqrsvBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrsvBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                x,
+                batchSize,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
@@ -14148,170 +14410,258 @@ pub unsafe extern "C" fn cusolverSpCreate(handle: *mut cusolverSpHandle_t) -> cu
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreateCsrcholInfo(_info: *mut csrcholInfo_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreateCsrcholInfo", (), {
-        ::cusolver::missing("cusolverSpCreateCsrcholInfo")
+pub unsafe extern "C" fn cusolverSpCreateCsrcholInfo(info: *mut csrcholInfo_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreateCsrcholInfo", (out info), {
+        ::cusolver::entry("cusolverSpCreateCsrcholInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpCreateCsrcholInfo(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreateCsrcholInfoHost(_info: *mut csrcholInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreateCsrcholInfoHost", (), {
-        ::cusolver::missing("cusolverSpCreateCsrcholInfoHost")
+pub unsafe extern "C" fn cusolverSpCreateCsrcholInfoHost(info: *mut csrcholInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreateCsrcholInfoHost", (out info), {
+        ::cusolver::entry("cusolverSpCreateCsrcholInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpCreateCsrcholInfoHost(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreateCsrluInfoHost(_info: *mut csrluInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreateCsrluInfoHost", (), {
-        ::cusolver::missing("cusolverSpCreateCsrluInfoHost")
+pub unsafe extern "C" fn cusolverSpCreateCsrluInfoHost(info: *mut csrluInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreateCsrluInfoHost", (out info), {
+        ::cusolver::entry("cusolverSpCreateCsrluInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpCreateCsrluInfoHost(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreateCsrqrInfo(_info: *mut csrqrInfo_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreateCsrqrInfo", (), {
-        ::cusolver::missing("cusolverSpCreateCsrqrInfo")
+pub unsafe extern "C" fn cusolverSpCreateCsrqrInfo(info: *mut csrqrInfo_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreateCsrqrInfo", (out info), {
+        ::cusolver::entry("cusolverSpCreateCsrqrInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpCreateCsrqrInfo(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreateCsrqrInfoHost(_info: *mut csrqrInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreateCsrqrInfoHost", (), {
-        ::cusolver::missing("cusolverSpCreateCsrqrInfoHost")
+pub unsafe extern "C" fn cusolverSpCreateCsrqrInfoHost(info: *mut csrqrInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreateCsrqrInfoHost", (out info), {
+        ::cusolver::entry("cusolverSpCreateCsrqrInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpCreateCsrqrInfoHost(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholBufferInfo", (), {
-        ::cusolver::missing("cusolverSpDcsrcholBufferInfo")
+    ::trace::call!("cusolverSpDcsrcholBufferInfo", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrcholBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfo(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpDcsrcholBufferInfoHost")
+    ::trace::call!("cusolverSpDcsrcholBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrcholBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholDiag(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _diag: *mut f64,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    diag: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholDiag", (), {
-        ::cusolver::missing("cusolverSpDcsrcholDiag")
+    ::trace::call!("cusolverSpDcsrcholDiag", (value handle, value info, value diag), {
+        ::cusolver::entry("cusolverSpDcsrcholDiag", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholFactor(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholFactor", (), {
-        ::cusolver::missing("cusolverSpDcsrcholFactor")
+    ::trace::call!("cusolverSpDcsrcholFactor", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrcholFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholFactorHost", (), {
-        ::cusolver::missing("cusolverSpDcsrcholFactorHost")
+    ::trace::call!("cusolverSpDcsrcholFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrcholFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholSolve(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f64,
-    _x: *mut f64,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f64,
+    x: *mut f64,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholSolve", (), {
-        ::cusolver::missing("cusolverSpDcsrcholSolve")
+    ::trace::call!("cusolverSpDcsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpDcsrcholSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f64,
-    _x: *mut f64,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f64,
+    x: *mut f64,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholSolveHost", (), {
-        ::cusolver::missing("cusolverSpDcsrcholSolveHost")
+    ::trace::call!("cusolverSpDcsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpDcsrcholSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholZeroPivot", (), {
-        ::cusolver::missing("cusolverSpDcsrcholZeroPivot")
+    ::trace::call!("cusolverSpDcsrcholZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpDcsrcholZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpDcsrcholZeroPivotHost")
+    ::trace::call!("cusolverSpDcsrcholZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpDcsrcholZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
@@ -14654,285 +15004,469 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrluBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrluBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpDcsrluBufferInfoHost")
+    ::trace::call!("cusolverSpDcsrluBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrluBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrluExtractHost(
-    _handle: cusolverSpHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _descrL: cusparseMatDescr_t,
-    _csrValL: *mut f64,
-    _csrRowPtrL: *mut c_int,
-    _csrColIndL: *mut c_int,
-    _descrU: cusparseMatDescr_t,
-    _csrValU: *mut f64,
-    _csrRowPtrU: *mut c_int,
-    _csrColIndU: *mut c_int,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    descrL: cusparseMatDescr_t,
+    csrValL: *mut f64,
+    csrRowPtrL: *mut c_int,
+    csrColIndL: *mut c_int,
+    descrU: cusparseMatDescr_t,
+    csrValU: *mut f64,
+    csrRowPtrU: *mut c_int,
+    csrColIndU: *mut c_int,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrluExtractHost", (), {
-        ::cusolver::missing("cusolverSpDcsrluExtractHost")
+    ::trace::call!("cusolverSpDcsrluExtractHost", (
+        value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrluExtractHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+                handle,
+                P,
+                Q,
+                descrL,
+                csrValL,
+                csrRowPtrL,
+                csrColIndL,
+                descrU,
+                csrValU,
+                csrRowPtrU,
+                csrColIndU,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrluFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _pivot_threshold: f64,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    pivot_threshold: f64,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrluFactorHost", (), {
-        ::cusolver::missing("cusolverSpDcsrluFactorHost")
+    ::trace::call!("cusolverSpDcsrluFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrluFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pivot_threshold,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrluSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f64,
-    _x: *mut f64,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f64,
+    x: *mut f64,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrluSolveHost", (), {
-        ::cusolver::missing("cusolverSpDcsrluSolveHost")
+    ::trace::call!("cusolverSpDcsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpDcsrluSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrluZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrluInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrluInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrluZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpDcsrluZeroPivotHost")
+    ::trace::call!("cusolverSpDcsrluZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpDcsrluZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrBufferInfo", (), {
-        ::cusolver::missing("cusolverSpDcsrqrBufferInfo")
+    ::trace::call!("cusolverSpDcsrqrBufferInfo", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfo(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrBufferInfoBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const f64,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const f64,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrBufferInfoBatched", (), {
-        ::cusolver::missing("cusolverSpDcsrqrBufferInfoBatched")
+    ::trace::call!("cusolverSpDcsrqrBufferInfoBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value batchSize, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrBufferInfoBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                batchSize,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpDcsrqrBufferInfoHost")
+    ::trace::call!("cusolverSpDcsrqrBufferInfoHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrFactor(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut f64,
-    _x: *mut f64,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut f64,
+    x: *mut f64,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrFactor", (), {
-        ::cusolver::missing("cusolverSpDcsrqrFactor")
+    ::trace::call!("cusolverSpDcsrqrFactor", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrFactorHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut f64,
-    _x: *mut f64,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut f64,
+    x: *mut f64,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrFactorHost", (), {
-        ::cusolver::missing("cusolverSpDcsrqrFactorHost")
+    ::trace::call!("cusolverSpDcsrqrFactorHost", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrSetup(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: f64,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: f64,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrSetup", (), {
-        ::cusolver::missing("cusolverSpDcsrqrSetup")
+    ::trace::call!("cusolverSpDcsrqrSetup", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrSetup", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrSetupHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: f64,
-    _info: csrqrInfoHost_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: f64,
+    info: csrqrInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrSetupHost", (), {
-        ::cusolver::missing("cusolverSpDcsrqrSetupHost")
+    ::trace::call!("cusolverSpDcsrqrSetupHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrSetupHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrSolve(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut f64,
-    _x: *mut f64,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut f64,
+    x: *mut f64,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrSolve", (), {
-        ::cusolver::missing("cusolverSpDcsrqrSolve")
+    ::trace::call!("cusolverSpDcsrqrSolve", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrSolveHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut f64,
-    _x: *mut f64,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut f64,
+    x: *mut f64,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrSolveHost", (), {
-        ::cusolver::missing("cusolverSpDcsrqrSolveHost")
+    ::trace::call!("cusolverSpDcsrqrSolveHost", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfo_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfo_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrZeroPivot", (), {
-        ::cusolver::missing("cusolverSpDcsrqrZeroPivot")
+    ::trace::call!("cusolverSpDcsrqrZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpDcsrqrZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpDcsrqrZeroPivotHost")
+    ::trace::call!("cusolverSpDcsrqrZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpDcsrqrZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrsvBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f64,
-    _x: *mut f64,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f64,
+    x: *mut f64,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrsvBatched", (), {
-        ::cusolver::missing("cusolverSpDcsrqrsvBatched")
+    ::trace::call!("cusolverSpDcsrqrsvBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrsvBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                x,
+                batchSize,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
@@ -14975,37 +15509,47 @@ pub unsafe extern "C" fn cusolverSpDestroy(handle: cusolverSpHandle_t) -> cusolv
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroyCsrcholInfo(_info: csrcholInfo_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroyCsrcholInfo", (), {
-        ::cusolver::missing("cusolverSpDestroyCsrcholInfo")
+pub unsafe extern "C" fn cusolverSpDestroyCsrcholInfo(info: csrcholInfo_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroyCsrcholInfo", (value info), {
+        ::cusolver::entry("cusolverSpDestroyCsrcholInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpDestroyCsrcholInfo(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroyCsrcholInfoHost(_info: csrcholInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroyCsrcholInfoHost", (), {
-        ::cusolver::missing("cusolverSpDestroyCsrcholInfoHost")
+pub unsafe extern "C" fn cusolverSpDestroyCsrcholInfoHost(info: csrcholInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroyCsrcholInfoHost", (value info), {
+        ::cusolver::entry("cusolverSpDestroyCsrcholInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpDestroyCsrcholInfoHost(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroyCsrluInfoHost(_info: csrluInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroyCsrluInfoHost", (), {
-        ::cusolver::missing("cusolverSpDestroyCsrluInfoHost")
+pub unsafe extern "C" fn cusolverSpDestroyCsrluInfoHost(info: csrluInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroyCsrluInfoHost", (value info), {
+        ::cusolver::entry("cusolverSpDestroyCsrluInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpDestroyCsrluInfoHost(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroyCsrqrInfo(_info: csrqrInfo_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroyCsrqrInfo", (), {
-        ::cusolver::missing("cusolverSpDestroyCsrqrInfo")
+pub unsafe extern "C" fn cusolverSpDestroyCsrqrInfo(info: csrqrInfo_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroyCsrqrInfo", (value info), {
+        ::cusolver::entry("cusolverSpDestroyCsrqrInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpDestroyCsrqrInfo(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroyCsrqrInfoHost(_info: csrqrInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroyCsrqrInfoHost", (), {
-        ::cusolver::missing("cusolverSpDestroyCsrqrInfoHost")
+pub unsafe extern "C" fn cusolverSpDestroyCsrqrInfoHost(info: csrqrInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroyCsrqrInfoHost", (value info), {
+        ::cusolver::entry("cusolverSpDestroyCsrqrInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpDestroyCsrqrInfoHost(info)
+        })
     })
 }
 
@@ -15023,134 +15567,212 @@ pub unsafe extern "C" fn cusolverSpGetStream(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholBufferInfo", (), {
-        ::cusolver::missing("cusolverSpScsrcholBufferInfo")
+    ::trace::call!("cusolverSpScsrcholBufferInfo", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrcholBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfo(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpScsrcholBufferInfoHost")
+    ::trace::call!("cusolverSpScsrcholBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrcholBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholDiag(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _diag: *mut f32,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    diag: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholDiag", (), {
-        ::cusolver::missing("cusolverSpScsrcholDiag")
+    ::trace::call!("cusolverSpScsrcholDiag", (value handle, value info, value diag), {
+        ::cusolver::entry("cusolverSpScsrcholDiag", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholFactor(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholFactor", (), {
-        ::cusolver::missing("cusolverSpScsrcholFactor")
+    ::trace::call!("cusolverSpScsrcholFactor", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrcholFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholFactorHost", (), {
-        ::cusolver::missing("cusolverSpScsrcholFactorHost")
+    ::trace::call!("cusolverSpScsrcholFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrcholFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholSolve(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f32,
-    _x: *mut f32,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f32,
+    x: *mut f32,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholSolve", (), {
-        ::cusolver::missing("cusolverSpScsrcholSolve")
+    ::trace::call!("cusolverSpScsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpScsrcholSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f32,
-    _x: *mut f32,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f32,
+    x: *mut f32,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholSolveHost", (), {
-        ::cusolver::missing("cusolverSpScsrcholSolveHost")
+    ::trace::call!("cusolverSpScsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpScsrcholSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholZeroPivot", (), {
-        ::cusolver::missing("cusolverSpScsrcholZeroPivot")
+    ::trace::call!("cusolverSpScsrcholZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpScsrcholZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpScsrcholZeroPivotHost")
+    ::trace::call!("cusolverSpScsrcholZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpScsrcholZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
@@ -15493,285 +16115,469 @@ pub unsafe extern "C" fn cusolverSpScsrlsvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrluBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrluBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpScsrluBufferInfoHost")
+    ::trace::call!("cusolverSpScsrluBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrluBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrluExtractHost(
-    _handle: cusolverSpHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _descrL: cusparseMatDescr_t,
-    _csrValL: *mut f32,
-    _csrRowPtrL: *mut c_int,
-    _csrColIndL: *mut c_int,
-    _descrU: cusparseMatDescr_t,
-    _csrValU: *mut f32,
-    _csrRowPtrU: *mut c_int,
-    _csrColIndU: *mut c_int,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    descrL: cusparseMatDescr_t,
+    csrValL: *mut f32,
+    csrRowPtrL: *mut c_int,
+    csrColIndL: *mut c_int,
+    descrU: cusparseMatDescr_t,
+    csrValU: *mut f32,
+    csrRowPtrU: *mut c_int,
+    csrColIndU: *mut c_int,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrluExtractHost", (), {
-        ::cusolver::missing("cusolverSpScsrluExtractHost")
+    ::trace::call!("cusolverSpScsrluExtractHost", (
+        value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrluExtractHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+                handle,
+                P,
+                Q,
+                descrL,
+                csrValL,
+                csrRowPtrL,
+                csrColIndL,
+                descrU,
+                csrValU,
+                csrRowPtrU,
+                csrColIndU,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrluFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _pivot_threshold: f32,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    pivot_threshold: f32,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrluFactorHost", (), {
-        ::cusolver::missing("cusolverSpScsrluFactorHost")
+    ::trace::call!("cusolverSpScsrluFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrluFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pivot_threshold,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrluSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f32,
-    _x: *mut f32,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f32,
+    x: *mut f32,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrluSolveHost", (), {
-        ::cusolver::missing("cusolverSpScsrluSolveHost")
+    ::trace::call!("cusolverSpScsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpScsrluSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrluZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrluInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrluInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrluZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpScsrluZeroPivotHost")
+    ::trace::call!("cusolverSpScsrluZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpScsrluZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrBufferInfo", (), {
-        ::cusolver::missing("cusolverSpScsrqrBufferInfo")
+    ::trace::call!("cusolverSpScsrqrBufferInfo", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfo(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrBufferInfoBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const f32,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const f32,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrBufferInfoBatched", (), {
-        ::cusolver::missing("cusolverSpScsrqrBufferInfoBatched")
+    ::trace::call!("cusolverSpScsrqrBufferInfoBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value batchSize, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrBufferInfoBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                batchSize,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpScsrqrBufferInfoHost")
+    ::trace::call!("cusolverSpScsrqrBufferInfoHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrFactor(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut f32,
-    _x: *mut f32,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut f32,
+    x: *mut f32,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrFactor", (), {
-        ::cusolver::missing("cusolverSpScsrqrFactor")
+    ::trace::call!("cusolverSpScsrqrFactor", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrFactorHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut f32,
-    _x: *mut f32,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut f32,
+    x: *mut f32,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrFactorHost", (), {
-        ::cusolver::missing("cusolverSpScsrqrFactorHost")
+    ::trace::call!("cusolverSpScsrqrFactorHost", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrSetup(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: f32,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: f32,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrSetup", (), {
-        ::cusolver::missing("cusolverSpScsrqrSetup")
+    ::trace::call!("cusolverSpScsrqrSetup", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrSetup", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrSetupHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: f32,
-    _info: csrqrInfoHost_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: f32,
+    info: csrqrInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrSetupHost", (), {
-        ::cusolver::missing("cusolverSpScsrqrSetupHost")
+    ::trace::call!("cusolverSpScsrqrSetupHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrSetupHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrSolve(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut f32,
-    _x: *mut f32,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut f32,
+    x: *mut f32,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrSolve", (), {
-        ::cusolver::missing("cusolverSpScsrqrSolve")
+    ::trace::call!("cusolverSpScsrqrSolve", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrSolveHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut f32,
-    _x: *mut f32,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut f32,
+    x: *mut f32,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrSolveHost", (), {
-        ::cusolver::missing("cusolverSpScsrqrSolveHost")
+    ::trace::call!("cusolverSpScsrqrSolveHost", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfo_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfo_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrZeroPivot", (), {
-        ::cusolver::missing("cusolverSpScsrqrZeroPivot")
+    ::trace::call!("cusolverSpScsrqrZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpScsrqrZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpScsrqrZeroPivotHost")
+    ::trace::call!("cusolverSpScsrqrZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpScsrqrZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrsvBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f32,
-    _x: *mut f32,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f32,
+    x: *mut f32,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrsvBatched", (), {
-        ::cusolver::missing("cusolverSpScsrqrsvBatched")
+    ::trace::call!("cusolverSpScsrqrsvBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrsvBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                x,
+                batchSize,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
@@ -15820,31 +16626,55 @@ pub unsafe extern "C" fn cusolverSpSetStream(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrcholAnalysis(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrcholAnalysis", (), {
-        ::cusolver::missing("cusolverSpXcsrcholAnalysis")
+    ::trace::call!("cusolverSpXcsrcholAnalysis", (
+        value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrcholAnalysis", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrcholAnalysis(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrcholAnalysisHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrcholAnalysisHost", (), {
-        ::cusolver::missing("cusolverSpXcsrcholAnalysisHost")
+    ::trace::call!("cusolverSpXcsrcholAnalysisHost", (
+        value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrcholAnalysisHost", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrcholAnalysisHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
@@ -15879,28 +16709,47 @@ pub unsafe extern "C" fn cusolverSpXcsrissymHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrluAnalysisHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrluAnalysisHost", (), {
-        ::cusolver::missing("cusolverSpXcsrluAnalysisHost")
+    ::trace::call!("cusolverSpXcsrluAnalysisHost", (
+        value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrluAnalysisHost", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrluAnalysisHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrluNnzHost(
-    _handle: cusolverSpHandle_t,
-    _nnzLRef: *mut c_int,
-    _nnzURef: *mut c_int,
-    _info: csrluInfoHost_t,
+    handle: cusolverSpHandle_t,
+    nnzLRef: *mut c_int,
+    nnzURef: *mut c_int,
+    info: csrluInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrluNnzHost", (), {
-        ::cusolver::missing("cusolverSpXcsrluNnzHost")
+    ::trace::call!("cusolverSpXcsrluNnzHost", (value handle, out nnzLRef, out nnzURef, value info), {
+        ::cusolver::entry("cusolverSpXcsrluNnzHost", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrluNnzHost(
+                handle,
+                unsafe { Out::new(nnzLRef, "nnzLRef") }?,
+                unsafe { Out::new(nnzURef, "nnzURef") }?,
+                info,
+            )
+        })
     })
 }
 
@@ -16003,49 +16852,88 @@ pub unsafe extern "C" fn cusolverSpXcsrperm_bufferSizeHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrqrAnalysis(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrqrAnalysis", (), {
-        ::cusolver::missing("cusolverSpXcsrqrAnalysis")
+    ::trace::call!("cusolverSpXcsrqrAnalysis", (
+        value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrqrAnalysis", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysis(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrqrAnalysisBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrqrAnalysisBatched", (), {
-        ::cusolver::missing("cusolverSpXcsrqrAnalysisBatched")
+    ::trace::call!("cusolverSpXcsrqrAnalysisBatched", (
+        value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrqrAnalysisBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysisBatched(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrqrAnalysisHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfoHost_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrqrAnalysisHost", (), {
-        ::cusolver::missing("cusolverSpXcsrqrAnalysisHost")
+    ::trace::call!("cusolverSpXcsrqrAnalysisHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrqrAnalysisHost", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysisHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
@@ -16132,134 +17020,212 @@ pub unsafe extern "C" fn cusolverSpXcsrsymrcmHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholBufferInfo", (), {
-        ::cusolver::missing("cusolverSpZcsrcholBufferInfo")
+    ::trace::call!("cusolverSpZcsrcholBufferInfo", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrcholBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfo(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpZcsrcholBufferInfoHost")
+    ::trace::call!("cusolverSpZcsrcholBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrcholBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholDiag(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _diag: *mut f64,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    diag: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholDiag", (), {
-        ::cusolver::missing("cusolverSpZcsrcholDiag")
+    ::trace::call!("cusolverSpZcsrcholDiag", (value handle, value info, value diag), {
+        ::cusolver::entry("cusolverSpZcsrcholDiag", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholFactor(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholFactor", (), {
-        ::cusolver::missing("cusolverSpZcsrcholFactor")
+    ::trace::call!("cusolverSpZcsrcholFactor", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrcholFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholFactorHost", (), {
-        ::cusolver::missing("cusolverSpZcsrcholFactorHost")
+    ::trace::call!("cusolverSpZcsrcholFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrcholFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholSolve(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholSolve", (), {
-        ::cusolver::missing("cusolverSpZcsrcholSolve")
+    ::trace::call!("cusolverSpZcsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpZcsrcholSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholSolveHost", (), {
-        ::cusolver::missing("cusolverSpZcsrcholSolveHost")
+    ::trace::call!("cusolverSpZcsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpZcsrcholSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholZeroPivot", (), {
-        ::cusolver::missing("cusolverSpZcsrcholZeroPivot")
+    ::trace::call!("cusolverSpZcsrcholZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpZcsrcholZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpZcsrcholZeroPivotHost")
+    ::trace::call!("cusolverSpZcsrcholZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpZcsrcholZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
@@ -16602,285 +17568,469 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrluBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrluBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpZcsrluBufferInfoHost")
+    ::trace::call!("cusolverSpZcsrluBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrluBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrluExtractHost(
-    _handle: cusolverSpHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _descrL: cusparseMatDescr_t,
-    _csrValL: *mut cuDoubleComplex,
-    _csrRowPtrL: *mut c_int,
-    _csrColIndL: *mut c_int,
-    _descrU: cusparseMatDescr_t,
-    _csrValU: *mut cuDoubleComplex,
-    _csrRowPtrU: *mut c_int,
-    _csrColIndU: *mut c_int,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    descrL: cusparseMatDescr_t,
+    csrValL: *mut cuDoubleComplex,
+    csrRowPtrL: *mut c_int,
+    csrColIndL: *mut c_int,
+    descrU: cusparseMatDescr_t,
+    csrValU: *mut cuDoubleComplex,
+    csrRowPtrU: *mut c_int,
+    csrColIndU: *mut c_int,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrluExtractHost", (), {
-        ::cusolver::missing("cusolverSpZcsrluExtractHost")
+    ::trace::call!("cusolverSpZcsrluExtractHost", (
+        value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrluExtractHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+                handle,
+                P,
+                Q,
+                descrL,
+                csrValL,
+                csrRowPtrL,
+                csrColIndL,
+                descrU,
+                csrValU,
+                csrRowPtrU,
+                csrColIndU,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrluFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _pivot_threshold: f64,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    pivot_threshold: f64,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrluFactorHost", (), {
-        ::cusolver::missing("cusolverSpZcsrluFactorHost")
+    ::trace::call!("cusolverSpZcsrluFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrluFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pivot_threshold,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrluSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrluSolveHost", (), {
-        ::cusolver::missing("cusolverSpZcsrluSolveHost")
+    ::trace::call!("cusolverSpZcsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpZcsrluSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrluZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrluInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrluInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrluZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpZcsrluZeroPivotHost")
+    ::trace::call!("cusolverSpZcsrluZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpZcsrluZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrBufferInfo", (), {
-        ::cusolver::missing("cusolverSpZcsrqrBufferInfo")
+    ::trace::call!("cusolverSpZcsrqrBufferInfo", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfo(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrBufferInfoBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const cuDoubleComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const cuDoubleComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrBufferInfoBatched", (), {
-        ::cusolver::missing("cusolverSpZcsrqrBufferInfoBatched")
+    ::trace::call!("cusolverSpZcsrqrBufferInfoBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value batchSize, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrBufferInfoBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                batchSize,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpZcsrqrBufferInfoHost")
+    ::trace::call!("cusolverSpZcsrqrBufferInfoHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrFactor(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrFactor", (), {
-        ::cusolver::missing("cusolverSpZcsrqrFactor")
+    ::trace::call!("cusolverSpZcsrqrFactor", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrFactorHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrFactorHost", (), {
-        ::cusolver::missing("cusolverSpZcsrqrFactorHost")
+    ::trace::call!("cusolverSpZcsrqrFactorHost", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrSetup(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: cuDoubleComplex,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: cuDoubleComplex,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrSetup", (), {
-        ::cusolver::missing("cusolverSpZcsrqrSetup")
+    ::trace::call!("cusolverSpZcsrqrSetup", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrSetup", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrSetupHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: cuDoubleComplex,
-    _info: csrqrInfoHost_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: cuDoubleComplex,
+    info: csrqrInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrSetupHost", (), {
-        ::cusolver::missing("cusolverSpZcsrqrSetupHost")
+    ::trace::call!("cusolverSpZcsrqrSetupHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrSetupHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrSolve(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrSolve", (), {
-        ::cusolver::missing("cusolverSpZcsrqrSolve")
+    ::trace::call!("cusolverSpZcsrqrSolve", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrSolveHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrSolveHost", (), {
-        ::cusolver::missing("cusolverSpZcsrqrSolveHost")
+    ::trace::call!("cusolverSpZcsrqrSolveHost", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfo_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfo_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrZeroPivot", (), {
-        ::cusolver::missing("cusolverSpZcsrqrZeroPivot")
+    ::trace::call!("cusolverSpZcsrqrZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpZcsrqrZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpZcsrqrZeroPivotHost")
+    ::trace::call!("cusolverSpZcsrqrZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpZcsrqrZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrsvBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrsvBatched", (), {
-        ::cusolver::missing("cusolverSpZcsrqrsvBatched")
+    ::trace::call!("cusolverSpZcsrqrsvBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrsvBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                x,
+                batchSize,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
