@@ -127,8 +127,8 @@ def boxes(library, rng):
     sparse, count = Sparse(library), 0
     for letter in TYPES:
         kind = Type(letter)
-        for n in (1, 2, 7, 30, 90):
-            for _ in range(6):
+        for n in (1, 2, 7, 25, 60):
+            for _ in range(4):
                 a = np.where(rng.random((n, n)) < min(1.0, 6 / n), numbers(rng, (n, n), kind), 0).astype(kind.dtype)
                 if rng.integers(3) == 0:
                     a = ((a + a.conj().T) / 2).astype(kind.dtype)
