@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 
 from draw import BOUND, KINDS, PLAIN, general, hermitian, near, norm, orthonormal, positive, sizes, stored, wide
-from library import (ALL, BY_NUMBER, BY_VALUE, NOVECTOR, VECTOR, Scope, i64)
+from library import ALL, BY_NUMBER, BY_VALUE, INVALID, NOVECTOR, VECTOR, Scope, i64
 from systems import each
 
 
@@ -277,4 +277,160 @@ def geev(library, rng):
                         theirs = np.linalg.cond(np.linalg.eig(a.astype(np.complex128 if is_complex else np.float64))[1])
                         assert np.linalg.cond(v.astype(np.complex128)) <= 4 * theirs + 10, what
                     count += 1
+    return count
+
+
+OWN, OF_Z, NO_VECTORS = 11, 12, 10
+
+
+def sized_area(library, name, solver, *sized):
+    """The work areas that a call of the 64-bit API asks for."""
+    device, host = ctypes.c_size_t(), ctypes.c_size_t()
+    library(name + "_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+    return solver.scope.zeros(max(device.value, 1), np.uint8).at, device, (ctypes.c_byte * max(host.value, 1))(), host
+
+
+def stedc(library, rng):
+    """Tridiagonal matrices, and Hermitian ones by way of them."""
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in (*KINDS, "zeros"):
+                with Scope(library) as scope:
+                    solver, uplo = solver_in(scope), int(rng.integers(2))
+                    what = f"Xstedc {solver.letter} {kind} {n}"
+                    of_reals = {"S": 0, "C": 0, "D": 1, "Z": 1}[solver.letter]
+                    a = hermitian(rng, kind, n, solver)
+                    # What sytrd makes of a matrix, and the matrix by which it does.
+                    given, info = solver.matrix(a, rng=rng), scope.info()
+                    d, e = scope.zeros(n, solver.real), scope.zeros(max(n - 1, 0), solver.real)
+                    tau = scope.zeros(max(n - 1, 0), solver.dtype)
+                    sized = (uplo, n, given.at, given.ld, d.at, e.at, tau.at)
+                    area, room = solver.area("sytrd", *sized)
+                    solver.call("sytrd", *sized, area, room, info.at)
+                    sized = (uplo, n, given.at, given.ld, tau.at)
+                    area, room = solver.area("orgtr", *sized)
+                    solver.call("orgtr", *sized, area, room, info.at)
+                    library.synchronize()
+                    diagonal, beside = d.get(), e.get()
+                    made = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1) if n else np.zeros((0, 0))
+                    found = {}
+                    for job in (NO_VECTORS, OWN, OF_Z):
+                        values = scope.array(diagonal)
+                        z = solver.matrix(given.get() if job == OF_Z else np.full((n, n), 7), rng=rng)
+                        sized = (None, job, i64(n), of_reals, values.at, scope.array(beside).at, solver.number, z.at, i64(z.ld), solver.number)
+                        area, device, room, host = sized_area(library, "cusolverDnXstedc", solver, *sized)
+                        info = scope.info()
+                        library("cusolverDnXstedc", solver.handle, *sized, area, device, room, host, info.at)
+                        library.synchronize()
+                        assert info.get()[0] == 0, what
+                        found[job] = values.get()
+                        assert (np.diff(found[job]) >= 0).all(), what
+                        check_values(found[job], scipy_values(made), made, solver, what)
+                        if job == NO_VECTORS:
+                            assert (z.get() == 7).all(), f"{what}: vectors that nobody asked for"
+                        else:
+                            check(made if job == OWN else a, z.get(), found[job], solver, f"{what} {job}")
+                    count += 1
+        with Scope(library) as scope:
+            solver = solver_in(scope)
+            of_reals, number = {"S": 0, "C": 0, "D": 1, "Z": 1}[solver.letter], solver.number
+            d, e, z, info = scope.zeros(4, solver.real), scope.zeros(4, solver.real), solver.matrix(np.zeros((4, 4)), gap=0), scope.info()
+            good = [None, OWN, i64(4), of_reals, d.at, e.at, number, z.at, i64(4), number]
+            behind = (None, ctypes.c_size_t(0), None, ctypes.c_size_t(0), info.at)
+            for wrong in ({1: 13}, {1: 0}, {2: i64(-1)}, {3: 1 - of_reals}, {6: number ^ 1}, {6: 2, 9: 2}, {8: i64(3)}, {8: i64(0), 1: NO_VECTORS},
+                          {9: number ^ 1}):
+                arguments = [wrong.get(i, argument) for i, argument in enumerate(good)]
+                device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                for status in (library.status("cusolverDnXstedc", solver.handle, *arguments, *behind),
+                               library.status("cusolverDnXstedc_bufferSize", solver.handle, *arguments, ctypes.byref(device), ctypes.byref(host))):
+                    assert status == INVALID, f"Xstedc {wrong}: {status}"
+                count += 1
+            for null in (4, 5, 7):
+                arguments = [None if i == null else argument for i, argument in enumerate(good)]
+                status = library.status("cusolverDnXstedc", solver.handle, *arguments, *behind)
+                assert status == INVALID, f"Xstedc with NULL for {null}: {status}"
+            # What is no number has no eigenvalues, and nothing is written.
+            broken = scope.array(np.array([1, np.nan, 3, 4], solver.real))
+            library("cusolverDnXstedc", solver.handle, *[broken.at if i == 4 else argument for i, argument in enumerate(good)], *behind)
+            library.synchronize()
+            assert info.get()[0] > 0 and broken.get()[3] == 4 and (z.get() == 0).all()
+    return count
+
+
+def sygvd64(library, rng):
+    """Xsygvd, Xsygvdx and batches at strides: residuals, lengths, and the order of a minor of B that is not positive."""
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in (1, 2, 3):
+                for by in ("Xsygvd", "Xsygvdx", "XsygvStridedBatched"):
+                    with Scope(library) as scope:
+                        solver, uplo = solver_in(scope), int(rng.integers(2))
+                        what = f"{by} {solver.letter} {n} {uplo} {kind}"
+                        of_reals, number = {"S": 0, "C": 0, "D": 1, "Z": 1}[solver.letter], solver.number
+                        batch = int(rng.integers(0, 5)) if by == "XsygvStridedBatched" else 1
+                        pairs = [(hermitian(rng, "random", n, solver), positive(rng, n, solver)) for _ in range(batch)]
+                        broken = batch > 1 and n > 2
+                        if broken:
+                            pairs[1][1][1, 1] = -1
+                        whole = lambda which: np.hstack([stored(pair[which], uplo, rng)[0] for pair in pairs] or [np.zeros((n, 0), solver.dtype)])
+                        a, b = solver.matrix(whole(0), rng=rng), solver.matrix(whole(1), rng=rng)
+                        w, info = scope.zeros(n * batch, solver.real), scope.info(batch)
+                        first = (None, kind, VECTOR)
+                        if by == "Xsygvd":
+                            sized = (*first, uplo, i64(n), number, a.at, i64(a.ld), number, b.at, i64(b.ld), of_reals, w.at, number)
+                            area = sized_area(library, "cusolverDnXsygvd", solver, *sized)
+                            library("cusolverDnXsygvd", solver.handle, *sized, *area, info.at)
+                            chosen = slice(0, n)
+                        elif by == "Xsygvdx":
+                            low = int(rng.integers(1, n + 1)) if n else 0
+                            chosen = slice(max(low - 1, 0), n)
+                            found, none = ctypes.c_int64(-1), ctypes.c_void_p()
+                            sized = (uplo, i64(n), number, a.at, i64(a.ld), number, b.at, i64(b.ld), none, none, i64(low), i64(n),
+                                     ctypes.byref(found), of_reals, w.at, number)
+                            area = sized_area(library, "cusolverDnXsygvdx", solver, *first, *sized)
+                            library("cusolverDnXsygvdx", solver.handle, *first, BY_NUMBER if n else ALL, *sized, *area, info.at)
+                            assert found.value == len(range(n)[chosen]), f"{what}: {found.value}"
+                        else:
+                            sized = (*first, uplo, i64(n), number, a.at, i64(a.ld), i64(a.ld * n), number, b.at, i64(b.ld), i64(b.ld * n),
+                                     of_reals, w.at, i64(n), number, i64(batch))
+                            area = sized_area(library, "cusolverDnXsygvStridedBatched", solver, *sized)
+                            library("cusolverDnXsygvStridedBatched", solver.handle, *sized, *area, info.at)
+                            chosen = slice(0, n)
+                        library.synchronize()
+                        vectors, values = a.get(), w.get()
+                        for i, (left, right) in enumerate(pairs):
+                            told = info.get()[i]
+                            if broken and i == 1:
+                                assert told == n + 2, f"{what}: info {told} for {n + 2}"
+                                continue
+                            assert told == 0, f"{what}: info {told}"
+                            size = len(range(n)[chosen])
+                            v, found_values = wide(vectors[:, i * n:i * n + size]), values[i * n:i * n + size]
+                            scaled = v * wide(found_values)
+                            rest = {1: lambda: wide(left) @ v - wide(right) @ scaled, 2: lambda: wide(left) @ (wide(right) @ v) - scaled,
+                                    3: lambda: wide(right) @ (wide(left) @ v) - scaled}[kind]()
+                            near(rest, norm(left) * norm(v) * (1 if kind == 1 else norm(right)), n, solver, what)
+                            if n:
+                                import scipy.linalg
+                                theirs = scipy.linalg.eigh(left.astype(np.complex128), right.astype(np.complex128), type=kind, eigvals_only=True)
+                                scale = float(np.abs(theirs).max()) * np.linalg.cond(right.astype(np.complex128)) * n * float(solver.eps)
+                                assert (np.abs(found_values - theirs[chosen]) <= BOUND * scale).all(), f"{what}: beside SciPy's"
+                                metric = wide(right) if kind < 3 else wide(np.linalg.inv(right.astype(np.complex128)))
+                                lengths = v.conj().T @ metric @ v
+                                near(lengths - np.eye(size), np.linalg.cond(right.astype(np.complex128)), n, solver, f"{what}: lengths")
+                        count += 1
+        with Scope(library) as scope:
+            solver = solver_in(scope)
+            of_reals, number = {"S": 0, "C": 0, "D": 1, "Z": 1}[solver.letter], solver.number
+            a, w, info = solver.matrix(np.eye(4), gap=0), scope.zeros(8, solver.real), scope.info()
+            good = [None, 1, VECTOR, 0, i64(4), number, a.at, i64(4), number, a.at, i64(4), of_reals, w.at, number]
+            for wrong in ({1: 0}, {1: 4}, {2: 2}, {3: 2}, {4: i64(-1)}, {7: i64(3)}, {8: number ^ 1}, {10: i64(3)}, {11: 1 - of_reals}, {13: number ^ 1}):
+                arguments = [wrong.get(i, argument) for i, argument in enumerate(good)]
+                device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                for status in (library.status("cusolverDnXsygvd", solver.handle, *arguments, None, device, None, host, info.at),
+                               library.status("cusolverDnXsygvd_bufferSize", solver.handle, *arguments, ctypes.byref(device), ctypes.byref(host))):
+                    assert status == INVALID, f"Xsygvd {wrong}: {status}"
+                count += 1
     return count

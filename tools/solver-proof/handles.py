@@ -64,7 +64,7 @@ def handles(library, rng):
     expect(library.status("cusolverDnSetStream", handle, None), NOT_INITIALIZED, "a freed handle")
     library.runtime("cudaStreamDestroy", stream)
     # What has no body says so.
-    expect(library.status("cusolverRfCreate", ctypes.byref(P())), NOT_SUPPORTED, "cuSolverRF")
+    expect(library.status("cusolverDnXlarft", handle), NOT_SUPPORTED, "a block of reflections")
     return 30
 
 

@@ -8,10 +8,13 @@ import sys
 
 import eigen
 import handles
+import lowlevel
 import mixed
 import orthogonal
+import refactorisation
 import singular
 import sparse
+import spectrum
 import systems
 from library import Library
 from device import prove
@@ -37,15 +40,30 @@ FAMILIES = {
     "syevdx and Xsyevdx": eigen.syevdx,
     "sygvd, sygvdx and sygvj": eigen.sygvd,
     "syevj, syevjBatched and XsyevBatched": eigen.syevj,
+    "Xstedc": eigen.stedc,
+    "Xsygvd, Xsygvdx and XsygvStridedBatched": eigen.sygvd64,
     "Xgeev": eigen.geev,
     "gesvd and Xgesvd": singular.gesvd,
     "gesvdj and gesvdjBatched": singular.gesvdj,
     "gesvdaStridedBatched": singular.gesvda,
     "Xgesvdp and Xgesvdr": singular.approximate,
+    "Xpolar": singular.polar,
     "orders of sparse matrices": sparse.orders,
     "csrlsvqr, csrlsvchol and csrlsvlu": sparse.systems,
     "what csrlsv tells of singular matrices": sparse.singular,
     "csrlsv that is wrong is refused, and waits for its stream": sparse.refusals,
+    "csreigvsi": spectrum.eigenvalues,
+    "csreigs": spectrum.boxes,
+    "csrlsqvqr": spectrum.least,
+    "csreigvsi, csreigs and csrlsqvqr that are wrong are refused": spectrum.refusals,
+    "csrlu, csrqr and csrchol step by step": lowlevel.factors,
+    "csrlu, csrqr and csrchol of singular matrices": lowlevel.singular,
+    "csrqrsvBatched": lowlevel.batches,
+    "csrlu, csrqr and csrchol that are wrong are refused, and wait for their stream": lowlevel.refusals,
+    "cuSolverRF: factors again, in all formats": refactorisation.factors,
+    "cuSolverRF: pivots that are none": refactorisation.pivots,
+    "cuSolverRF: batches": refactorisation.batches,
+    "cuSolverRF: what is told and refused": refactorisation.refusals,
 }
 
 prove(Library(sys.argv[2], sys.argv[3]), FAMILIES, int(sys.argv[1]), sys.argv[4] if len(sys.argv) > 4 else "")

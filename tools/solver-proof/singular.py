@@ -230,3 +230,81 @@ def approximate(library, rng):
                 assert status == INVALID, f"{what}: a rank that it does not have: {status}"
                 count += 1
     return count
+
+
+GENERAL, UPPER = 2, 1
+
+
+def polar(library, rng):
+    """Both factors, what is told of them, and which rank there is; beside SciPy's where they are the only ones."""
+    import scipy.linalg
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for kind in (*KINDS, "zeros"):
+                with Scope(library) as scope:
+                    solver, uplo = solver_in(scope), int(rng.integers(1, 3))
+                    m = n + int(rng.integers(0, 9))
+                    what = f"Xpolar {solver.letter} {kind} {m} by {n}, {uplo}"
+                    a = general(rng, kind, m, n, solver)
+                    taken = np.triu(a) if uplo == UPPER else a
+                    given, h, info = solver.matrix(a, rng=rng), solver.matrix(np.full((n, n), 7), rng=rng), scope.info()
+                    residual, told, rcond = (scope.array(np.array([-1.0])) for _ in range(3))
+                    number = solver.number
+                    with_h = bool(rng.integers(4))
+                    sized = (None, uplo, i64(m), i64(n), number, given.at, i64(given.ld), number, h.at if with_h else None,
+                             i64(h.ld if with_h else 0), number)
+                    device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                    library("cusolverDnXpolar_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+                    area, room = scope.zeros(max(device.value, 1), np.uint8).at, (ctypes.c_byte * max(host.value, 1))()
+                    library("cusolverDnXpolar", solver.handle, *sized, area, device, room, host, residual.at, told.at, rcond.at, info.at)
+                    library.synchronize()
+                    assert info.get()[0] == 0, what
+                    u, made = given.get(), h.get()
+                    orthonormal(u, solver, what)
+                    s = np.linalg.svd(taken.astype(np.complex128), compute_uv=False) if n else np.zeros(0)
+                    scale = float(norm(taken)) + float(np.finfo(solver.real).tiny)
+                    bound = BOUND * max(m, 1) * float(solver.eps)
+                    frobenius = float(np.sqrt((np.abs(wide(taken)) ** 2).sum()))
+                    assert abs(told.get()[0] - frobenius) <= bound * scale, f"{what}: {told.get()[0]} for {frobenius}"
+                    if n and s[-1] > 1e3 * m * float(solver.eps) * s[0]:
+                        wanted = 1 / (np.sqrt(((s / s[0]) ** 2).sum()) * np.sqrt(((s[0] / s) ** 2).sum()))
+                        assert abs(rcond.get()[0] - wanted) <= 0.2 * wanted, f"{what}: {rcond.get()[0]} for {wanted}"
+                    if with_h:
+                        assert (made == made.conj().T).all(), f"{what}: H is not Hermitian"
+                        near(wide(u) @ wide(made) - wide(taken), norm(taken), m, solver, what)
+                        least = np.linalg.eigvalsh((made / scale).astype(np.complex128)).min(initial=0) if n else 0
+                        assert least >= -bound, f"{what}: H is negative: {least}"
+                        left = wide(taken) - wide(u) @ wide(made)
+                        true = float(np.linalg.norm((left / scale).astype(np.complex128), 2)) if n else 0
+                        assert abs(residual.get()[0] / scale - true) <= bound, f"{what}: a residual of {residual.get()[0]}"
+                        if kind == "random" and n:
+                            theirs = scipy.linalg.polar(taken.astype(np.complex128))
+                            near(made - theirs[1], norm(taken), m, solver, f"{what}: beside SciPy's")
+                    else:
+                        assert (made == 7).all(), f"{what}: an H that nobody asked for"
+                    count += 1
+        with Scope(library) as scope:
+            solver = solver_in(scope)
+            number, a, h, info = solver.number, solver.matrix(np.eye(5, 4), gap=0), solver.matrix(np.eye(4), gap=0), scope.info()
+            good = [None, GENERAL, i64(5), i64(4), number, a.at, i64(5), number, h.at, i64(4), number]
+            wrongs = ({1: 0}, {1: 3}, {2: i64(-1)}, {3: i64(-1)}, {2: i64(3)}, {6: i64(4)}, {9: i64(3)}, {7: number ^ 1}, {10: number ^ 1},
+                      {4: 2, 7: 2, 10: 2})
+            for wrong in wrongs:
+                arguments = [wrong.get(i, argument) for i, argument in enumerate(good)]
+                device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                for status in (library.status("cusolverDnXpolar", solver.handle, *arguments, None, device, None, host, None, None, None, info.at),
+                               library.status("cusolverDnXpolar_bufferSize", solver.handle, *arguments, ctypes.byref(device), ctypes.byref(host))):
+                    assert status == INVALID, f"Xpolar {wrong}: {status}"
+                count += 1
+            # Nothing has to be told, and what is no number does not converge.
+            device, host = ctypes.c_size_t(0), ctypes.c_size_t(0)
+            library("cusolverDnXpolar", solver.handle, *good, None, device, None, host, None, None, None, info.at)
+            library.synchronize()
+            assert info.get()[0] == 0
+            broken = solver.matrix(np.full((5, 4), np.nan), gap=0)
+            good[5] = broken.at
+            library("cusolverDnXpolar", solver.handle, *good, None, device, None, host, None, None, None, info.at)
+            library.synchronize()
+            assert info.get()[0] == 10 and np.isnan(broken.get()).all()
+    return count

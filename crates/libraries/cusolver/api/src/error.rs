@@ -24,6 +24,12 @@ pub enum Error {
     /// cuSOLVER's own number of what is wrong with what solvers that refine are given.
     #[error("{1}")]
     Refinement(cusolverStatus_t, &'static str),
+    /// Numbers that are none, or a matrix that is singular wherever it is moved.
+    #[error("the matrix has no factors")]
+    NoFactors,
+    /// A factorization came to a pivot that is none, which some calls answer.
+    #[error("a pivot is zero")]
+    ZeroPivot,
     #[error("there is not enough memory")]
     NoMemory,
     #[error("{0} panicked")]
@@ -39,6 +45,8 @@ impl Error {
             Error::NotSupported(_) => cusolverStatus_t::CUSOLVER_STATUS_NOT_SUPPORTED,
             Error::NotGeneral => cusolverStatus_t::CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED,
             Error::Refinement(status, _) => status,
+            Error::NoFactors => cusolverStatus_t::CUSOLVER_STATUS_INTERNAL_ERROR,
+            Error::ZeroPivot => cusolverStatus_t::CUSOLVER_STATUS_ZERO_PIVOT,
             Error::NoMemory => cusolverStatus_t::CUSOLVER_STATUS_ALLOC_FAILED,
             Error::Internal(_) => cusolverStatus_t::CUSOLVER_STATUS_INTERNAL_ERROR,
         }

@@ -67,6 +67,61 @@ pub(crate) fn hermitian<S: Field>(mut a: Dense<S>, vectors: bool) -> (Vec<S::Rea
     (w, found, if converged { 0 } else { n })
 }
 
+/// Which eigenvectors of a tridiagonal matrix are wanted, and where they go.
+#[derive(Clone, Copy)]
+pub enum Tridiagonal<S> {
+    None,
+    /// The matrix's own.
+    Own(Matrix<S>),
+    /// Multiplied from the left by the matrix that is there, by which a Hermitian one became tridiagonal.
+    Of(Matrix<S>),
+}
+
+/// Eigenvalues of a real symmetric tridiagonal matrix, ascending, in the diagonal's place. The answer is 0, or how many did not converge, and
+/// then nothing is written.
+///
+/// # Safety
+/// The n elements of the diagonal and the n - 1 beside it are there, and n by n for eigenvectors.
+pub unsafe fn stedc<R: Field + Real, S: Scalar<Real = R>>(
+    n: i64,
+    d: *mut R,
+    e: *const R,
+    vectors: Tridiagonal<S>,
+) -> i64 {
+    let size = n.max(0) as usize;
+    if size == 0 {
+        return 0;
+    }
+    // SAFETY: the caller's word.
+    unsafe {
+        let mut both = std::slice::from_raw_parts(d, size).to_vec();
+        (0..size - 1).for_each(|i| both.push(*e.add(i)));
+        let Some(factors) = balance(&both) else { return n };
+        scale(&mut both, factors);
+        let (diagonal, beside) = both.split_at(size);
+        let mut w = vec![R::zero(); size];
+        let mut found = (!matches!(vectors, Tridiagonal::None)).then(|| Dense::<R>::zeros(n, n));
+        if !R::tridiagonal(diagonal, beside, &mut w, found.as_mut().map(|found| &mut found.values[..])) {
+            return n;
+        }
+        unscale(&mut w, factors);
+        std::ptr::copy_nonoverlapping(w.as_ptr(), d, size);
+        let found = found.map(|found| Dense {
+            rows: n,
+            columns: n,
+            values: found.values.iter().map(|value| S::from_real(*value)).collect(),
+        });
+        match (vectors, found) {
+            (Tridiagonal::Own(to), Some(found)) => found.write(n, n, to),
+            (Tridiagonal::Of(z), Some(found)) => {
+                Dense::read(n, n, z).times(Op::N, &found, Op::N).write(n, n, z);
+            }
+            _ => {}
+        }
+    }
+    0
+}
+
 /// The wanted ones of ascending eigenvalues: the first, and how many.
 fn chosen<R: Real>(w: &[R], range: Range) -> (usize, usize) {
     let value = |at: &R| num_traits::ToPrimitive::to_f64(at).unwrap_or(f64::NAN);

@@ -3,15 +3,16 @@
 use std::num::NonZeroUsize;
 
 use cublas_cpu::{Complex, Real, Scalar};
-use faer::diag::DiagMut;
+use faer::diag::{DiagMut, DiagRef};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{self, ComputeEigenvectors};
 use faer::linalg::svd::{self, ComputeSvdVectors};
 use faer::{MatMut, MatRef, Par};
 
 use crate::dense::Dense;
+use crate::factors::{self, Factored, Factors};
 use crate::schur;
-use crate::sparse::{self, Columns, Failure, Method, Solved};
+use crate::sparse::{Columns, Failure, Method};
 
 /// Smaller problems are not worth a second core.
 const SMALL: usize = 96;
@@ -27,6 +28,9 @@ fn cores(size: usize) -> Par {
 pub trait Field: Scalar {
     /// Eigenvalues of a Hermitian matrix, n by n, not descending, and its eigenvectors.
     fn hermitian(n: usize, a: &[Self], w: &mut [Self::Real], vectors: Option<&mut [Self]>) -> bool;
+
+    /// Eigenvalues of a real symmetric tridiagonal matrix, not descending, and its eigenvectors, of its diagonal and what stands beside it.
+    fn tridiagonal(d: &[Self], e: &[Self], w: &mut [Self], vectors: Option<&mut [Self]>) -> bool;
 
     /// Singular values of m by n, not ascending, all left singular vectors, and all right ones. Both or none.
     fn singular(
@@ -47,17 +51,15 @@ pub trait Field: Scalar {
         vectors: Option<&mut [Self]>,
     ) -> bool;
 
-    /// A system of a sparse matrix; [`sparse::solve`].
+    /// Factors of a sparse matrix, square, or for QR not wide.
     ///
     /// # Errors
     /// There is not enough memory.
-    fn sparse(
+    fn factored(
         method: Method,
         a: &Columns<Self>,
-        b: &[Self],
-        tol: f64,
         reorders: bool,
-    ) -> Result<Solved<Self>, Failure>;
+    ) -> Result<Factored<Box<dyn Factors<Self>>>, Failure>;
 }
 
 fn hermitian<T: faer::traits::ComplexField>(
@@ -75,6 +77,28 @@ fn hermitian<T: faer::traits::ComplexField>(
         MatRef::from_column_major_slice(a, n, n),
         DiagMut::from_slice_mut(w),
         vectors,
+        par,
+        MemStack::new(&mut area),
+        Default::default(),
+    )
+    .is_ok()
+}
+
+fn tridiagonal<T: faer::traits::ComplexField>(
+    d: &[T],
+    e: &[T],
+    w: &mut [T],
+    vectors: Option<&mut [T]>,
+) -> bool {
+    let n = d.len();
+    let par = cores(n);
+    let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
+    let mut area = MemBuffer::new(evd::self_adjoint_evd_scratch::<T>(n, wanted, par, Default::default()));
+    evd::tridiagonal_self_adjoint_evd(
+        DiagRef::from_slice(d),
+        DiagRef::from_slice(e),
+        DiagMut::from_slice_mut(w),
+        vectors.map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
         par,
         MemStack::new(&mut area),
         Default::default(),
@@ -159,6 +183,10 @@ macro_rules! field {
                 converged
             }
 
+            fn tridiagonal(d: &[Self], e: &[Self], w: &mut [Self], vectors: Option<&mut [Self]>) -> bool {
+                tridiagonal(d, e, w, vectors)
+            }
+
             fn singular(
                 size: (usize, usize),
                 a: &[Self],
@@ -186,14 +214,12 @@ macro_rules! field {
                 $general(n, a, w, vectors)
             }
 
-            fn sparse(
+            fn factored(
                 method: Method,
                 a: &Columns<Self>,
-                b: &[Self],
-                tol: f64,
                 reorders: bool,
-            ) -> Result<Solved<Self>, Failure> {
-                sparse::solve_by_faer(method, a, b, tol, reorders, cores(b.len()))
+            ) -> Result<Factored<Box<dyn Factors<Self>>>, Failure> {
+                factors::factored_by_faer(method, a, reorders, cores(a.size().1))
             }
         }
     )*};

@@ -59,6 +59,43 @@ fn rotate<S: Scalar>(x: &mut [S], y: &mut [S], cosine: S::Real, sine: S) {
     }
 }
 
+/// Makes a row of a Hermitian matrix the conjugate of the column of its number.
+fn mirror<S: Scalar>(a: &mut Dense<S>, number: i64) {
+    let (n, number) = (a.rows as usize, number as usize);
+    for i in 0..n {
+        a.values[number + i * n] = a.values[i + number * n].conj();
+    }
+}
+
+/// How many sums are added side by side, so that they are worked on as vectors.
+const LANES: usize = 8;
+
+fn total<R: num_traits::Zero + Copy>(lanes: [R; LANES]) -> R {
+    lanes.into_iter().fold(R::zero(), |sum, lane| sum + lane)
+}
+
+/// The sizes of two columns, squared and added, and their product.
+fn products<S: Scalar>(x: &[S], y: &[S]) -> (S::Real, S::Real, S) {
+    let size = |v: S| v.real() * v.real() + v.imag() * v.imag();
+    let (mut first, mut second) = ([S::Real::zero(); LANES], [S::Real::zero(); LANES]);
+    let mut product = [S::zero(); LANES];
+    let (x, x_rest) = x.as_chunks::<LANES>();
+    let (y, y_rest) = y.as_chunks::<LANES>();
+    for (x, y) in x.iter().zip(y) {
+        for lane in 0..LANES {
+            first[lane] += size(x[lane]);
+            second[lane] += size(y[lane]);
+            product[lane] += x[lane].conj() * y[lane];
+        }
+    }
+    for (lane, (x, y)) in x_rest.iter().zip(y_rest).enumerate() {
+        first[lane] += size(*x);
+        second[lane] += size(*y);
+        product[lane] += x.conj() * *y;
+    }
+    (total(first), total(second), total(product))
+}
+
 /// Sizes beside the diagonal, squared and added.
 fn beside_diagonal<S: Scalar>(a: &Dense<S>) -> S::Real {
     let mut sum = S::Real::zero();
@@ -105,7 +142,8 @@ pub(crate) fn hermitian<S: Field>(
                 let (x, y) = a.pair_mut(p, q);
                 rotate(x, y, cosine, sine);
                 let conjugate = sine.conj();
-                for column in 0..n {
+                // Rows change as columns do: what is beside the two is their conjugate.
+                for column in [p, q] {
                     let column = a.column_mut(column);
                     let (x, y) = (column[p as usize], column[q as usize]);
                     column[p as usize] = x.times_real(cosine) - y * sine;
@@ -117,6 +155,8 @@ pub(crate) fn hermitian<S: Field>(
                 for i in [p, q] {
                     a.set(i, i, S::from_real(a.get(i, i).real()));
                 }
+                mirror(&mut a, p);
+                mirror(&mut a, q);
                 if let Some(v) = &mut v {
                     let (x, y) = v.pair_mut(p, q);
                     rotate(x, y, cosine, sine);
@@ -227,8 +267,7 @@ fn tall<S: Field>(mut a: Dense<S>, settings: Settings) -> (Vec<S::Real>, Dense<S
         for p in 0..n {
             for q in p + 1..n {
                 let (x, y) = a.pair_mut(p, q);
-                let (first, second) = (square(x), square(y));
-                let product = x.iter().zip(y.iter()).fold(S::zero(), |sum, (x, y)| sum + x.conj() * *y);
+                let (first, second, product) = products(x, y);
                 let size = product.modulus();
                 left += size * size;
                 let (first_size, second_size) = (first.sqrt(), second.sqrt());

@@ -10,17 +10,21 @@
 pub mod cholesky;
 mod dense;
 pub mod eigen;
+pub mod factors;
 mod field;
 pub mod indefinite;
 pub mod jacobi;
 pub mod least;
 pub mod lu;
 pub mod ordering;
+pub mod polar;
 pub mod qr;
 pub mod reduction;
+pub mod refactor;
 mod reflection;
 mod schur;
 pub mod sparse;
+pub mod spectrum;
 pub mod svd;
 
 pub use cublas_cpu::lapack::getrs;

@@ -1,6 +1,9 @@
 //! Sparse systems where each method's factors are worked on entry by entry and in blocks: residuals, and the columns that are told.
 
+use cusolver_cpu::factors::Factored;
 use cusolver_cpu::sparse::{Columns, Failure, Method, solve};
+use cusolver_cpu::spectrum::{count_within, least_squares, nearest};
+use cusolver_cpu::{Complex, Field};
 
 /// Five points of a square grid, by rows.
 fn grid(side: i32) -> (Vec<i32>, Vec<i32>, Vec<f64>) {
@@ -86,4 +89,59 @@ fn a_column_without_entries_is_told_of_where_factors_are_worked_on_in_blocks() {
         let solved = solve(method, &a, &vec![1.0; n as usize], 1e-9, false).unwrap();
         assert_eq!(solved.singular, Some(empty as usize), "{method:?}");
     }
+}
+
+#[test]
+fn factors_solve_as_often_as_they_are_asked_and_say_their_columns_in_order() {
+    let (starts, columns, values) = grid(12);
+    let a = Columns::of_rows(0, &starts, &columns, &values).unwrap();
+    for method in [Method::Lu, Method::Qr, Method::Cholesky] {
+        for reorders in [false, true] {
+            let Factored::Whole(factors) = f64::factored(method, &a, reorders).unwrap() else {
+                panic!("{method:?} of a grid ended");
+            };
+            let mut order: Vec<usize> = factors.pivots().iter().map(|(column, _)| *column).collect();
+            assert!(reorders || order.is_sorted(), "{method:?}: {order:?}");
+            order.sort_unstable();
+            assert_eq!(order, (0..144).collect::<Vec<_>>());
+            for shift in [0.0, 1.0] {
+                let b: Vec<f64> = (0..144).map(|i| f64::from(i % 5) + shift).collect();
+                let product = a.times(&factors.solve(&b).unwrap());
+                assert!(product.iter().zip(&b).all(|(p, b)| (p - b).abs() < 1e-10), "{method:?} {reorders}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_nearest_eigenvalue_of_a_grid_is_found_and_all_are_counted() {
+    let (starts, columns, values) = grid(7);
+    let a = Columns::of_rows(0, &starts, &columns, &values).unwrap();
+    let line = |i: usize| 2.0 - 2.0 * (std::f64::consts::PI * i as f64 / 8.0).cos();
+    let wanted = line(2) + line(2);
+    let from: Vec<f64> = (0..49).map(|i| f64::from(i % 9) - 2.0).collect();
+    let (found, _) = nearest(&a, wanted + 0.01, &from, 200, 1e-10).unwrap();
+    assert!((found - wanted).abs() < 1e-8, "{found} for {wanted}");
+    let wide = a.map(|value| Complex::new(value, 0.0));
+    let within = |low, high| count_within(&wide, (Complex::new(low, -1.0), Complex::new(high, 1.0))).unwrap();
+    let below =
+        (1..8).flat_map(|i| (1..8).map(move |j| line(i) + line(j))).filter(|value| *value < 3.1).count();
+    assert_eq!((within(-1.0, 9.0), within(-1.0, 3.1), within(8.5, 9.0)), (49, below as i64, 0));
+}
+
+#[test]
+fn a_column_that_depends_on_others_is_taken_out_of_least_squares() {
+    let a = Columns::of_rows_of(
+        3,
+        0,
+        &[0, 2, 4, 5, 7],
+        &[0, 1, 0, 1, 2, 0, 1],
+        &[1.0, 2.0, 2.0, 4.0, 1.0, 1.0, 2.0],
+    );
+    let found = least_squares(&a.unwrap(), &[1.0_f64, 2.0, 3.0, 4.0], 1e-12).unwrap();
+    assert_eq!(found.rank, 2);
+    // One of the two columns is left: 6 x = 9, or 24 x = 18; and the third one's unknown is 3.
+    let x = found.x[found.order[0]].abs() + found.x[found.order[1]].abs();
+    assert!((x - 4.5).abs() < 1e-12 || (x - 3.75).abs() < 1e-12, "{:?}", found.x);
+    assert!((found.left - 7.5_f64.sqrt()).abs() < 1e-12, "{}", found.left);
 }

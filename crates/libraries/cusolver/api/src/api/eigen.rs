@@ -58,7 +58,7 @@ fn wide<R: cusolver_cpu::Real>(value: R) -> f64 {
     num_traits::ToPrimitive::to_f64(&value).unwrap_or(f64::NAN)
 }
 
-fn kind(itype: cusolverEigType_t) -> Result<u32> {
+pub(super) fn kind(itype: cusolverEigType_t) -> Result<u32> {
     require(matches!(itype.0, 1..=3), "there is no such type of problem")?;
     Ok(itype.0)
 }

@@ -65,7 +65,7 @@ pub(super) fn areas(n: i64, device: Out<'_, usize>, host: Out<'_, usize>) -> Res
     Ok(())
 }
 
-fn check_square(n: i64, lda: i64) -> Result {
+pub(super) fn check_square(n: i64, lda: i64) -> Result {
     require(n >= 0 && lda >= n.max(1), "a size is negative, or lda too small")
 }
 
@@ -521,7 +521,7 @@ pub fn cusolverDnXsyevBatched(
 }
 
 /// A number of the host's in the type that a call computes with.
-fn bound(at: *const c_void, ty: cudaDataType, range: cusolverEigRange_t) -> Result<f64> {
+pub(super) fn bound(at: *const c_void, ty: cudaDataType, range: cusolverEigRange_t) -> Result<f64> {
     if range != cusolverEigRange_t::CUSOLVER_EIG_RANGE_V {
         return Ok(0.0);
     }

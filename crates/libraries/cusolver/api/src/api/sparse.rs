@@ -51,14 +51,17 @@ impl From<Failure> for Error {
         match failure {
             Failure::NotAMatrix => Error::InvalidValue("the arrays are no matrix by rows"),
             Failure::NoMemory => Error::NoMemory,
+            Failure::NoFactors => Error::NoFactors,
         }
     }
 }
 
-/// A square matrix by rows as a call gives it.
-struct Rows<T> {
+/// A matrix by rows as a call gives it.
+pub(super) struct Rows<T> {
     base: c_int,
-    n: usize,
+    /// Its rows.
+    pub(super) n: usize,
+    columns_count: usize,
     entries: usize,
     values: Address<*mut T>,
     starts: Address<*mut c_int>,
@@ -66,21 +69,51 @@ struct Rows<T> {
 }
 
 impl<T: Field> Rows<T> {
-    fn new(
+    /// A square one.
+    pub(super) fn new(
         (n, entries): (c_int, c_int),
         descr: cusparseMatDescr_t,
         (values, starts, columns): (*const T, *const c_int, *const c_int),
     ) -> Result<Rows<T>> {
-        require(n >= 0 && entries >= 0, "a size is negative")?;
+        Rows::of((n, n, entries), descr, (values, starts, columns))
+    }
+
+    pub(super) fn of(
+        (n, columns_count, entries): (c_int, c_int, c_int),
+        descr: cusparseMatDescr_t,
+        (values, starts, columns): (*const T, *const c_int, *const c_int),
+    ) -> Result<Rows<T>> {
+        require(n >= 0 && columns_count >= 0 && entries >= 0, "a size is negative")?;
         let base = description::base(descr)?;
         let starts = array(starts, if n == 0 { 0 } else { i64::from(n) + 1 })?;
         let (values, columns) = (array(values, entries.into())?, array(columns, entries.into())?);
-        Ok(Rows { base, n: n as usize, entries: entries as usize, values, starts, columns })
+        let (n, columns_count, entries) = (n as usize, columns_count as usize, entries as usize);
+        Ok(Rows { base, n, columns_count, entries, values, starts, columns })
     }
 
     /// # Safety
     /// The arrays are there, and nobody writes them.
-    unsafe fn read(&self) -> Result<Columns<T>> {
+    pub(super) unsafe fn read(&self) -> Result<Columns<T>> {
+        // SAFETY: the caller's word.
+        unsafe { self.number(0) }
+    }
+
+    /// One of several matrices, whose values lie one behind the other.
+    ///
+    /// # Safety
+    /// As [`read`](Self::read).
+    pub(super) unsafe fn number(&self, number: usize) -> Result<Columns<T>> {
+        // SAFETY: the caller's word.
+        let (starts, columns, values) = unsafe {
+            let (starts, columns) = self.lines()?;
+            (starts, columns, slice(self.values.get().wrapping_add(number * self.entries), self.entries))
+        };
+        Ok(Columns::of_rows_of(self.columns_count, self.base, starts, columns, values)?)
+    }
+
+    /// # Safety
+    /// The arrays are there but for the values, and nobody writes them.
+    unsafe fn lines(&self) -> Result<(&[c_int], &[c_int])> {
         // SAFETY: the caller's word.
         let starts = unsafe { slice(self.starts.get(), if self.n == 0 { 0 } else { self.n + 1 }) };
         let first = starts.first().copied().unwrap_or(self.base);
@@ -89,9 +122,29 @@ impl<T: Field> Rows<T> {
             return Err(Failure::NotAMatrix.into());
         }
         // SAFETY: as above.
-        let (columns, values) =
-            unsafe { (slice(self.columns.get(), self.entries), slice(self.values.get(), self.entries)) };
-        Ok(Columns::of_rows(self.base, starts, columns, values)?)
+        Ok((starts, unsafe { slice(self.columns.get(), self.entries) }))
+    }
+}
+
+impl Rows<f64> {
+    /// Where a matrix has entries, whatever they are.
+    pub(super) fn pattern(
+        shape: (c_int, c_int, c_int),
+        descr: cusparseMatDescr_t,
+        (starts, columns): (*const c_int, *const c_int),
+    ) -> Result<Rows<f64>> {
+        Rows::of(shape, descr, (core::ptr::dangling(), starts, columns))
+    }
+
+    /// Whether it is a matrix.
+    ///
+    /// # Safety
+    /// The arrays are there but for the values, and nobody writes them.
+    pub(super) unsafe fn check(&self) -> Result {
+        // SAFETY: the caller's word.
+        let (starts, columns) = unsafe { self.lines()? };
+        Columns::of_rows_of(self.columns_count, self.base, starts, columns, &vec![0.0; self.entries])?;
+        Ok(())
     }
 }
 
@@ -132,7 +185,7 @@ fn system<T: Field>(
 }
 
 /// Does it when the stream has come to it, and waits for it.
-fn on_device(context: &Context, work: impl Fn() -> Result + Send + Sync + 'static) -> Result {
+pub(super) fn on_device(context: &Context, work: impl Fn() -> Result + Send + Sync + 'static) -> Result {
     // A stream that is being captured refuses it.
     context.synchronize()?;
     // The answer of work that has not ended.

@@ -9169,51 +9169,95 @@ pub unsafe extern "C" fn cusolverDnXlarft_bufferSize(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXpolar(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _M: i64,
-    _N: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _dataTypeH: cudaDataType,
-    _H: *mut c_void,
-    _ldh: i64,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _d_res_nrm: *mut f64,
-    _d_A_nrmF: *mut f64,
-    _d_rcond: *mut f64,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    M: i64,
+    N: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    dataTypeH: cudaDataType,
+    H: *mut c_void,
+    ldh: i64,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    d_res_nrm: *mut f64,
+    d_A_nrmF: *mut f64,
+    d_rcond: *mut f64,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXpolar", (), {
-        ::cusolver::missing("cusolverDnXpolar")
+    ::trace::call!("cusolverDnXpolar", (
+        value handle, value params, value uplo, value M, value N, value dataTypeA, value A, value lda, value dataTypeH, value H, value ldh, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_res_nrm, value d_A_nrmF, value d_rcond, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnXpolar", || {
+            ::cusolver::api::polar::cusolverDnXpolar(
+                handle,
+                params,
+                uplo,
+                M,
+                N,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeH,
+                H,
+                ldh,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                d_res_nrm,
+                d_A_nrmF,
+                d_rcond,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXpolar_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _M: i64,
-    _N: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _dataTypeH: cudaDataType,
-    _H: *const c_void,
-    _ldh: i64,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    M: i64,
+    N: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    dataTypeH: cudaDataType,
+    H: *const c_void,
+    ldh: i64,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXpolar_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXpolar_bufferSize")
+    ::trace::call!("cusolverDnXpolar_bufferSize", (
+        value handle, value params, value uplo, value M, value N, value dataTypeA, value A, value lda, value dataTypeH, value H, value ldh, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXpolar_bufferSize", || {
+            ::cusolver::api::polar::cusolverDnXpolar_bufferSize(
+                handle,
+                params,
+                uplo,
+                M,
+                N,
+                dataTypeA,
+                A,
+                lda,
+                dataTypeH,
+                H,
+                ldh,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
@@ -9328,46 +9372,85 @@ pub unsafe extern "C" fn cusolverDnXpotrs(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXstedc(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _compz: cusolverEigComp_t,
-    _n: i64,
-    _dataTypeDE: cudaDataType,
-    _D: *mut c_void,
-    _E: *mut c_void,
-    _dataTypeZ: cudaDataType,
-    _Z: *mut c_void,
-    _ldz: i64,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    compz: cusolverEigComp_t,
+    n: i64,
+    dataTypeDE: cudaDataType,
+    D: *mut c_void,
+    E: *mut c_void,
+    dataTypeZ: cudaDataType,
+    Z: *mut c_void,
+    ldz: i64,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXstedc", (), {
-        ::cusolver::missing("cusolverDnXstedc")
+    ::trace::call!("cusolverDnXstedc", (
+        value handle, value params, value compz, value n, value dataTypeDE, value D, value E, value dataTypeZ, value Z, value ldz, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
+    ), {
+        ::cusolver::entry("cusolverDnXstedc", || {
+            ::cusolver::api::tridiagonal::cusolverDnXstedc(
+                handle,
+                params,
+                compz,
+                n,
+                dataTypeDE,
+                D,
+                E,
+                dataTypeZ,
+                Z,
+                ldz,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXstedc_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _compz: cusolverEigComp_t,
-    _n: i64,
-    _dataTypeDE: cudaDataType,
-    _D: *const c_void,
-    _E: *const c_void,
-    _dataTypeZ: cudaDataType,
-    _Z: *const c_void,
-    _ldz: i64,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    compz: cusolverEigComp_t,
+    n: i64,
+    dataTypeDE: cudaDataType,
+    D: *const c_void,
+    E: *const c_void,
+    dataTypeZ: cudaDataType,
+    Z: *const c_void,
+    ldz: i64,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXstedc_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXstedc_bufferSize")
+    ::trace::call!("cusolverDnXstedc_bufferSize", (
+        value handle, value params, value compz, value n, value dataTypeDE, value D, value E, value dataTypeZ, value Z, value ldz, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXstedc_bufferSize", || {
+            ::cusolver::api::tridiagonal::cusolverDnXstedc_bufferSize(
+                handle,
+                params,
+                compz,
+                n,
+                dataTypeDE,
+                D,
+                E,
+                dataTypeZ,
+                Z,
+                ldz,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
@@ -9717,179 +9800,339 @@ pub unsafe extern "C" fn cusolverDnXsyevjSetTolerance(info: syevjInfo_t, toleran
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvStridedBatched(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _strideA: i64,
-    _dataTypeB: cudaDataType,
-    _B: *mut c_void,
-    _ldb: i64,
-    _strideB: i64,
-    _dataTypeW: cudaDataType,
-    _W: *mut c_void,
-    _strideW: i64,
-    _computeType: cudaDataType,
-    _batchSize: i64,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    strideA: i64,
+    dataTypeB: cudaDataType,
+    B: *mut c_void,
+    ldb: i64,
+    strideB: i64,
+    dataTypeW: cudaDataType,
+    W: *mut c_void,
+    strideW: i64,
+    computeType: cudaDataType,
+    batchSize: i64,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvStridedBatched", (), {
-        ::cusolver::missing("cusolverDnXsygvStridedBatched")
+    ::trace::call!("cusolverDnXsygvStridedBatched", (
+        value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value strideA, value dataTypeB, value B, value ldb, value strideB, value dataTypeW, value W, value strideW, value computeType, value batchSize, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
+    ), {
+        ::cusolver::entry("cusolverDnXsygvStridedBatched", || {
+            ::cusolver::api::generalised::cusolverDnXsygvStridedBatched(
+                handle,
+                params,
+                itype,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                strideA,
+                dataTypeB,
+                B,
+                ldb,
+                strideB,
+                dataTypeW,
+                W,
+                strideW,
+                computeType,
+                batchSize,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvStridedBatched_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _strideA: i64,
-    _dataTypeB: cudaDataType,
-    _B: *const c_void,
-    _ldb: i64,
-    _strideB: i64,
-    _dataTypeW: cudaDataType,
-    _W: *const c_void,
-    _strideW: i64,
-    _computeType: cudaDataType,
-    _batchSize: i64,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    strideA: i64,
+    dataTypeB: cudaDataType,
+    B: *const c_void,
+    ldb: i64,
+    strideB: i64,
+    dataTypeW: cudaDataType,
+    W: *const c_void,
+    strideW: i64,
+    computeType: cudaDataType,
+    batchSize: i64,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvStridedBatched_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXsygvStridedBatched_bufferSize")
+    ::trace::call!("cusolverDnXsygvStridedBatched_bufferSize", (
+        value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value strideA, value dataTypeB, value B, value ldb, value strideB, value dataTypeW, value W, value strideW, value computeType, value batchSize, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXsygvStridedBatched_bufferSize", || {
+            ::cusolver::api::generalised::cusolverDnXsygvStridedBatched_bufferSize(
+                handle,
+                params,
+                itype,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                strideA,
+                dataTypeB,
+                B,
+                ldb,
+                strideB,
+                dataTypeW,
+                W,
+                strideW,
+                computeType,
+                batchSize,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvd(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _d_A: *mut c_void,
-    _lda: i64,
-    _dataTypeB: cudaDataType,
-    _d_B: *mut c_void,
-    _ldb: i64,
-    _dataTypeW: cudaDataType,
-    _d_W: *mut c_void,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    d_A: *mut c_void,
+    lda: i64,
+    dataTypeB: cudaDataType,
+    d_B: *mut c_void,
+    ldb: i64,
+    dataTypeW: cudaDataType,
+    d_W: *mut c_void,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvd", (), {
-        ::cusolver::missing("cusolverDnXsygvd")
+    ::trace::call!("cusolverDnXsygvd", (
+        value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value d_A, value lda, value dataTypeB, value d_B, value ldb, value dataTypeW, value d_W, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnXsygvd", || {
+            ::cusolver::api::generalised::cusolverDnXsygvd(
+                handle,
+                params,
+                itype,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                d_A,
+                lda,
+                dataTypeB,
+                d_B,
+                ldb,
+                dataTypeW,
+                d_W,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvd_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _d_A: *const c_void,
-    _lda: i64,
-    _dataTypeB: cudaDataType,
-    _d_B: *const c_void,
-    _ldb: i64,
-    _dataTypeW: cudaDataType,
-    _d_W: *const c_void,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    d_A: *const c_void,
+    lda: i64,
+    dataTypeB: cudaDataType,
+    d_B: *const c_void,
+    ldb: i64,
+    dataTypeW: cudaDataType,
+    d_W: *const c_void,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvd_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXsygvd_bufferSize")
+    ::trace::call!("cusolverDnXsygvd_bufferSize", (
+        value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value d_A, value lda, value dataTypeB, value d_B, value ldb, value dataTypeW, value d_W, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXsygvd_bufferSize", || {
+            ::cusolver::api::generalised::cusolverDnXsygvd_bufferSize(
+                handle,
+                params,
+                itype,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                d_A,
+                lda,
+                dataTypeB,
+                d_B,
+                ldb,
+                dataTypeW,
+                d_W,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvdx(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _range: cusolverEigRange_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _d_A: *mut c_void,
-    _lda: i64,
-    _dataTypeB: cudaDataType,
-    _d_B: *mut c_void,
-    _ldb: i64,
-    _vl: *mut c_void,
-    _vu: *mut c_void,
-    _il: i64,
-    _iu: i64,
-    _meig: *mut i64,
-    _dataTypeW: cudaDataType,
-    _d_W: *mut c_void,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _d_info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    range: cusolverEigRange_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    d_A: *mut c_void,
+    lda: i64,
+    dataTypeB: cudaDataType,
+    d_B: *mut c_void,
+    ldb: i64,
+    vl: *mut c_void,
+    vu: *mut c_void,
+    il: i64,
+    iu: i64,
+    meig: *mut i64,
+    dataTypeW: cudaDataType,
+    d_W: *mut c_void,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    d_info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvdx", (), {
-        ::cusolver::missing("cusolverDnXsygvdx")
+    ::trace::call!("cusolverDnXsygvdx", (
+        value handle, value params, value itype, value jobz, value range, value uplo, value n, value dataTypeA, value d_A, value lda, value dataTypeB, value d_B, value ldb, value vl, value vu, value il, value iu, value meig, value dataTypeW, value d_W, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_info
+    ), {
+        ::cusolver::entry("cusolverDnXsygvdx", || {
+            ::cusolver::api::generalised::cusolverDnXsygvdx(
+                handle,
+                params,
+                itype,
+                jobz,
+                range,
+                uplo,
+                n,
+                dataTypeA,
+                d_A,
+                lda,
+                dataTypeB,
+                d_B,
+                ldb,
+                vl,
+                vu,
+                il,
+                iu,
+                meig,
+                dataTypeW,
+                d_W,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                d_info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXsygvdx_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _itype: cusolverEigType_t,
-    _jobz: cusolverEigMode_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _d_A: *const c_void,
-    _lda: i64,
-    _dataTypeB: cudaDataType,
-    _d_B: *const c_void,
-    _ldb: i64,
-    _vl: *mut c_void,
-    _vu: *mut c_void,
-    _il: i64,
-    _iu: i64,
-    _meig: *mut i64,
-    _dataTypeW: cudaDataType,
-    _d_W: *const c_void,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    itype: cusolverEigType_t,
+    jobz: cusolverEigMode_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    d_A: *const c_void,
+    lda: i64,
+    dataTypeB: cudaDataType,
+    d_B: *const c_void,
+    ldb: i64,
+    vl: *mut c_void,
+    vu: *mut c_void,
+    il: i64,
+    iu: i64,
+    meig: *mut i64,
+    dataTypeW: cudaDataType,
+    d_W: *const c_void,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXsygvdx_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXsygvdx_bufferSize")
+    ::trace::call!("cusolverDnXsygvdx_bufferSize", (
+        value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value d_A, value lda, value dataTypeB, value d_B, value ldb, value vl, value vu, value il, value iu, value meig, value dataTypeW, value d_W, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXsygvdx_bufferSize", || {
+            ::cusolver::api::generalised::cusolverDnXsygvdx_bufferSize(
+                handle,
+                params,
+                itype,
+                jobz,
+                uplo,
+                n,
+                dataTypeA,
+                d_A,
+                lda,
+                dataTypeB,
+                d_B,
+                ldb,
+                vl,
+                vu,
+                il,
+                iu,
+                meig,
+                dataTypeW,
+                d_W,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
@@ -12610,545 +12853,866 @@ pub unsafe extern "C" fn cusolverGetVersion(version: *mut c_int) -> cusolverStat
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfAccessBundledFactorsDevice(
-    _handle: cusolverRfHandle_t,
-    _nnzM: *mut c_int,
-    _Mp: *mut *mut c_int,
-    _Mi: *mut *mut c_int,
-    _Mx: *mut *mut f64,
+    handle: cusolverRfHandle_t,
+    nnzM: *mut c_int,
+    Mp: *mut *mut c_int,
+    Mi: *mut *mut c_int,
+    Mx: *mut *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfAccessBundledFactorsDevice", (), {
-        ::cusolver::missing("cusolverRfAccessBundledFactorsDevice")
+    ::trace::call!("cusolverRfAccessBundledFactorsDevice", (value handle, out nnzM, out Mp, out Mi, out Mx), {
+        ::cusolver::entry("cusolverRfAccessBundledFactorsDevice", || {
+            ::cusolver::api::refactorisation::cusolverRfAccessBundledFactorsDevice(
+                handle,
+                unsafe { Out::new(nnzM, "nnzM") }?,
+                unsafe { Out::new(Mp, "Mp") }?,
+                unsafe { Out::new(Mi, "Mi") }?,
+                unsafe { Out::new(Mx, "Mx") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfAnalyze(_handle: cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfAnalyze", (), {
-        ::cusolver::missing("cusolverRfAnalyze")
+pub unsafe extern "C" fn cusolverRfAnalyze(handle: cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfAnalyze", (value handle), {
+        ::cusolver::entry("cusolverRfAnalyze", || ::cusolver::api::refactorisation::cusolverRfAnalyze(handle))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfBatchAnalyze(_handle: cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchAnalyze", (), {
-        ::cusolver::missing("cusolverRfBatchAnalyze")
+pub unsafe extern "C" fn cusolverRfBatchAnalyze(handle: cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfBatchAnalyze", (value handle), {
+        ::cusolver::entry("cusolverRfBatchAnalyze", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchAnalyze(handle)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfBatchRefactor(_handle: cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchRefactor", (), {
-        ::cusolver::missing("cusolverRfBatchRefactor")
+pub unsafe extern "C" fn cusolverRfBatchRefactor(handle: cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfBatchRefactor", (value handle), {
+        ::cusolver::entry("cusolverRfBatchRefactor", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchRefactor(handle)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfBatchResetValues(
-    _batchSize: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _csrRowPtrA: *mut c_int,
-    _csrColIndA: *mut c_int,
-    _csrValA_array: *mut *mut f64,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _handle: cusolverRfHandle_t,
+    batchSize: c_int,
+    n: c_int,
+    nnzA: c_int,
+    csrRowPtrA: *mut c_int,
+    csrColIndA: *mut c_int,
+    csrValA_array: *mut *mut f64,
+    P: *mut c_int,
+    Q: *mut c_int,
+    handle: cusolverRfHandle_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchResetValues", (), {
-        ::cusolver::missing("cusolverRfBatchResetValues")
+    ::trace::call!("cusolverRfBatchResetValues", (
+        value batchSize, value n, value nnzA, value csrRowPtrA, value csrColIndA, value csrValA_array, value P, value Q, value handle
+    ), {
+        ::cusolver::entry("cusolverRfBatchResetValues", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchResetValues(
+                batchSize,
+                n,
+                nnzA,
+                csrRowPtrA,
+                csrColIndA,
+                csrValA_array,
+                P,
+                Q,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfBatchSetupHost(
-    _batchSize: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _h_csrRowPtrA: *mut c_int,
-    _h_csrColIndA: *mut c_int,
-    _h_csrValA_array: *mut *mut f64,
-    _nnzL: c_int,
-    _h_csrRowPtrL: *mut c_int,
-    _h_csrColIndL: *mut c_int,
-    _h_csrValL: *mut f64,
-    _nnzU: c_int,
-    _h_csrRowPtrU: *mut c_int,
-    _h_csrColIndU: *mut c_int,
-    _h_csrValU: *mut f64,
-    _h_P: *mut c_int,
-    _h_Q: *mut c_int,
-    _handle: cusolverRfHandle_t,
+    batchSize: c_int,
+    n: c_int,
+    nnzA: c_int,
+    h_csrRowPtrA: *mut c_int,
+    h_csrColIndA: *mut c_int,
+    h_csrValA_array: *mut *mut f64,
+    nnzL: c_int,
+    h_csrRowPtrL: *mut c_int,
+    h_csrColIndL: *mut c_int,
+    h_csrValL: *mut f64,
+    nnzU: c_int,
+    h_csrRowPtrU: *mut c_int,
+    h_csrColIndU: *mut c_int,
+    h_csrValU: *mut f64,
+    h_P: *mut c_int,
+    h_Q: *mut c_int,
+    handle: cusolverRfHandle_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchSetupHost", (), {
-        ::cusolver::missing("cusolverRfBatchSetupHost")
+    ::trace::call!("cusolverRfBatchSetupHost", (
+        value batchSize, value n, value nnzA, value h_csrRowPtrA, value h_csrColIndA, value h_csrValA_array, value nnzL, value h_csrRowPtrL, value h_csrColIndL, value h_csrValL, value nnzU, value h_csrRowPtrU, value h_csrColIndU, value h_csrValU, value h_P, value h_Q, value handle
+    ), {
+        ::cusolver::entry("cusolverRfBatchSetupHost", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchSetupHost(
+                batchSize,
+                n,
+                nnzA,
+                h_csrRowPtrA,
+                h_csrColIndA,
+                h_csrValA_array,
+                nnzL,
+                h_csrRowPtrL,
+                h_csrColIndL,
+                h_csrValL,
+                nnzU,
+                h_csrRowPtrU,
+                h_csrColIndU,
+                h_csrValU,
+                h_P,
+                h_Q,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfBatchSolve(
-    _handle: cusolverRfHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _nrhs: c_int,
-    _Temp: *mut f64,
-    _ldt: c_int,
-    _XF_array: *mut *mut f64,
-    _ldxf: c_int,
+    handle: cusolverRfHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    nrhs: c_int,
+    Temp: *mut f64,
+    ldt: c_int,
+    XF_array: *mut *mut f64,
+    ldxf: c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchSolve", (), {
-        ::cusolver::missing("cusolverRfBatchSolve")
+    ::trace::call!("cusolverRfBatchSolve", (
+        value handle, value P, value Q, value nrhs, value Temp, value ldt, value XF_array, value ldxf
+    ), {
+        ::cusolver::entry("cusolverRfBatchSolve", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchSolve(handle, P, Q, nrhs, Temp, ldt, XF_array, ldxf)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfBatchZeroPivot(
-    _handle: cusolverRfHandle_t,
-    _position: *mut c_int,
+    handle: cusolverRfHandle_t,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfBatchZeroPivot", (), {
-        ::cusolver::missing("cusolverRfBatchZeroPivot")
+    ::trace::call!("cusolverRfBatchZeroPivot", (value handle, value position), {
+        ::cusolver::entry("cusolverRfBatchZeroPivot", || {
+            ::cusolver::api::refactorisation::cusolverRfBatchZeroPivot(handle, position)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfCreate(_handle: *mut cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfCreate", (), {
-        ::cusolver::missing("cusolverRfCreate")
+pub unsafe extern "C" fn cusolverRfCreate(handle: *mut cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfCreate", (out handle), {
+        ::cusolver::entry("cusolverRfCreate", || {
+            ::cusolver::api::refactorisation::cusolverRfCreate(unsafe { Out::new(handle, "handle") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfDestroy(_handle: cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfDestroy", (), {
-        ::cusolver::missing("cusolverRfDestroy")
+pub unsafe extern "C" fn cusolverRfDestroy(handle: cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfDestroy", (value handle), {
+        ::cusolver::entry("cusolverRfDestroy", || ::cusolver::api::refactorisation::cusolverRfDestroy(handle))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfExtractBundledFactorsHost(
-    _handle: cusolverRfHandle_t,
-    _h_nnzM: *mut c_int,
-    _h_Mp: *mut *mut c_int,
-    _h_Mi: *mut *mut c_int,
-    _h_Mx: *mut *mut f64,
+    handle: cusolverRfHandle_t,
+    h_nnzM: *mut c_int,
+    h_Mp: *mut *mut c_int,
+    h_Mi: *mut *mut c_int,
+    h_Mx: *mut *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfExtractBundledFactorsHost", (), {
-        ::cusolver::missing("cusolverRfExtractBundledFactorsHost")
+    ::trace::call!("cusolverRfExtractBundledFactorsHost", (value handle, out h_nnzM, out h_Mp, out h_Mi, out h_Mx), {
+        ::cusolver::entry("cusolverRfExtractBundledFactorsHost", || {
+            ::cusolver::api::refactorisation::cusolverRfExtractBundledFactorsHost(
+                handle,
+                unsafe { Out::new(h_nnzM, "h_nnzM") }?,
+                unsafe { Out::new(h_Mp, "h_Mp") }?,
+                unsafe { Out::new(h_Mi, "h_Mi") }?,
+                unsafe { Out::new(h_Mx, "h_Mx") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfExtractSplitFactorsHost(
-    _handle: cusolverRfHandle_t,
-    _h_nnzL: *mut c_int,
-    _h_csrRowPtrL: *mut *mut c_int,
-    _h_csrColIndL: *mut *mut c_int,
-    _h_csrValL: *mut *mut f64,
-    _h_nnzU: *mut c_int,
-    _h_csrRowPtrU: *mut *mut c_int,
-    _h_csrColIndU: *mut *mut c_int,
-    _h_csrValU: *mut *mut f64,
+    handle: cusolverRfHandle_t,
+    h_nnzL: *mut c_int,
+    h_csrRowPtrL: *mut *mut c_int,
+    h_csrColIndL: *mut *mut c_int,
+    h_csrValL: *mut *mut f64,
+    h_nnzU: *mut c_int,
+    h_csrRowPtrU: *mut *mut c_int,
+    h_csrColIndU: *mut *mut c_int,
+    h_csrValU: *mut *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfExtractSplitFactorsHost", (), {
-        ::cusolver::missing("cusolverRfExtractSplitFactorsHost")
+    ::trace::call!("cusolverRfExtractSplitFactorsHost", (
+        value handle, out h_nnzL, out h_csrRowPtrL, out h_csrColIndL, out h_csrValL, out h_nnzU, out h_csrRowPtrU, out h_csrColIndU, out h_csrValU
+    ), {
+        ::cusolver::entry("cusolverRfExtractSplitFactorsHost", || {
+            ::cusolver::api::refactorisation::cusolverRfExtractSplitFactorsHost(
+                handle,
+                unsafe { Out::new(h_nnzL, "h_nnzL") }?,
+                unsafe { Out::new(h_csrRowPtrL, "h_csrRowPtrL") }?,
+                unsafe { Out::new(h_csrColIndL, "h_csrColIndL") }?,
+                unsafe { Out::new(h_csrValL, "h_csrValL") }?,
+                unsafe { Out::new(h_nnzU, "h_nnzU") }?,
+                unsafe { Out::new(h_csrRowPtrU, "h_csrRowPtrU") }?,
+                unsafe { Out::new(h_csrColIndU, "h_csrColIndU") }?,
+                unsafe { Out::new(h_csrValU, "h_csrValU") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfGetAlgs(
-    _handle: cusolverRfHandle_t,
-    _factAlg: *mut cusolverRfFactorization_t,
-    _solveAlg: *mut cusolverRfTriangularSolve_t,
+    handle: cusolverRfHandle_t,
+    factAlg: *mut cusolverRfFactorization_t,
+    solveAlg: *mut cusolverRfTriangularSolve_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfGetAlgs", (), {
-        ::cusolver::missing("cusolverRfGetAlgs")
+    ::trace::call!("cusolverRfGetAlgs", (value handle, out factAlg, out solveAlg), {
+        ::cusolver::entry("cusolverRfGetAlgs", || {
+            ::cusolver::api::refactorisation::cusolverRfGetAlgs(
+                handle,
+                unsafe { Out::new(factAlg, "factAlg") }?,
+                unsafe { Out::new(solveAlg, "solveAlg") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfGetMatrixFormat(
-    _handle: cusolverRfHandle_t,
-    _format: *mut cusolverRfMatrixFormat_t,
-    _diag: *mut cusolverRfUnitDiagonal_t,
+    handle: cusolverRfHandle_t,
+    format: *mut cusolverRfMatrixFormat_t,
+    diag: *mut cusolverRfUnitDiagonal_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfGetMatrixFormat", (), {
-        ::cusolver::missing("cusolverRfGetMatrixFormat")
+    ::trace::call!("cusolverRfGetMatrixFormat", (value handle, out format, out diag), {
+        ::cusolver::entry("cusolverRfGetMatrixFormat", || {
+            ::cusolver::api::refactorisation::cusolverRfGetMatrixFormat(
+                handle,
+                unsafe { Out::new(format, "format") }?,
+                unsafe { Out::new(diag, "diag") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfGetNumericBoostReport(
-    _handle: cusolverRfHandle_t,
-    _report: *mut cusolverRfNumericBoostReport_t,
+    handle: cusolverRfHandle_t,
+    report: *mut cusolverRfNumericBoostReport_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfGetNumericBoostReport", (), {
-        ::cusolver::missing("cusolverRfGetNumericBoostReport")
+    ::trace::call!("cusolverRfGetNumericBoostReport", (value handle, out report), {
+        ::cusolver::entry("cusolverRfGetNumericBoostReport", || {
+            ::cusolver::api::refactorisation::cusolverRfGetNumericBoostReport(
+                handle,
+                unsafe { Out::new(report, "report") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfGetNumericProperties(
-    _handle: cusolverRfHandle_t,
-    _zero: *mut f64,
-    _boost: *mut f64,
+    handle: cusolverRfHandle_t,
+    zero: *mut f64,
+    boost: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfGetNumericProperties", (), {
-        ::cusolver::missing("cusolverRfGetNumericProperties")
+    ::trace::call!("cusolverRfGetNumericProperties", (value handle, out zero, out boost), {
+        ::cusolver::entry("cusolverRfGetNumericProperties", || {
+            ::cusolver::api::refactorisation::cusolverRfGetNumericProperties(
+                handle,
+                unsafe { Out::new(zero, "zero") }?,
+                unsafe { Out::new(boost, "boost") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfGetResetValuesFastMode(
-    _handle: cusolverRfHandle_t,
-    _fastMode: *mut cusolverRfResetValuesFastMode_t,
+    handle: cusolverRfHandle_t,
+    fastMode: *mut cusolverRfResetValuesFastMode_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfGetResetValuesFastMode", (), {
-        ::cusolver::missing("cusolverRfGetResetValuesFastMode")
+    ::trace::call!("cusolverRfGetResetValuesFastMode", (value handle, out fastMode), {
+        ::cusolver::entry("cusolverRfGetResetValuesFastMode", || {
+            ::cusolver::api::refactorisation::cusolverRfGetResetValuesFastMode(
+                handle,
+                unsafe { Out::new(fastMode, "fastMode") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverRfRefactor(_handle: cusolverRfHandle_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfRefactor", (), {
-        ::cusolver::missing("cusolverRfRefactor")
+pub unsafe extern "C" fn cusolverRfRefactor(handle: cusolverRfHandle_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverRfRefactor", (value handle), {
+        ::cusolver::entry("cusolverRfRefactor", || ::cusolver::api::refactorisation::cusolverRfRefactor(handle))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfResetValues(
-    _n: c_int,
-    _nnzA: c_int,
-    _csrRowPtrA: *mut c_int,
-    _csrColIndA: *mut c_int,
-    _csrValA: *mut f64,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _handle: cusolverRfHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    csrRowPtrA: *mut c_int,
+    csrColIndA: *mut c_int,
+    csrValA: *mut f64,
+    P: *mut c_int,
+    Q: *mut c_int,
+    handle: cusolverRfHandle_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfResetValues", (), {
-        ::cusolver::missing("cusolverRfResetValues")
+    ::trace::call!("cusolverRfResetValues", (
+        value n, value nnzA, value csrRowPtrA, value csrColIndA, value csrValA, value P, value Q, value handle
+    ), {
+        ::cusolver::entry("cusolverRfResetValues", || {
+            ::cusolver::api::refactorisation::cusolverRfResetValues(
+                n,
+                nnzA,
+                csrRowPtrA,
+                csrColIndA,
+                csrValA,
+                P,
+                Q,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetAlgs(
-    _handle: cusolverRfHandle_t,
-    _factAlg: cusolverRfFactorization_t,
-    _solveAlg: cusolverRfTriangularSolve_t,
+    handle: cusolverRfHandle_t,
+    factAlg: cusolverRfFactorization_t,
+    solveAlg: cusolverRfTriangularSolve_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetAlgs", (), {
-        ::cusolver::missing("cusolverRfSetAlgs")
+    ::trace::call!("cusolverRfSetAlgs", (value handle, value factAlg, value solveAlg), {
+        ::cusolver::entry("cusolverRfSetAlgs", || {
+            ::cusolver::api::refactorisation::cusolverRfSetAlgs(handle, factAlg, solveAlg)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetMatrixFormat(
-    _handle: cusolverRfHandle_t,
-    _format: cusolverRfMatrixFormat_t,
-    _diag: cusolverRfUnitDiagonal_t,
+    handle: cusolverRfHandle_t,
+    format: cusolverRfMatrixFormat_t,
+    diag: cusolverRfUnitDiagonal_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetMatrixFormat", (), {
-        ::cusolver::missing("cusolverRfSetMatrixFormat")
+    ::trace::call!("cusolverRfSetMatrixFormat", (value handle, value format, value diag), {
+        ::cusolver::entry("cusolverRfSetMatrixFormat", || {
+            ::cusolver::api::refactorisation::cusolverRfSetMatrixFormat(handle, format, diag)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetNumericProperties(
-    _handle: cusolverRfHandle_t,
-    _zero: f64,
-    _boost: f64,
+    handle: cusolverRfHandle_t,
+    zero: f64,
+    boost: f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetNumericProperties", (), {
-        ::cusolver::missing("cusolverRfSetNumericProperties")
+    ::trace::call!("cusolverRfSetNumericProperties", (value handle, value zero, value boost), {
+        ::cusolver::entry("cusolverRfSetNumericProperties", || {
+            ::cusolver::api::refactorisation::cusolverRfSetNumericProperties(handle, zero, boost)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetResetValuesFastMode(
-    _handle: cusolverRfHandle_t,
-    _fastMode: cusolverRfResetValuesFastMode_t,
+    handle: cusolverRfHandle_t,
+    fastMode: cusolverRfResetValuesFastMode_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetResetValuesFastMode", (), {
-        ::cusolver::missing("cusolverRfSetResetValuesFastMode")
+    ::trace::call!("cusolverRfSetResetValuesFastMode", (value handle, value fastMode), {
+        ::cusolver::entry("cusolverRfSetResetValuesFastMode", || {
+            ::cusolver::api::refactorisation::cusolverRfSetResetValuesFastMode(handle, fastMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetupDevice(
-    _n: c_int,
-    _nnzA: c_int,
-    _csrRowPtrA: *mut c_int,
-    _csrColIndA: *mut c_int,
-    _csrValA: *mut f64,
-    _nnzL: c_int,
-    _csrRowPtrL: *mut c_int,
-    _csrColIndL: *mut c_int,
-    _csrValL: *mut f64,
-    _nnzU: c_int,
-    _csrRowPtrU: *mut c_int,
-    _csrColIndU: *mut c_int,
-    _csrValU: *mut f64,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _handle: cusolverRfHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    csrRowPtrA: *mut c_int,
+    csrColIndA: *mut c_int,
+    csrValA: *mut f64,
+    nnzL: c_int,
+    csrRowPtrL: *mut c_int,
+    csrColIndL: *mut c_int,
+    csrValL: *mut f64,
+    nnzU: c_int,
+    csrRowPtrU: *mut c_int,
+    csrColIndU: *mut c_int,
+    csrValU: *mut f64,
+    P: *mut c_int,
+    Q: *mut c_int,
+    handle: cusolverRfHandle_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetupDevice", (), {
-        ::cusolver::missing("cusolverRfSetupDevice")
+    ::trace::call!("cusolverRfSetupDevice", (
+        value n, value nnzA, value csrRowPtrA, value csrColIndA, value csrValA, value nnzL, value csrRowPtrL, value csrColIndL, value csrValL, value nnzU, value csrRowPtrU, value csrColIndU, value csrValU, value P, value Q, value handle
+    ), {
+        ::cusolver::entry("cusolverRfSetupDevice", || {
+            ::cusolver::api::refactorisation::cusolverRfSetupDevice(
+                n,
+                nnzA,
+                csrRowPtrA,
+                csrColIndA,
+                csrValA,
+                nnzL,
+                csrRowPtrL,
+                csrColIndL,
+                csrValL,
+                nnzU,
+                csrRowPtrU,
+                csrColIndU,
+                csrValU,
+                P,
+                Q,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSetupHost(
-    _n: c_int,
-    _nnzA: c_int,
-    _h_csrRowPtrA: *mut c_int,
-    _h_csrColIndA: *mut c_int,
-    _h_csrValA: *mut f64,
-    _nnzL: c_int,
-    _h_csrRowPtrL: *mut c_int,
-    _h_csrColIndL: *mut c_int,
-    _h_csrValL: *mut f64,
-    _nnzU: c_int,
-    _h_csrRowPtrU: *mut c_int,
-    _h_csrColIndU: *mut c_int,
-    _h_csrValU: *mut f64,
-    _h_P: *mut c_int,
-    _h_Q: *mut c_int,
-    _handle: cusolverRfHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    h_csrRowPtrA: *mut c_int,
+    h_csrColIndA: *mut c_int,
+    h_csrValA: *mut f64,
+    nnzL: c_int,
+    h_csrRowPtrL: *mut c_int,
+    h_csrColIndL: *mut c_int,
+    h_csrValL: *mut f64,
+    nnzU: c_int,
+    h_csrRowPtrU: *mut c_int,
+    h_csrColIndU: *mut c_int,
+    h_csrValU: *mut f64,
+    h_P: *mut c_int,
+    h_Q: *mut c_int,
+    handle: cusolverRfHandle_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSetupHost", (), {
-        ::cusolver::missing("cusolverRfSetupHost")
+    ::trace::call!("cusolverRfSetupHost", (
+        value n, value nnzA, value h_csrRowPtrA, value h_csrColIndA, value h_csrValA, value nnzL, value h_csrRowPtrL, value h_csrColIndL, value h_csrValL, value nnzU, value h_csrRowPtrU, value h_csrColIndU, value h_csrValU, value h_P, value h_Q, value handle
+    ), {
+        ::cusolver::entry("cusolverRfSetupHost", || {
+            ::cusolver::api::refactorisation::cusolverRfSetupHost(
+                n,
+                nnzA,
+                h_csrRowPtrA,
+                h_csrColIndA,
+                h_csrValA,
+                nnzL,
+                h_csrRowPtrL,
+                h_csrColIndL,
+                h_csrValL,
+                nnzU,
+                h_csrRowPtrU,
+                h_csrColIndU,
+                h_csrValU,
+                h_P,
+                h_Q,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverRfSolve(
-    _handle: cusolverRfHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _nrhs: c_int,
-    _Temp: *mut f64,
-    _ldt: c_int,
-    _XF: *mut f64,
-    _ldxf: c_int,
+    handle: cusolverRfHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    nrhs: c_int,
+    Temp: *mut f64,
+    ldt: c_int,
+    XF: *mut f64,
+    ldxf: c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverRfSolve", (), {
-        ::cusolver::missing("cusolverRfSolve")
+    ::trace::call!("cusolverRfSolve", (
+        value handle, value P, value Q, value nrhs, value Temp, value ldt, value XF, value ldxf
+    ), {
+        ::cusolver::entry("cusolverRfSolve", || {
+            ::cusolver::api::refactorisation::cusolverRfSolve(handle, P, Q, nrhs, Temp, ldt, XF, ldxf)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholBufferInfo", (), {
-        ::cusolver::missing("cusolverSpCcsrcholBufferInfo")
+    ::trace::call!("cusolverSpCcsrcholBufferInfo", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrcholBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfo(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpCcsrcholBufferInfoHost")
+    ::trace::call!("cusolverSpCcsrcholBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrcholBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholDiag(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _diag: *mut f32,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    diag: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholDiag", (), {
-        ::cusolver::missing("cusolverSpCcsrcholDiag")
+    ::trace::call!("cusolverSpCcsrcholDiag", (value handle, value info, value diag), {
+        ::cusolver::entry("cusolverSpCcsrcholDiag", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholFactor(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholFactor", (), {
-        ::cusolver::missing("cusolverSpCcsrcholFactor")
+    ::trace::call!("cusolverSpCcsrcholFactor", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrcholFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholFactorHost", (), {
-        ::cusolver::missing("cusolverSpCcsrcholFactorHost")
+    ::trace::call!("cusolverSpCcsrcholFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrcholFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholSolve(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuComplex,
-    _x: *mut cuComplex,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuComplex,
+    x: *mut cuComplex,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholSolve", (), {
-        ::cusolver::missing("cusolverSpCcsrcholSolve")
+    ::trace::call!("cusolverSpCcsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpCcsrcholSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuComplex,
-    _x: *mut cuComplex,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuComplex,
+    x: *mut cuComplex,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholSolveHost", (), {
-        ::cusolver::missing("cusolverSpCcsrcholSolveHost")
+    ::trace::call!("cusolverSpCcsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpCcsrcholSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholZeroPivot", (), {
-        ::cusolver::missing("cusolverSpCcsrcholZeroPivot")
+    ::trace::call!("cusolverSpCcsrcholZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpCcsrcholZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrcholZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrcholZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpCcsrcholZeroPivotHost")
+    ::trace::call!("cusolverSpCcsrcholZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpCcsrcholZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsreigsHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _left_bottom_corner: cuComplex,
-    _right_upper_corner: cuComplex,
-    _num_eigs: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    left_bottom_corner: cuComplex,
+    right_upper_corner: cuComplex,
+    num_eigs: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsreigsHost", (), {
-        ::cusolver::missing("cusolverSpCcsreigsHost")
+    ::trace::call!("cusolverSpCcsreigsHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
+    ), {
+        ::cusolver::entry("cusolverSpCcsreigsHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                left_bottom_corner,
+                right_upper_corner,
+                unsafe { Out::new(num_eigs, "num_eigs") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsreigvsi(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: cuComplex,
-    _x0: *const cuComplex,
-    _maxite: c_int,
-    _eps: f32,
-    _mu: *mut cuComplex,
-    _x: *mut cuComplex,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: cuComplex,
+    x0: *const cuComplex,
+    maxite: c_int,
+    eps: f32,
+    mu: *mut cuComplex,
+    x: *mut cuComplex,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsreigvsi", (), {
-        ::cusolver::missing("cusolverSpCcsreigvsi")
+    ::trace::call!("cusolverSpCcsreigvsi", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpCcsreigvsi", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                eps,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsreigvsiHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: cuComplex,
-    _x0: *const cuComplex,
-    _maxite: c_int,
-    _tol: f32,
-    _mu: *mut cuComplex,
-    _x: *mut cuComplex,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: cuComplex,
+    x0: *const cuComplex,
+    maxite: c_int,
+    tol: f32,
+    mu: *mut cuComplex,
+    x: *mut cuComplex,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsreigvsiHost", (), {
-        ::cusolver::missing("cusolverSpCcsreigvsiHost")
+    ::trace::call!("cusolverSpCcsreigvsiHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpCcsreigvsiHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                tol,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrlsqvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuComplex,
-    _tol: f32,
-    _rankA: *mut c_int,
-    _x: *mut cuComplex,
-    _p: *mut c_int,
-    _min_norm: *mut f32,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuComplex,
+    tol: f32,
+    rankA: *mut c_int,
+    x: *mut cuComplex,
+    p: *mut c_int,
+    min_norm: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrlsqvqrHost", (), {
-        ::cusolver::missing("cusolverSpCcsrlsqvqrHost")
+    ::trace::call!("cusolverSpCcsrlsqvqrHost", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
+    ), {
+        ::cusolver::entry("cusolverSpCcsrlsqvqrHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                unsafe { Out::new(rankA, "rankA") }?,
+                x,
+                p,
+                min_norm,
+            )
+        })
     })
 }
 
@@ -13339,285 +13903,469 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrluBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrluBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpCcsrluBufferInfoHost")
+    ::trace::call!("cusolverSpCcsrluBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrluBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrluExtractHost(
-    _handle: cusolverSpHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _descrL: cusparseMatDescr_t,
-    _csrValL: *mut cuComplex,
-    _csrRowPtrL: *mut c_int,
-    _csrColIndL: *mut c_int,
-    _descrU: cusparseMatDescr_t,
-    _csrValU: *mut cuComplex,
-    _csrRowPtrU: *mut c_int,
-    _csrColIndU: *mut c_int,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    descrL: cusparseMatDescr_t,
+    csrValL: *mut cuComplex,
+    csrRowPtrL: *mut c_int,
+    csrColIndL: *mut c_int,
+    descrU: cusparseMatDescr_t,
+    csrValU: *mut cuComplex,
+    csrRowPtrU: *mut c_int,
+    csrColIndU: *mut c_int,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrluExtractHost", (), {
-        ::cusolver::missing("cusolverSpCcsrluExtractHost")
+    ::trace::call!("cusolverSpCcsrluExtractHost", (
+        value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrluExtractHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+                handle,
+                P,
+                Q,
+                descrL,
+                csrValL,
+                csrRowPtrL,
+                csrColIndL,
+                descrU,
+                csrValU,
+                csrRowPtrU,
+                csrColIndU,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrluFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _pivot_threshold: f32,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    pivot_threshold: f32,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrluFactorHost", (), {
-        ::cusolver::missing("cusolverSpCcsrluFactorHost")
+    ::trace::call!("cusolverSpCcsrluFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrluFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pivot_threshold,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrluSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuComplex,
-    _x: *mut cuComplex,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuComplex,
+    x: *mut cuComplex,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrluSolveHost", (), {
-        ::cusolver::missing("cusolverSpCcsrluSolveHost")
+    ::trace::call!("cusolverSpCcsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpCcsrluSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrluZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrluInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrluInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrluZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpCcsrluZeroPivotHost")
+    ::trace::call!("cusolverSpCcsrluZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpCcsrluZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrBufferInfo", (), {
-        ::cusolver::missing("cusolverSpCcsrqrBufferInfo")
+    ::trace::call!("cusolverSpCcsrqrBufferInfo", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfo(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrBufferInfoBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const cuComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const cuComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrBufferInfoBatched", (), {
-        ::cusolver::missing("cusolverSpCcsrqrBufferInfoBatched")
+    ::trace::call!("cusolverSpCcsrqrBufferInfoBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value batchSize, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrBufferInfoBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                batchSize,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpCcsrqrBufferInfoHost")
+    ::trace::call!("cusolverSpCcsrqrBufferInfoHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrFactor(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut cuComplex,
-    _x: *mut cuComplex,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut cuComplex,
+    x: *mut cuComplex,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrFactor", (), {
-        ::cusolver::missing("cusolverSpCcsrqrFactor")
+    ::trace::call!("cusolverSpCcsrqrFactor", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrFactorHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut cuComplex,
-    _x: *mut cuComplex,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut cuComplex,
+    x: *mut cuComplex,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrFactorHost", (), {
-        ::cusolver::missing("cusolverSpCcsrqrFactorHost")
+    ::trace::call!("cusolverSpCcsrqrFactorHost", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrSetup(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: cuComplex,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: cuComplex,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrSetup", (), {
-        ::cusolver::missing("cusolverSpCcsrqrSetup")
+    ::trace::call!("cusolverSpCcsrqrSetup", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrSetup", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrSetupHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: cuComplex,
-    _info: csrqrInfoHost_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: cuComplex,
+    info: csrqrInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrSetupHost", (), {
-        ::cusolver::missing("cusolverSpCcsrqrSetupHost")
+    ::trace::call!("cusolverSpCcsrqrSetupHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrSetupHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrSolve(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut cuComplex,
-    _x: *mut cuComplex,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut cuComplex,
+    x: *mut cuComplex,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrSolve", (), {
-        ::cusolver::missing("cusolverSpCcsrqrSolve")
+    ::trace::call!("cusolverSpCcsrqrSolve", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrSolveHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut cuComplex,
-    _x: *mut cuComplex,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut cuComplex,
+    x: *mut cuComplex,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrSolveHost", (), {
-        ::cusolver::missing("cusolverSpCcsrqrSolveHost")
+    ::trace::call!("cusolverSpCcsrqrSolveHost", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfo_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfo_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrZeroPivot", (), {
-        ::cusolver::missing("cusolverSpCcsrqrZeroPivot")
+    ::trace::call!("cusolverSpCcsrqrZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpCcsrqrZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpCcsrqrZeroPivotHost")
+    ::trace::call!("cusolverSpCcsrqrZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpCcsrqrZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpCcsrqrsvBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuComplex,
-    _x: *mut cuComplex,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuComplex,
+    x: *mut cuComplex,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCcsrqrsvBatched", (), {
-        ::cusolver::missing("cusolverSpCcsrqrsvBatched")
+    ::trace::call!("cusolverSpCcsrqrsvBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpCcsrqrsvBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                x,
+                batchSize,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
@@ -13662,252 +14410,410 @@ pub unsafe extern "C" fn cusolverSpCreate(handle: *mut cusolverSpHandle_t) -> cu
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreateCsrcholInfo(_info: *mut csrcholInfo_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreateCsrcholInfo", (), {
-        ::cusolver::missing("cusolverSpCreateCsrcholInfo")
+pub unsafe extern "C" fn cusolverSpCreateCsrcholInfo(info: *mut csrcholInfo_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreateCsrcholInfo", (out info), {
+        ::cusolver::entry("cusolverSpCreateCsrcholInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpCreateCsrcholInfo(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreateCsrcholInfoHost(_info: *mut csrcholInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreateCsrcholInfoHost", (), {
-        ::cusolver::missing("cusolverSpCreateCsrcholInfoHost")
+pub unsafe extern "C" fn cusolverSpCreateCsrcholInfoHost(info: *mut csrcholInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreateCsrcholInfoHost", (out info), {
+        ::cusolver::entry("cusolverSpCreateCsrcholInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpCreateCsrcholInfoHost(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreateCsrluInfoHost(_info: *mut csrluInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreateCsrluInfoHost", (), {
-        ::cusolver::missing("cusolverSpCreateCsrluInfoHost")
+pub unsafe extern "C" fn cusolverSpCreateCsrluInfoHost(info: *mut csrluInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreateCsrluInfoHost", (out info), {
+        ::cusolver::entry("cusolverSpCreateCsrluInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpCreateCsrluInfoHost(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreateCsrqrInfo(_info: *mut csrqrInfo_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreateCsrqrInfo", (), {
-        ::cusolver::missing("cusolverSpCreateCsrqrInfo")
+pub unsafe extern "C" fn cusolverSpCreateCsrqrInfo(info: *mut csrqrInfo_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreateCsrqrInfo", (out info), {
+        ::cusolver::entry("cusolverSpCreateCsrqrInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpCreateCsrqrInfo(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpCreateCsrqrInfoHost(_info: *mut csrqrInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpCreateCsrqrInfoHost", (), {
-        ::cusolver::missing("cusolverSpCreateCsrqrInfoHost")
+pub unsafe extern "C" fn cusolverSpCreateCsrqrInfoHost(info: *mut csrqrInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpCreateCsrqrInfoHost", (out info), {
+        ::cusolver::entry("cusolverSpCreateCsrqrInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpCreateCsrqrInfoHost(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholBufferInfo", (), {
-        ::cusolver::missing("cusolverSpDcsrcholBufferInfo")
+    ::trace::call!("cusolverSpDcsrcholBufferInfo", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrcholBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfo(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpDcsrcholBufferInfoHost")
+    ::trace::call!("cusolverSpDcsrcholBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrcholBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholDiag(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _diag: *mut f64,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    diag: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholDiag", (), {
-        ::cusolver::missing("cusolverSpDcsrcholDiag")
+    ::trace::call!("cusolverSpDcsrcholDiag", (value handle, value info, value diag), {
+        ::cusolver::entry("cusolverSpDcsrcholDiag", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholFactor(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholFactor", (), {
-        ::cusolver::missing("cusolverSpDcsrcholFactor")
+    ::trace::call!("cusolverSpDcsrcholFactor", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrcholFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholFactorHost", (), {
-        ::cusolver::missing("cusolverSpDcsrcholFactorHost")
+    ::trace::call!("cusolverSpDcsrcholFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrcholFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholSolve(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f64,
-    _x: *mut f64,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f64,
+    x: *mut f64,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholSolve", (), {
-        ::cusolver::missing("cusolverSpDcsrcholSolve")
+    ::trace::call!("cusolverSpDcsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpDcsrcholSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f64,
-    _x: *mut f64,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f64,
+    x: *mut f64,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholSolveHost", (), {
-        ::cusolver::missing("cusolverSpDcsrcholSolveHost")
+    ::trace::call!("cusolverSpDcsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpDcsrcholSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholZeroPivot", (), {
-        ::cusolver::missing("cusolverSpDcsrcholZeroPivot")
+    ::trace::call!("cusolverSpDcsrcholZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpDcsrcholZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrcholZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrcholZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpDcsrcholZeroPivotHost")
+    ::trace::call!("cusolverSpDcsrcholZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpDcsrcholZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsreigsHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _left_bottom_corner: cuDoubleComplex,
-    _right_upper_corner: cuDoubleComplex,
-    _num_eigs: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    left_bottom_corner: cuDoubleComplex,
+    right_upper_corner: cuDoubleComplex,
+    num_eigs: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsreigsHost", (), {
-        ::cusolver::missing("cusolverSpDcsreigsHost")
+    ::trace::call!("cusolverSpDcsreigsHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
+    ), {
+        ::cusolver::entry("cusolverSpDcsreigsHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                left_bottom_corner,
+                right_upper_corner,
+                unsafe { Out::new(num_eigs, "num_eigs") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsreigvsi(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: f64,
-    _x0: *const f64,
-    _maxite: c_int,
-    _eps: f64,
-    _mu: *mut f64,
-    _x: *mut f64,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: f64,
+    x0: *const f64,
+    maxite: c_int,
+    eps: f64,
+    mu: *mut f64,
+    x: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsreigvsi", (), {
-        ::cusolver::missing("cusolverSpDcsreigvsi")
+    ::trace::call!("cusolverSpDcsreigvsi", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpDcsreigvsi", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                eps,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsreigvsiHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: f64,
-    _x0: *const f64,
-    _maxite: c_int,
-    _tol: f64,
-    _mu: *mut f64,
-    _x: *mut f64,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: f64,
+    x0: *const f64,
+    maxite: c_int,
+    tol: f64,
+    mu: *mut f64,
+    x: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsreigvsiHost", (), {
-        ::cusolver::missing("cusolverSpDcsreigvsiHost")
+    ::trace::call!("cusolverSpDcsreigvsiHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpDcsreigvsiHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                tol,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrlsqvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f64,
-    _tol: f64,
-    _rankA: *mut c_int,
-    _x: *mut f64,
-    _p: *mut c_int,
-    _min_norm: *mut f64,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f64,
+    tol: f64,
+    rankA: *mut c_int,
+    x: *mut f64,
+    p: *mut c_int,
+    min_norm: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrlsqvqrHost", (), {
-        ::cusolver::missing("cusolverSpDcsrlsqvqrHost")
+    ::trace::call!("cusolverSpDcsrlsqvqrHost", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
+    ), {
+        ::cusolver::entry("cusolverSpDcsrlsqvqrHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                unsafe { Out::new(rankA, "rankA") }?,
+                x,
+                p,
+                min_norm,
+            )
+        })
     })
 }
 
@@ -14098,285 +15004,469 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrluBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrluBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpDcsrluBufferInfoHost")
+    ::trace::call!("cusolverSpDcsrluBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrluBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrluExtractHost(
-    _handle: cusolverSpHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _descrL: cusparseMatDescr_t,
-    _csrValL: *mut f64,
-    _csrRowPtrL: *mut c_int,
-    _csrColIndL: *mut c_int,
-    _descrU: cusparseMatDescr_t,
-    _csrValU: *mut f64,
-    _csrRowPtrU: *mut c_int,
-    _csrColIndU: *mut c_int,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    descrL: cusparseMatDescr_t,
+    csrValL: *mut f64,
+    csrRowPtrL: *mut c_int,
+    csrColIndL: *mut c_int,
+    descrU: cusparseMatDescr_t,
+    csrValU: *mut f64,
+    csrRowPtrU: *mut c_int,
+    csrColIndU: *mut c_int,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrluExtractHost", (), {
-        ::cusolver::missing("cusolverSpDcsrluExtractHost")
+    ::trace::call!("cusolverSpDcsrluExtractHost", (
+        value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrluExtractHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+                handle,
+                P,
+                Q,
+                descrL,
+                csrValL,
+                csrRowPtrL,
+                csrColIndL,
+                descrU,
+                csrValU,
+                csrRowPtrU,
+                csrColIndU,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrluFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _pivot_threshold: f64,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    pivot_threshold: f64,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrluFactorHost", (), {
-        ::cusolver::missing("cusolverSpDcsrluFactorHost")
+    ::trace::call!("cusolverSpDcsrluFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrluFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pivot_threshold,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrluSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f64,
-    _x: *mut f64,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f64,
+    x: *mut f64,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrluSolveHost", (), {
-        ::cusolver::missing("cusolverSpDcsrluSolveHost")
+    ::trace::call!("cusolverSpDcsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpDcsrluSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrluZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrluInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrluInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrluZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpDcsrluZeroPivotHost")
+    ::trace::call!("cusolverSpDcsrluZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpDcsrluZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrBufferInfo", (), {
-        ::cusolver::missing("cusolverSpDcsrqrBufferInfo")
+    ::trace::call!("cusolverSpDcsrqrBufferInfo", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfo(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrBufferInfoBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const f64,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const f64,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrBufferInfoBatched", (), {
-        ::cusolver::missing("cusolverSpDcsrqrBufferInfoBatched")
+    ::trace::call!("cusolverSpDcsrqrBufferInfoBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value batchSize, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrBufferInfoBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                batchSize,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpDcsrqrBufferInfoHost")
+    ::trace::call!("cusolverSpDcsrqrBufferInfoHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrFactor(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut f64,
-    _x: *mut f64,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut f64,
+    x: *mut f64,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrFactor", (), {
-        ::cusolver::missing("cusolverSpDcsrqrFactor")
+    ::trace::call!("cusolverSpDcsrqrFactor", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrFactorHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut f64,
-    _x: *mut f64,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut f64,
+    x: *mut f64,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrFactorHost", (), {
-        ::cusolver::missing("cusolverSpDcsrqrFactorHost")
+    ::trace::call!("cusolverSpDcsrqrFactorHost", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrSetup(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: f64,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: f64,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrSetup", (), {
-        ::cusolver::missing("cusolverSpDcsrqrSetup")
+    ::trace::call!("cusolverSpDcsrqrSetup", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrSetup", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrSetupHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: f64,
-    _info: csrqrInfoHost_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: f64,
+    info: csrqrInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrSetupHost", (), {
-        ::cusolver::missing("cusolverSpDcsrqrSetupHost")
+    ::trace::call!("cusolverSpDcsrqrSetupHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrSetupHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrSolve(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut f64,
-    _x: *mut f64,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut f64,
+    x: *mut f64,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrSolve", (), {
-        ::cusolver::missing("cusolverSpDcsrqrSolve")
+    ::trace::call!("cusolverSpDcsrqrSolve", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrSolveHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut f64,
-    _x: *mut f64,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut f64,
+    x: *mut f64,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrSolveHost", (), {
-        ::cusolver::missing("cusolverSpDcsrqrSolveHost")
+    ::trace::call!("cusolverSpDcsrqrSolveHost", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfo_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfo_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrZeroPivot", (), {
-        ::cusolver::missing("cusolverSpDcsrqrZeroPivot")
+    ::trace::call!("cusolverSpDcsrqrZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpDcsrqrZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpDcsrqrZeroPivotHost")
+    ::trace::call!("cusolverSpDcsrqrZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpDcsrqrZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpDcsrqrsvBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f64,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f64,
-    _x: *mut f64,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f64,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f64,
+    x: *mut f64,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDcsrqrsvBatched", (), {
-        ::cusolver::missing("cusolverSpDcsrqrsvBatched")
+    ::trace::call!("cusolverSpDcsrqrsvBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpDcsrqrsvBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                x,
+                batchSize,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
@@ -14419,37 +15509,47 @@ pub unsafe extern "C" fn cusolverSpDestroy(handle: cusolverSpHandle_t) -> cusolv
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroyCsrcholInfo(_info: csrcholInfo_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroyCsrcholInfo", (), {
-        ::cusolver::missing("cusolverSpDestroyCsrcholInfo")
+pub unsafe extern "C" fn cusolverSpDestroyCsrcholInfo(info: csrcholInfo_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroyCsrcholInfo", (value info), {
+        ::cusolver::entry("cusolverSpDestroyCsrcholInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpDestroyCsrcholInfo(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroyCsrcholInfoHost(_info: csrcholInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroyCsrcholInfoHost", (), {
-        ::cusolver::missing("cusolverSpDestroyCsrcholInfoHost")
+pub unsafe extern "C" fn cusolverSpDestroyCsrcholInfoHost(info: csrcholInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroyCsrcholInfoHost", (value info), {
+        ::cusolver::entry("cusolverSpDestroyCsrcholInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpDestroyCsrcholInfoHost(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroyCsrluInfoHost(_info: csrluInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroyCsrluInfoHost", (), {
-        ::cusolver::missing("cusolverSpDestroyCsrluInfoHost")
+pub unsafe extern "C" fn cusolverSpDestroyCsrluInfoHost(info: csrluInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroyCsrluInfoHost", (value info), {
+        ::cusolver::entry("cusolverSpDestroyCsrluInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpDestroyCsrluInfoHost(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroyCsrqrInfo(_info: csrqrInfo_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroyCsrqrInfo", (), {
-        ::cusolver::missing("cusolverSpDestroyCsrqrInfo")
+pub unsafe extern "C" fn cusolverSpDestroyCsrqrInfo(info: csrqrInfo_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroyCsrqrInfo", (value info), {
+        ::cusolver::entry("cusolverSpDestroyCsrqrInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpDestroyCsrqrInfo(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusolverSpDestroyCsrqrInfoHost(_info: csrqrInfoHost_t) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpDestroyCsrqrInfoHost", (), {
-        ::cusolver::missing("cusolverSpDestroyCsrqrInfoHost")
+pub unsafe extern "C" fn cusolverSpDestroyCsrqrInfoHost(info: csrqrInfoHost_t) -> cusolverStatus_t {
+    ::trace::call!("cusolverSpDestroyCsrqrInfoHost", (value info), {
+        ::cusolver::entry("cusolverSpDestroyCsrqrInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpDestroyCsrqrInfoHost(info)
+        })
     })
 }
 
@@ -14467,216 +15567,364 @@ pub unsafe extern "C" fn cusolverSpGetStream(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholBufferInfo", (), {
-        ::cusolver::missing("cusolverSpScsrcholBufferInfo")
+    ::trace::call!("cusolverSpScsrcholBufferInfo", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrcholBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfo(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpScsrcholBufferInfoHost")
+    ::trace::call!("cusolverSpScsrcholBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrcholBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholDiag(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _diag: *mut f32,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    diag: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholDiag", (), {
-        ::cusolver::missing("cusolverSpScsrcholDiag")
+    ::trace::call!("cusolverSpScsrcholDiag", (value handle, value info, value diag), {
+        ::cusolver::entry("cusolverSpScsrcholDiag", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholFactor(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholFactor", (), {
-        ::cusolver::missing("cusolverSpScsrcholFactor")
+    ::trace::call!("cusolverSpScsrcholFactor", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrcholFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholFactorHost", (), {
-        ::cusolver::missing("cusolverSpScsrcholFactorHost")
+    ::trace::call!("cusolverSpScsrcholFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrcholFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholSolve(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f32,
-    _x: *mut f32,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f32,
+    x: *mut f32,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholSolve", (), {
-        ::cusolver::missing("cusolverSpScsrcholSolve")
+    ::trace::call!("cusolverSpScsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpScsrcholSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f32,
-    _x: *mut f32,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f32,
+    x: *mut f32,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholSolveHost", (), {
-        ::cusolver::missing("cusolverSpScsrcholSolveHost")
+    ::trace::call!("cusolverSpScsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpScsrcholSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholZeroPivot", (), {
-        ::cusolver::missing("cusolverSpScsrcholZeroPivot")
+    ::trace::call!("cusolverSpScsrcholZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpScsrcholZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrcholZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrcholZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpScsrcholZeroPivotHost")
+    ::trace::call!("cusolverSpScsrcholZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpScsrcholZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsreigsHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _left_bottom_corner: cuComplex,
-    _right_upper_corner: cuComplex,
-    _num_eigs: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    left_bottom_corner: cuComplex,
+    right_upper_corner: cuComplex,
+    num_eigs: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsreigsHost", (), {
-        ::cusolver::missing("cusolverSpScsreigsHost")
+    ::trace::call!("cusolverSpScsreigsHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
+    ), {
+        ::cusolver::entry("cusolverSpScsreigsHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                left_bottom_corner,
+                right_upper_corner,
+                unsafe { Out::new(num_eigs, "num_eigs") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsreigvsi(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: f32,
-    _x0: *const f32,
-    _maxite: c_int,
-    _eps: f32,
-    _mu: *mut f32,
-    _x: *mut f32,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: f32,
+    x0: *const f32,
+    maxite: c_int,
+    eps: f32,
+    mu: *mut f32,
+    x: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsreigvsi", (), {
-        ::cusolver::missing("cusolverSpScsreigvsi")
+    ::trace::call!("cusolverSpScsreigvsi", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpScsreigvsi", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                eps,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsreigvsiHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: f32,
-    _x0: *const f32,
-    _maxite: c_int,
-    _tol: f32,
-    _mu: *mut f32,
-    _x: *mut f32,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: f32,
+    x0: *const f32,
+    maxite: c_int,
+    tol: f32,
+    mu: *mut f32,
+    x: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsreigvsiHost", (), {
-        ::cusolver::missing("cusolverSpScsreigvsiHost")
+    ::trace::call!("cusolverSpScsreigvsiHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpScsreigvsiHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                tol,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrlsqvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f32,
-    _tol: f32,
-    _rankA: *mut c_int,
-    _x: *mut f32,
-    _p: *mut c_int,
-    _min_norm: *mut f32,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f32,
+    tol: f32,
+    rankA: *mut c_int,
+    x: *mut f32,
+    p: *mut c_int,
+    min_norm: *mut f32,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrlsqvqrHost", (), {
-        ::cusolver::missing("cusolverSpScsrlsqvqrHost")
+    ::trace::call!("cusolverSpScsrlsqvqrHost", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
+    ), {
+        ::cusolver::entry("cusolverSpScsrlsqvqrHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                unsafe { Out::new(rankA, "rankA") }?,
+                x,
+                p,
+                min_norm,
+            )
+        })
     })
 }
 
@@ -14867,285 +16115,469 @@ pub unsafe extern "C" fn cusolverSpScsrlsvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrluBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrluBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpScsrluBufferInfoHost")
+    ::trace::call!("cusolverSpScsrluBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrluBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrluExtractHost(
-    _handle: cusolverSpHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _descrL: cusparseMatDescr_t,
-    _csrValL: *mut f32,
-    _csrRowPtrL: *mut c_int,
-    _csrColIndL: *mut c_int,
-    _descrU: cusparseMatDescr_t,
-    _csrValU: *mut f32,
-    _csrRowPtrU: *mut c_int,
-    _csrColIndU: *mut c_int,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    descrL: cusparseMatDescr_t,
+    csrValL: *mut f32,
+    csrRowPtrL: *mut c_int,
+    csrColIndL: *mut c_int,
+    descrU: cusparseMatDescr_t,
+    csrValU: *mut f32,
+    csrRowPtrU: *mut c_int,
+    csrColIndU: *mut c_int,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrluExtractHost", (), {
-        ::cusolver::missing("cusolverSpScsrluExtractHost")
+    ::trace::call!("cusolverSpScsrluExtractHost", (
+        value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrluExtractHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+                handle,
+                P,
+                Q,
+                descrL,
+                csrValL,
+                csrRowPtrL,
+                csrColIndL,
+                descrU,
+                csrValU,
+                csrRowPtrU,
+                csrColIndU,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrluFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _pivot_threshold: f32,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    pivot_threshold: f32,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrluFactorHost", (), {
-        ::cusolver::missing("cusolverSpScsrluFactorHost")
+    ::trace::call!("cusolverSpScsrluFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrluFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pivot_threshold,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrluSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const f32,
-    _x: *mut f32,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const f32,
+    x: *mut f32,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrluSolveHost", (), {
-        ::cusolver::missing("cusolverSpScsrluSolveHost")
+    ::trace::call!("cusolverSpScsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpScsrluSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrluZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrluInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrluInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrluZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpScsrluZeroPivotHost")
+    ::trace::call!("cusolverSpScsrluZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpScsrluZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrBufferInfo", (), {
-        ::cusolver::missing("cusolverSpScsrqrBufferInfo")
+    ::trace::call!("cusolverSpScsrqrBufferInfo", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfo(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrBufferInfoBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const f32,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const f32,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrBufferInfoBatched", (), {
-        ::cusolver::missing("cusolverSpScsrqrBufferInfoBatched")
+    ::trace::call!("cusolverSpScsrqrBufferInfoBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value batchSize, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrBufferInfoBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                batchSize,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpScsrqrBufferInfoHost")
+    ::trace::call!("cusolverSpScsrqrBufferInfoHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrFactor(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut f32,
-    _x: *mut f32,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut f32,
+    x: *mut f32,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrFactor", (), {
-        ::cusolver::missing("cusolverSpScsrqrFactor")
+    ::trace::call!("cusolverSpScsrqrFactor", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrFactorHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut f32,
-    _x: *mut f32,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut f32,
+    x: *mut f32,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrFactorHost", (), {
-        ::cusolver::missing("cusolverSpScsrqrFactorHost")
+    ::trace::call!("cusolverSpScsrqrFactorHost", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrSetup(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: f32,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: f32,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrSetup", (), {
-        ::cusolver::missing("cusolverSpScsrqrSetup")
+    ::trace::call!("cusolverSpScsrqrSetup", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrSetup", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrSetupHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: f32,
-    _info: csrqrInfoHost_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: f32,
+    info: csrqrInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrSetupHost", (), {
-        ::cusolver::missing("cusolverSpScsrqrSetupHost")
+    ::trace::call!("cusolverSpScsrqrSetupHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrSetupHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrSolve(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut f32,
-    _x: *mut f32,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut f32,
+    x: *mut f32,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrSolve", (), {
-        ::cusolver::missing("cusolverSpScsrqrSolve")
+    ::trace::call!("cusolverSpScsrqrSolve", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrSolveHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut f32,
-    _x: *mut f32,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut f32,
+    x: *mut f32,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrSolveHost", (), {
-        ::cusolver::missing("cusolverSpScsrqrSolveHost")
+    ::trace::call!("cusolverSpScsrqrSolveHost", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfo_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfo_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrZeroPivot", (), {
-        ::cusolver::missing("cusolverSpScsrqrZeroPivot")
+    ::trace::call!("cusolverSpScsrqrZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpScsrqrZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfoHost_t,
-    _tol: f32,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfoHost_t,
+    tol: f32,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpScsrqrZeroPivotHost")
+    ::trace::call!("cusolverSpScsrqrZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpScsrqrZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpScsrqrsvBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const f32,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const f32,
-    _x: *mut f32,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const f32,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const f32,
+    x: *mut f32,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpScsrqrsvBatched", (), {
-        ::cusolver::missing("cusolverSpScsrqrsvBatched")
+    ::trace::call!("cusolverSpScsrqrsvBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpScsrqrsvBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                x,
+                batchSize,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
@@ -15194,31 +16626,55 @@ pub unsafe extern "C" fn cusolverSpSetStream(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrcholAnalysis(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrcholAnalysis", (), {
-        ::cusolver::missing("cusolverSpXcsrcholAnalysis")
+    ::trace::call!("cusolverSpXcsrcholAnalysis", (
+        value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrcholAnalysis", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrcholAnalysis(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrcholAnalysisHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrcholAnalysisHost", (), {
-        ::cusolver::missing("cusolverSpXcsrcholAnalysisHost")
+    ::trace::call!("cusolverSpXcsrcholAnalysisHost", (
+        value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrcholAnalysisHost", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrcholAnalysisHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
@@ -15253,28 +16709,47 @@ pub unsafe extern "C" fn cusolverSpXcsrissymHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrluAnalysisHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrluAnalysisHost", (), {
-        ::cusolver::missing("cusolverSpXcsrluAnalysisHost")
+    ::trace::call!("cusolverSpXcsrluAnalysisHost", (
+        value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrluAnalysisHost", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrluAnalysisHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrluNnzHost(
-    _handle: cusolverSpHandle_t,
-    _nnzLRef: *mut c_int,
-    _nnzURef: *mut c_int,
-    _info: csrluInfoHost_t,
+    handle: cusolverSpHandle_t,
+    nnzLRef: *mut c_int,
+    nnzURef: *mut c_int,
+    info: csrluInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrluNnzHost", (), {
-        ::cusolver::missing("cusolverSpXcsrluNnzHost")
+    ::trace::call!("cusolverSpXcsrluNnzHost", (value handle, out nnzLRef, out nnzURef, value info), {
+        ::cusolver::entry("cusolverSpXcsrluNnzHost", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrluNnzHost(
+                handle,
+                unsafe { Out::new(nnzLRef, "nnzLRef") }?,
+                unsafe { Out::new(nnzURef, "nnzURef") }?,
+                info,
+            )
+        })
     })
 }
 
@@ -15377,49 +16852,88 @@ pub unsafe extern "C" fn cusolverSpXcsrperm_bufferSizeHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrqrAnalysis(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrqrAnalysis", (), {
-        ::cusolver::missing("cusolverSpXcsrqrAnalysis")
+    ::trace::call!("cusolverSpXcsrqrAnalysis", (
+        value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrqrAnalysis", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysis(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrqrAnalysisBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrqrAnalysisBatched", (), {
-        ::cusolver::missing("cusolverSpXcsrqrAnalysisBatched")
+    ::trace::call!("cusolverSpXcsrqrAnalysisBatched", (
+        value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrqrAnalysisBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysisBatched(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpXcsrqrAnalysisHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfoHost_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpXcsrqrAnalysisHost", (), {
-        ::cusolver::missing("cusolverSpXcsrqrAnalysisHost")
+    ::trace::call!("cusolverSpXcsrqrAnalysisHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
+    ), {
+        ::cusolver::entry("cusolverSpXcsrqrAnalysisHost", || {
+            ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysisHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+            )
+        })
     })
 }
 
@@ -15506,216 +17020,364 @@ pub unsafe extern "C" fn cusolverSpXcsrsymrcmHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholBufferInfo", (), {
-        ::cusolver::missing("cusolverSpZcsrcholBufferInfo")
+    ::trace::call!("cusolverSpZcsrcholBufferInfo", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrcholBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfo(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpZcsrcholBufferInfoHost")
+    ::trace::call!("cusolverSpZcsrcholBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrcholBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholDiag(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _diag: *mut f64,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    diag: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholDiag", (), {
-        ::cusolver::missing("cusolverSpZcsrcholDiag")
+    ::trace::call!("cusolverSpZcsrcholDiag", (value handle, value info, value diag), {
+        ::cusolver::entry("cusolverSpZcsrcholDiag", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholFactor(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholFactor", (), {
-        ::cusolver::missing("cusolverSpZcsrcholFactor")
+    ::trace::call!("cusolverSpZcsrcholFactor", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrcholFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholFactorHost", (), {
-        ::cusolver::missing("cusolverSpZcsrcholFactorHost")
+    ::trace::call!("cusolverSpZcsrcholFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrcholFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholSolve(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrcholInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrcholInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholSolve", (), {
-        ::cusolver::missing("cusolverSpZcsrcholSolve")
+    ::trace::call!("cusolverSpZcsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpZcsrcholSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrcholInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrcholInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholSolveHost", (), {
-        ::cusolver::missing("cusolverSpZcsrcholSolveHost")
+    ::trace::call!("cusolverSpZcsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpZcsrcholSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfo_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfo_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholZeroPivot", (), {
-        ::cusolver::missing("cusolverSpZcsrcholZeroPivot")
+    ::trace::call!("cusolverSpZcsrcholZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpZcsrcholZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrcholZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrcholInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrcholInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrcholZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpZcsrcholZeroPivotHost")
+    ::trace::call!("cusolverSpZcsrcholZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpZcsrcholZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrcholZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsreigsHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _left_bottom_corner: cuDoubleComplex,
-    _right_upper_corner: cuDoubleComplex,
-    _num_eigs: *mut c_int,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    left_bottom_corner: cuDoubleComplex,
+    right_upper_corner: cuDoubleComplex,
+    num_eigs: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsreigsHost", (), {
-        ::cusolver::missing("cusolverSpZcsreigsHost")
+    ::trace::call!("cusolverSpZcsreigsHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
+    ), {
+        ::cusolver::entry("cusolverSpZcsreigsHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                left_bottom_corner,
+                right_upper_corner,
+                unsafe { Out::new(num_eigs, "num_eigs") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsreigvsi(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: cuDoubleComplex,
-    _x0: *const cuDoubleComplex,
-    _maxite: c_int,
-    _eps: f64,
-    _mu: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: cuDoubleComplex,
+    x0: *const cuDoubleComplex,
+    maxite: c_int,
+    eps: f64,
+    mu: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsreigvsi", (), {
-        ::cusolver::missing("cusolverSpZcsreigvsi")
+    ::trace::call!("cusolverSpZcsreigvsi", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpZcsreigvsi", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                eps,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsreigvsiHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu0: cuDoubleComplex,
-    _x0: *const cuDoubleComplex,
-    _maxite: c_int,
-    _tol: f64,
-    _mu: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu0: cuDoubleComplex,
+    x0: *const cuDoubleComplex,
+    maxite: c_int,
+    tol: f64,
+    mu: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsreigvsiHost", (), {
-        ::cusolver::missing("cusolverSpZcsreigvsiHost")
+    ::trace::call!("cusolverSpZcsreigvsiHost", (
+        value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
+    ), {
+        ::cusolver::entry("cusolverSpZcsreigvsiHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu0,
+                x0,
+                maxite,
+                tol,
+                mu,
+                x,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrlsqvqrHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuDoubleComplex,
-    _tol: f64,
-    _rankA: *mut c_int,
-    _x: *mut cuDoubleComplex,
-    _p: *mut c_int,
-    _min_norm: *mut f64,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuDoubleComplex,
+    tol: f64,
+    rankA: *mut c_int,
+    x: *mut cuDoubleComplex,
+    p: *mut c_int,
+    min_norm: *mut f64,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrlsqvqrHost", (), {
-        ::cusolver::missing("cusolverSpZcsrlsqvqrHost")
+    ::trace::call!("cusolverSpZcsrlsqvqrHost", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
+    ), {
+        ::cusolver::entry("cusolverSpZcsrlsqvqrHost", || {
+            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                tol,
+                unsafe { Out::new(rankA, "rankA") }?,
+                x,
+                p,
+                min_norm,
+            )
+        })
     })
 }
 
@@ -15906,285 +17568,469 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvqrHost(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrluBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrluBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpZcsrluBufferInfoHost")
+    ::trace::call!("cusolverSpZcsrluBufferInfoHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrluBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluBufferInfoHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrluExtractHost(
-    _handle: cusolverSpHandle_t,
-    _P: *mut c_int,
-    _Q: *mut c_int,
-    _descrL: cusparseMatDescr_t,
-    _csrValL: *mut cuDoubleComplex,
-    _csrRowPtrL: *mut c_int,
-    _csrColIndL: *mut c_int,
-    _descrU: cusparseMatDescr_t,
-    _csrValU: *mut cuDoubleComplex,
-    _csrRowPtrU: *mut c_int,
-    _csrColIndU: *mut c_int,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    P: *mut c_int,
+    Q: *mut c_int,
+    descrL: cusparseMatDescr_t,
+    csrValL: *mut cuDoubleComplex,
+    csrRowPtrL: *mut c_int,
+    csrColIndL: *mut c_int,
+    descrU: cusparseMatDescr_t,
+    csrValU: *mut cuDoubleComplex,
+    csrRowPtrU: *mut c_int,
+    csrColIndU: *mut c_int,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrluExtractHost", (), {
-        ::cusolver::missing("cusolverSpZcsrluExtractHost")
+    ::trace::call!("cusolverSpZcsrluExtractHost", (
+        value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrluExtractHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+                handle,
+                P,
+                Q,
+                descrL,
+                csrValL,
+                csrRowPtrL,
+                csrColIndL,
+                descrU,
+                csrValU,
+                csrRowPtrU,
+                csrColIndU,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrluFactorHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrluInfoHost_t,
-    _pivot_threshold: f64,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrluInfoHost_t,
+    pivot_threshold: f64,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrluFactorHost", (), {
-        ::cusolver::missing("cusolverSpZcsrluFactorHost")
+    ::trace::call!("cusolverSpZcsrluFactorHost", (
+        value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrluFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+                handle,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                pivot_threshold,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrluSolveHost(
-    _handle: cusolverSpHandle_t,
-    _n: c_int,
-    _b: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrluInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    n: c_int,
+    b: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrluInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrluSolveHost", (), {
-        ::cusolver::missing("cusolverSpZcsrluSolveHost")
+    ::trace::call!("cusolverSpZcsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
+        ::cusolver::entry("cusolverSpZcsrluSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrluZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrluInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrluInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrluZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpZcsrluZeroPivotHost")
+    ::trace::call!("cusolverSpZcsrluZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpZcsrluZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrluZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrBufferInfo(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrBufferInfo", (), {
-        ::cusolver::missing("cusolverSpZcsrqrBufferInfo")
+    ::trace::call!("cusolverSpZcsrqrBufferInfo", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrBufferInfo", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfo(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrBufferInfoBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrVal: *const cuDoubleComplex,
-    _csrRowPtr: *const c_int,
-    _csrColInd: *const c_int,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrVal: *const cuDoubleComplex,
+    csrRowPtr: *const c_int,
+    csrColInd: *const c_int,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrBufferInfoBatched", (), {
-        ::cusolver::missing("cusolverSpZcsrqrBufferInfoBatched")
+    ::trace::call!("cusolverSpZcsrqrBufferInfoBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value batchSize, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrBufferInfoBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrVal,
+                csrRowPtr,
+                csrColInd,
+                batchSize,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrBufferInfoHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _info: csrqrInfoHost_t,
-    _internalDataInBytes: *mut usize,
-    _workspaceInBytes: *mut usize,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    info: csrqrInfoHost_t,
+    internalDataInBytes: *mut usize,
+    workspaceInBytes: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrBufferInfoHost", (), {
-        ::cusolver::missing("cusolverSpZcsrqrBufferInfoHost")
+    ::trace::call!("cusolverSpZcsrqrBufferInfoHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, out internalDataInBytes, out workspaceInBytes
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrBufferInfoHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrBufferInfoHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                info,
+                unsafe { Out::new(internalDataInBytes, "internalDataInBytes") }?,
+                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrFactor(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrFactor", (), {
-        ::cusolver::missing("cusolverSpZcsrqrFactor")
+    ::trace::call!("cusolverSpZcsrqrFactor", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrFactor", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrFactorHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _b: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    b: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrFactorHost", (), {
-        ::cusolver::missing("cusolverSpZcsrqrFactorHost")
+    ::trace::call!("cusolverSpZcsrqrFactorHost", (
+        value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrFactorHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrSetup(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: cuDoubleComplex,
-    _info: csrqrInfo_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: cuDoubleComplex,
+    info: csrqrInfo_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrSetup", (), {
-        ::cusolver::missing("cusolverSpZcsrqrSetup")
+    ::trace::call!("cusolverSpZcsrqrSetup", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrSetup", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrSetupHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnzA: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _mu: cuDoubleComplex,
-    _info: csrqrInfoHost_t,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnzA: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    mu: cuDoubleComplex,
+    info: csrqrInfoHost_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrSetupHost", (), {
-        ::cusolver::missing("cusolverSpZcsrqrSetupHost")
+    ::trace::call!("cusolverSpZcsrqrSetupHost", (
+        value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrSetupHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                mu,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrSolve(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrSolve", (), {
-        ::cusolver::missing("cusolverSpZcsrqrSolve")
+    ::trace::call!("cusolverSpZcsrqrSolve", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrSolve", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrSolveHost(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _b: *mut cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _info: csrqrInfoHost_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    b: *mut cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    info: csrqrInfoHost_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrSolveHost", (), {
-        ::cusolver::missing("cusolverSpZcsrqrSolveHost")
+    ::trace::call!("cusolverSpZcsrqrSolveHost", (
+        value handle, value m, value n, value b, value x, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrSolveHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrZeroPivot(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfo_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfo_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrZeroPivot", (), {
-        ::cusolver::missing("cusolverSpZcsrqrZeroPivot")
+    ::trace::call!("cusolverSpZcsrqrZeroPivot", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpZcsrqrZeroPivot", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivot(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrZeroPivotHost(
-    _handle: cusolverSpHandle_t,
-    _info: csrqrInfoHost_t,
-    _tol: f64,
-    _position: *mut c_int,
+    handle: cusolverSpHandle_t,
+    info: csrqrInfoHost_t,
+    tol: f64,
+    position: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrZeroPivotHost", (), {
-        ::cusolver::missing("cusolverSpZcsrqrZeroPivotHost")
+    ::trace::call!("cusolverSpZcsrqrZeroPivotHost", (value handle, value info, value tol, out position), {
+        ::cusolver::entry("cusolverSpZcsrqrZeroPivotHost", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrZeroPivotHost(
+                handle,
+                info,
+                tol,
+                unsafe { Out::new(position, "position") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverSpZcsrqrsvBatched(
-    _handle: cusolverSpHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrValA: *const cuDoubleComplex,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _b: *const cuDoubleComplex,
-    _x: *mut cuDoubleComplex,
-    _batchSize: c_int,
-    _info: csrqrInfo_t,
-    _pBuffer: *mut c_void,
+    handle: cusolverSpHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrValA: *const cuDoubleComplex,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    b: *const cuDoubleComplex,
+    x: *mut cuDoubleComplex,
+    batchSize: c_int,
+    info: csrqrInfo_t,
+    pBuffer: *mut c_void,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverSpZcsrqrsvBatched", (), {
-        ::cusolver::missing("cusolverSpZcsrqrsvBatched")
+    ::trace::call!("cusolverSpZcsrqrsvBatched", (
+        value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
+    ), {
+        ::cusolver::entry("cusolverSpZcsrqrsvBatched", || {
+            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrValA,
+                csrRowPtrA,
+                csrColIndA,
+                b,
+                x,
+                batchSize,
+                info,
+                pBuffer,
+            )
+        })
     })
 }
 
