@@ -57,7 +57,12 @@ dot-product attention with its gradients: in parts, as cudnn-frontend writes it,
 scores, as masks along a diagonal do. All in any graph, one after the other, virtual tensors in `float` or `double`. Queries behind a sequence's end give 0 and minus infinity as their statistic. A graph with anything else (random numbers and so dropout, masks of blocks, sinks, graphs for scores on the way back, 8-bit attention,
 paged loads of their own, grouped products, statistics for a later batch norm and so on) is refused with the reason when it is finalized. Plans take no work area; they are not written down, and their sizes do not change.
 `cudnnBackendPopulateCudaGraph` makes a run one node of a graph, which `cudnnBackendUpdateCudaGraph` replaces. What descriptors refuse is what NVIDIA's
-9.27 refuses. Shown by `cargo xtask test --only dnn` (tools/dnn-proof: drawn tensors beside their definition in `double`, through both majors' names; refusals, streams, graphs), crates/libraries/cudnn/cpu's
+9.27 refuses. `CUDAWAY_DNN=onednn` (`libdnnl.so.3`, as distributions install it) or the path of a oneDNN of release 3 puts that library in front on
+the CPU device, for arrays in `float`, and for half and bfloat16, which are computed in it: convolutions in all three directions, means of windows and their gradients, and LSTMs
+without a training, projections or bounds whose sequences are as long, four or more. Which of both computes is decided by a call's sizes alone; ours stays where it was as fast in
+`cargo xtask bench dnn`: windows of one element, groups of several channels, gradients of images of up to four channels, large planes of channels by themselves, batch norms.
+Softmax and the largest of windows are always ours: oneDNN's makes zeros of a row that has a NaN, and does not say what becomes of one in a window. It computes on as many threads as
+its own variables say (`OMP_NUM_THREADS`). The log (`CUDAWAY_LOG=dnn=info`) tells which library was opened, or why none was; then all is ours. Shown by `cargo xtask test --only dnn` (tools/dnn-proof: drawn tensors beside their definition in `double`, through both majors' names, and again with oneDNN in front; refusals, streams, graphs), crates/libraries/cudnn/cpu's
 tests, `examples/cudnn_network.cu`",
     ),
     (

@@ -5,7 +5,9 @@
 mod beside;
 
 use self::beside::{Beside, LANES};
+use crate::convolution::{single, single_mut};
 use crate::isa::{by_lanes, evens, vectorized};
+use crate::onednn;
 use crate::value::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub enum Pooling {
     MeanOfInside,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
     pub input: [usize; 3],
     pub output: [usize; 3],
@@ -76,6 +78,12 @@ impl Window {
             line: vec![V::zero(); self.input[2]],
             taken: vec![V::zero(); self.output[2]],
         }
+    }
+
+    /// Whether the window of a place has something inside.
+    pub(crate) fn is_met(&self, axis: usize, place: usize) -> bool {
+        let (first, end) = self.inside(axis, place);
+        first < end
     }
 
     /// Whether there is one window, which meets all of an image's channel.
@@ -149,19 +157,30 @@ fn take<V: Value>(to: &mut [V], from: &[V], stride: usize) {
 }
 
 vectorized! {
-    /// What a window makes of all these, in as many sums as a vector has room for.
-    fn whole[V: Value](of: Pooling, start: V, x: &[V]) -> V {
-        by_mode!(of, mode => {
+    /// What a window makes of all of each channel, in as many sums as a vector has room for.
+    fn wholes[V: Value](of: Pooling, count: usize, divisor: V, x: &[V], y: &mut [V]) {
+        by_mode!(of, mode => for (y, x) in y.iter_mut().zip(x.chunks_exact(count)) {
+            let start = if matches!(mode, Pooling::Max(_)) { V::neg_infinity() } else { V::zero() };
             let mut lanes = [start; LANES];
-            let chunks = x.chunks_exact(LANES);
-            let rest = chunks.remainder();
+            let (chunks, rest) = x.as_chunks::<LANES>();
             for x in chunks {
                 for lane in 0..LANES {
                     lanes[lane] = fold(mode, lanes[lane], x[lane]);
                 }
             }
-            lanes.iter().chain(rest).fold(start, |so_far, x| fold(mode, so_far, *x))
-        })
+            for (lane, x) in lanes.iter_mut().zip(rest) {
+                *lane = fold(mode, *lane, *x);
+            }
+            let mut half = LANES / 2;
+            while half > 0 {
+                let (to, from) = lanes.split_at_mut(half);
+                for (to, from) in to.iter_mut().zip(from) {
+                    *to = fold(mode, *to, *from);
+                }
+                half /= 2;
+            }
+            *y = if matches!(mode, Pooling::Max(_)) { lanes[0] } else { lanes[0] / divisor };
+        });
     }
 }
 
@@ -216,20 +235,19 @@ vectorized! {
 const FEW: usize = 6;
 
 pub fn forward<V: Value>(mode: Pooling, of: &Window, x: &[V], y: &mut [V]) {
+    if let Some(one) = onednn::current::<V>()
+        && onednn::mean_forward(one, mode, of, single(x), single_mut(y))
+    {
+        return;
+    }
     let (inputs, outputs) = (of.inputs(), of.outputs().max(1));
     let is_whole = of.is_whole();
-    let is_max = matches!(mode, Pooling::Max(_));
-    let start = if is_max { V::neg_infinity() } else { V::zero() };
     // A core takes so many channels at a time.
     let at_once = ((1 << 14) / inputs.max(outputs)).max(1).next_multiple_of(LANES);
     crate::pieces(y, at_once * outputs, at_once * inputs.max(outputs) * of.window[2], |number, y| {
         let x = &x[number * at_once * inputs..];
         if is_whole {
-            for (y, x) in y.iter_mut().zip(x.chunks_exact(inputs)) {
-                let all = whole(mode, start, x);
-                *y = if is_max { all } else { all / V::of(of.divisor(mode, inputs) as f64) };
-            }
-            return;
+            return wholes(mode, inputs, V::of(of.divisor(mode, inputs) as f64), x, y);
         }
         let mut room = Beside::new(of);
         for (y, x) in y.chunks_mut(LANES * outputs).zip(x.chunks(LANES * inputs)) {
@@ -248,6 +266,11 @@ pub fn forward<V: Value>(mode: Pooling, of: &Window, x: &[V], y: &mut [V]) {
 
 /// The gradient of x, written into `dx`. That of a largest element goes to the first of those that are equal.
 pub fn backward<V: Value>(mode: Pooling, of: &Window, x: &[V], dy: &[V], dx: &mut [V]) {
+    if let Some(one) = onednn::current::<V>()
+        && onednn::mean_backward(one, mode, of, single(dy), single_mut(dx))
+    {
+        return;
+    }
     let (inputs, outputs) = (of.inputs(), of.outputs());
     let at_once = ((1 << 14) / inputs.max(outputs).max(1)).max(1).next_multiple_of(LANES);
     crate::pieces(dx, at_once * inputs, at_once * inputs.max(outputs) * of.window[2], |number, dx| {
