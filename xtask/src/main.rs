@@ -10,6 +10,7 @@ mod crates;
 mod cutlass;
 mod demo;
 mod dist;
+mod frontend;
 mod libraries;
 mod reach;
 mod samples;
@@ -47,6 +48,8 @@ enum Command {
     Dist(dist::Args),
     /// Set up, build and run two unmodified nvcc binaries with no GPU.
     Demo(demo::Args),
+    /// Run cudnn-frontend's samples, which a folder has built, on the CPU device; writes docs/cudnn-frontend.md.
+    Frontend(frontend::Args),
     /// Try which kinds of programs get our driver by which method (docs/reach.md), in a mount namespace.
     Reach(reach::Args),
     /// Build NVIDIA's cuda-samples, or CUDALibrarySamples, and run them on our libraries; writes docs/samples.md, or docs/library-samples.md.
@@ -72,6 +75,7 @@ fn main() -> anyhow::Result<()> {
         Command::Cutlass(args) => cutlass::run(&args),
         Command::Dist(args) => dist::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Frontend(args) => frontend::run(&args),
         Command::Reach(args) => reach::run(&args),
         Command::Samples(args) => samples::run(&args),
         Command::Session(args) => session::run(&args),

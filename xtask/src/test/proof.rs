@@ -14,6 +14,8 @@ use crate::setup;
 
 const WHEELS: &[&str] = &["numpy==2.4.6", "ml_dtypes==0.5.4", "scipy==1.17.1"];
 
+type Fetch = fn() -> Result<PathBuf>;
+
 /// How a library is tried.
 pub struct Proof {
     title: &'static str,
@@ -29,7 +31,7 @@ pub struct Proof {
     /// none where the version is not that of the process's CUDA.
     names: &'static [&'static str],
     /// A library that goes in front of our own code on the CPU device, by its name and how it is fetched: the same is tried again with it.
-    in_front: Option<(&'static str, fn() -> Result<PathBuf>)>,
+    in_front: Option<(&'static str, Fetch)>,
 }
 
 /// Both majors, by its definition; each says its version there.
