@@ -156,34 +156,6 @@ fn take<V: Value>(to: &mut [V], from: &[V], stride: usize) {
     }
 }
 
-vectorized! {
-    /// What a window makes of all of each channel, in as many sums as a vector has room for.
-    fn wholes[V: Value](of: Pooling, count: usize, divisor: V, x: &[V], y: &mut [V]) {
-        by_mode!(of, mode => for (y, x) in y.iter_mut().zip(x.chunks_exact(count)) {
-            let start = if matches!(mode, Pooling::Max(_)) { V::neg_infinity() } else { V::zero() };
-            let mut lanes = [start; LANES];
-            let (chunks, rest) = x.as_chunks::<LANES>();
-            for x in chunks {
-                for lane in 0..LANES {
-                    lanes[lane] = fold(mode, lanes[lane], x[lane]);
-                }
-            }
-            for (lane, x) in lanes.iter_mut().zip(rest) {
-                *lane = fold(mode, *lane, *x);
-            }
-            let mut half = LANES / 2;
-            while half > 0 {
-                let (to, from) = lanes.split_at_mut(half);
-                for (to, from) in to.iter_mut().zip(from) {
-                    *to = fold(mode, *to, *from);
-                }
-                half /= 2;
-            }
-            *y = if matches!(mode, Pooling::Max(_)) { lanes[0] } else { lanes[0] / divisor };
-        });
-    }
-}
-
 /// A line of the output before it is divided, and how many lines it met: those are made one, and then the windows along it.
 #[inline(always)]
 fn line_of<V: Value>(
@@ -241,14 +213,10 @@ pub fn forward<V: Value>(mode: Pooling, of: &Window, x: &[V], y: &mut [V]) {
         return;
     }
     let (inputs, outputs) = (of.inputs(), of.outputs().max(1));
-    let is_whole = of.is_whole();
     // A core takes so many channels at a time.
     let at_once = ((1 << 14) / inputs.max(outputs)).max(1).next_multiple_of(LANES);
     crate::pieces(y, at_once * outputs, at_once * inputs.max(outputs) * of.window[2], |number, y| {
         let x = &x[number * at_once * inputs..];
-        if is_whole {
-            return wholes(mode, inputs, V::of(of.divisor(mode, inputs) as f64), x, y);
-        }
         let mut room = Beside::new(of);
         for (y, x) in y.chunks_mut(LANES * outputs).zip(x.chunks(LANES * inputs)) {
             let channels = y.len() / outputs;
