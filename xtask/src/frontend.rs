@@ -54,7 +54,7 @@ const REASONS: &[(&str, &str)] = &[
         "the sizes come as objects of C++, whose form cuDNN's C interface does not tell",
     ),
     ("statistics of several GPUs", "blocks of several GPUs meet in that memory while their kernels run"),
-    ("plans that are written down", "there is nothing compiled in a plan of ours"),
+    ("serialize(", "plans are not written down: there is nothing compiled in one of ours"),
     ("attention that drops", "what NVIDIA's drops is published nowhere"),
     (
         "no engine has an operation",
@@ -68,7 +68,7 @@ const REASONS: &[(&str, &str)] = &[
     ("there is no such type", "complex numbers: not there yet"),
     ("a tensor of this type", "numbers of 4 and 6 bits: not there yet"),
     ("out of memory", "it asks for more than 6 GB, which the command gives"),
-    ("still running", "of a size for a GPU"),
+    ("still running", "of a size for a GPU, on a machine that had other work"),
 ];
 
 /// A test case's run, and how many of its own checks were made.
@@ -188,9 +188,11 @@ fn error(ended: &Ended) -> Option<String> {
 
 /// What the test case said of its end.
 fn message(stdout: &str) -> Option<String> {
-    let mut lines = stdout.lines();
-    lines.by_ref().find(|line| line.contains("with message:") || line.contains("FAILED:"))?;
-    lines.find(|line| !line.trim().is_empty()).map(short)
+    ["with message:", "FAILED:"].iter().find_map(|before| {
+        let mut lines = stdout.lines();
+        lines.by_ref().find(|line| line.contains(before))?;
+        lines.find(|line| !line.trim().is_empty()).map(short)
+    })
 }
 
 /// The page, by its path.
