@@ -7,10 +7,11 @@ from itertools import count
 import numpy as np
 
 from convolutions import Problem
+from library import INT32 as WHOLE
 from library import DOUBLE, FLOAT, FLOATS, HALF, P, STATUS, Scope, drawn, near
 
 HANDLE, DATA_TYPE, BOOLEAN, INT64, FLOAT_, DOUBLE_, POINTER, MODE, HEUR, NAN, POINTWISE, DESCRIPTOR, REDUCTION = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 14, 15, 18
-RESAMPLE, PADDING, INT32, NORM_MODE, NORM_PHASE, RESHAPE_MODE = 21, 22, 23, 27, 28, 31
+BEHAVIOR_NOTE, RESAMPLE, PADDING, INT32, NORM_MODE, NORM_PHASE, RESHAPE_MODE = 19, 21, 22, 23, 27, 28, 31
 C = {HANDLE: P, DATA_TYPE: ctypes.c_int, BOOLEAN: ctypes.c_bool, INT64: ctypes.c_int64, FLOAT_: ctypes.c_float, DOUBLE_: ctypes.c_double,
      POINTER: P, MODE: ctypes.c_int, HEUR: ctypes.c_int, NAN: ctypes.c_int, POINTWISE: ctypes.c_int, DESCRIPTOR: P, REDUCTION: ctypes.c_int, RESAMPLE: ctypes.c_int,
      PADDING: ctypes.c_int, NORM_MODE: ctypes.c_int, NORM_PHASE: ctypes.c_int, RESHAPE_MODE: ctypes.c_int}
@@ -68,7 +69,8 @@ class Graph:
         self.operations.append(self.final(13, *attributes))
 
     def plan(self, mode=3):
-        graph = self.final(15, (801, DESCRIPTOR, *self.operations), (800, HANDLE, self.scope.handle))
+        # Graphs whose sizes are to change are as others are.
+        graph = self.final(15, (801, DESCRIPTOR, *self.operations), (800, HANDLE, self.scope.handle), (803, BOOLEAN, len(self.given) % 2))
         heuristics = self.final(4, (201, DESCRIPTOR, graph), (200, HEUR, mode))
         found, config = ctypes.c_int64(), self.made(3)
         self.face("cudnnBackendGetAttribute", heuristics, 202, DESCRIPTOR, ctypes.c_int64(0), ctypes.byref(found), None)
@@ -80,6 +82,10 @@ class Graph:
         assert (found.value, index.value) == (1, 0)
         self.face("cudnnBackendGetAttribute", engine, 1303, 11, ctypes.c_int64(0), ctypes.byref(found), None)
         assert found.value == 0
+        # It has one note on what it does: its plans become nodes of CUDA graphs.
+        note = ctypes.c_int(9)
+        self.face("cudnnBackendGetAttribute", engine, 1305, BEHAVIOR_NOTE, ctypes.c_int64(1), ctypes.byref(found), ctypes.byref(note))
+        assert (found.value, note.value) == (1, 3)
         narrow = ctypes.c_int32(9)
         self.face("cudnnBackendGetAttribute", config, 304, INT32, ctypes.c_int64(1), ctypes.byref(found), ctypes.byref(narrow))
         assert (found.value, narrow.value) == (1, 0)
@@ -244,7 +250,28 @@ def products_and_reductions(library, rng):
             near(tc.get(), exact * 0.375, magnitude, of, k, "matmul")
             over = {0: np.sum, 2: np.min, 3: np.max, 5: np.mean}[op]
             near(tr.get(), over(exact * 0.375, -1, keepdims=True), magnitude.sum(-1, keepdims=True), of, k + n, "rows")
-    return 72
+    for number_ in range(16):
+        of, face = FLOATS[number_ % 4], library.drawn(rng)
+        batch, heads, m, n, k = (int(size) for size in rng.integers(1, 6, 5))
+        a, b = drawn(rng, (batch, heads, m, k), of), drawn(rng, (batch, heads, k, n), of)
+        # Rows, columns and products of each of a batch; what is behind them is not looked at.
+        names = [name for name in (1525, 1526, 1527) if rng.integers(0, 3)]
+        limits = {name: rng.integers(0, size + 1, (batch, 1, 1, 1)) for name, size in zip((1525, 1526, 1527), (m, n, k)) if name in names}
+        rows, columns, depth = (limits.get(name, np.full((batch, 1, 1, 1), size)) for name, size in zip((1525, 1526, 1527), (m, n, k)))
+        inside = np.arange(k) < depth
+        exact = np.where(inside, a, 0) @ np.where(inside.swapaxes(2, 3), b, 0)
+        exact *= (np.arange(m)[:, None] < rows) & (np.arange(n) < columns)
+        a[~np.broadcast_to(inside, a.shape)] = np.nan
+        with Scope(face) as scope:
+            graph = Graph(scope)
+            ta, tb, tc = scope.tensor(a, of, rng), scope.tensor(b, of, rng), scope.tensor(exact * 0 + 1, of, rng)
+            by = graph.final(18, (1500, DATA_TYPE, DOUBLE if of == DOUBLE else FLOAT))
+            settings = [(name, DESCRIPTOR, graph.memory(scope.tensor(limit.astype(np.float64), WHOLE))) for name, limit in limits.items()]
+            graph.operations.append(graph.final(19, (1520, DESCRIPTOR, graph.memory(ta)), (1521, DESCRIPTOR, graph.memory(tb)),
+                                                (1522, DESCRIPTOR, graph.memory(tc)), (1523, DESCRIPTOR, by), *settings))
+            graph.run()
+            near(tc.get(), exact, k * 10, of, k, "matmul with limits")
+    return 88
 
 
 def pooling(library, rng):

@@ -116,15 +116,19 @@ def softmax(library, rng):
         alpha, beta = factors(rng)
         axes = (1,) if mode == 1 else tuple(range(1, len(sizes)))
         shifted = x - x.max(axes, keepdims=True)
-        exact = np.exp(shifted) / np.exp(shifted).sum(axes, keepdims=True)
+        sums = np.exp(shifted).sum(axes, keepdims=True)
+        exact = np.exp(shifted) / sums
+        size = np.abs(exact)
         if algorithm == 2:
-            exact = shifted - np.log(np.exp(shifted).sum(axes, keepdims=True))
+            # Both may be large where what is left of them is not.
+            exact = shifted - np.log(sums)
+            size = np.abs(shifted) + np.log(sums)
         with Scope(face) as scope:
             tx, ty, tdy, tdx = (scope.tensor(values, of, rng) for values in (x, y, dy, dx))
             face("cudnnSoftmaxForward", scope.handle, algorithm, mode, number(alpha, of), *tx.both, number(beta, of), *ty.both)
             face.synchronize()
             depth = x[0].size
-            near(ty.get(), blended(alpha, exact, beta, y), np.abs(exact) + np.abs(y), of, depth, f"softmax {algorithm} {mode}")
+            near(ty.get(), blended(alpha, exact, beta, y), size + np.abs(y), of, depth, f"softmax {algorithm} {mode}")
             exact = rounded(exact, of).astype(np.float64)
             made = scope.tensor(exact, of, rng)
             face("cudnnSoftmaxBackward", scope.handle, algorithm, mode, number(alpha, of), *made.both, *tdy.both, number(beta, of),

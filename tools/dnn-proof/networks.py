@@ -9,7 +9,7 @@ from graphs import BOOLEAN, DATA_TYPE, DESCRIPTOR, DOUBLE_, FLOAT_, INT64, NORM_
 from library import BFLOAT16, DOUBLE, FLOAT, FLOATS, HALF, INT32, P, Scope, drawn, near
 
 TRUTH = 11
-LAYER, INSTANCE, BATCH, RMS = 0, 1, 2, 4
+LAYER, INSTANCE, BATCH, RMS, ADAPTIVE = 0, 1, 2, 4, 5
 TINY = 1e-30
 
 
@@ -33,17 +33,17 @@ def number_of(graph, value):
 
 
 def norms(library, rng):
-    """Layer, instance, batch and root-mean-square norms in both phases, and their gradients with the saved statistics and with others."""
+    """Layer, instance, batch, root-mean-square and adaptive layer norms in both phases, and their gradients with the saved statistics and with others."""
     total = 0
-    for mode, of in ((mode, of) for mode in (LAYER, INSTANCE, BATCH, RMS) for of in FLOATS):
+    for mode, of in ((mode, of) for mode in (LAYER, INSTANCE, BATCH, RMS, ADAPTIVE) for of in FLOATS):
         face = library.drawn(rng)
         wide = DOUBLE if of == DOUBLE else FLOAT
         n, c, h, w = sizes = tuple(int(size) for size in rng.integers(2, 5, 4))
         # A layer's factors are for all of it, or for the channels alone (the other sizes are 1 then).
         if mode in (LAYER, RMS) and rng.integers(0, 2):
             sizes = n, c, 1, 1
-        over = {LAYER: (1, 2, 3), RMS: (1, 2, 3), INSTANCE: (2, 3), BATCH: (0, 2, 3)}[mode]
-        factors = (1,) + sizes[1:] if mode in (LAYER, RMS) else (1, c, 1, 1)
+        over = {LAYER: (1, 2, 3), RMS: (1, 2, 3), INSTANCE: (2, 3), BATCH: (0, 2, 3), ADAPTIVE: (2, 3)}[mode]
+        factors = (1,) + sizes[1:] if mode in (LAYER, RMS) else (n, 1, h, w) if mode == ADAPTIVE else (1, c, 1, 1)
         statistics = tuple(1 if at in over else size for at, size in enumerate(sizes))
         x, dy = drawn(rng, sizes, of), drawn(rng, sizes, of)
         scale, bias = drawn(rng, factors, wide), drawn(rng, factors, wide)
@@ -98,18 +98,17 @@ def norms(library, rng):
             near(tds.get(), derivative(lambda scale: norm(x, scale)[0], scale, dy), slope * x.size, wide, 4, "scale's gradient")
             if has_bias:
                 near(tdb.get(), derivative(lambda bias: norm(x, scale, bias)[0], bias, dy), slope * x.size, wide, 4, "bias's gradient")
-            # Inference: with statistics that are given, or the tensor's own.
-            if mode != BATCH:
-                last = Graph(scope)
-                is_given = bool(rng.integers(0, 2))
-                settings = [(2000, NORM_MODE, mode), (2001, NORM_PHASE, 0), (2002, DESCRIPTOR, last.memory(tx)), (2005, DESCRIPTOR, last.memory(ts)),
-                            (2006, DESCRIPTOR, last.memory(tb)), (2007, DESCRIPTOR, number_of(last, epsilon)), (2013, DESCRIPTOR, last.memory(ty))]
-                if is_given:
-                    settings += [(2004, DESCRIPTOR, last.memory(tv))] + ([(2003, DESCRIPTOR, last.memory(ta))] if has_mean else [])
-                last.operations.append(last.final(29, *settings))
-                last.run()
-                exact = scale * (x - (average if has_mean else 0)) * variance + bias if is_given else y
-                near(ty.get(), exact, large + np.abs(scale) * (np.abs(x) + np.abs(average)) * variance * 4, of, count, f"inference {mode} {is_given}")
+            # Inference: with statistics that are given, or the tensor's own, which a batch has in training only.
+            last = Graph(scope)
+            is_given = mode == BATCH or bool(rng.integers(0, 2))
+            settings = [(2000, NORM_MODE, mode), (2001, NORM_PHASE, 0), (2002, DESCRIPTOR, last.memory(tx)), (2005, DESCRIPTOR, last.memory(ts)),
+                        (2006, DESCRIPTOR, last.memory(tb)), (2007, DESCRIPTOR, number_of(last, epsilon)), (2013, DESCRIPTOR, last.memory(ty))]
+            if is_given:
+                settings += [(2004, DESCRIPTOR, last.memory(tv))] + ([(2003, DESCRIPTOR, last.memory(ta))] if has_mean else [])
+            last.operations.append(last.final(29, *settings))
+            last.run()
+            exact = scale * (x - (average if has_mean else 0)) * variance + bias if is_given else y
+            near(ty.get(), exact, large + np.abs(scale) * (np.abs(x) + np.abs(average)) * variance * 4, of, count, f"inference {mode} {is_given}")
         total += 3
     return total
 
@@ -370,7 +369,7 @@ def in_parts(library, rng):
 
 
 def shapes(library, rng):
-    """Joined and reshaped tensors, softmax with its statistics, and gradients of pooling."""
+    """Joined, reshaped and parted tensors, softmax with its statistics, and gradients of pooling."""
     for case in range(16):
         of, face, axis = FLOATS[case % 4], library.drawn(rng), int(rng.integers(0, 4))
         wide = DOUBLE if of == DOUBLE else FLOAT
@@ -400,6 +399,16 @@ def shapes(library, rng):
             graph.pointwise(21, view, graph.memory(tt))
             graph.run()
             assert (tt.get() == whole.swapaxes(2, 3)).all()
+            # A part, with steps.
+            first = [int(rng.integers(0, size)) for size in whole.shape]
+            end = [int(rng.integers(at + 1, size + 1)) for at, size in zip(first, whole.shape)]
+            step = [int(at) for at in rng.integers(1, 3, 4)]
+            part = whole[tuple(slice(*ends) for ends in zip(first, end, step))]
+            graph, tp = Graph(scope), scope.tensor(part * 0, of, rng)
+            graph.operations.append(graph.final(47, (3300, DESCRIPTOR, graph.memory(ty)), (3301, DESCRIPTOR, graph.memory(tp)), (3302, INT64, *first),
+                                                (3303, INT64, *end), (3304, INT64, *step)))
+            graph.run()
+            assert (tp.get() == part).all()
             # Softmax over the last size.
             graph, ts = Graph(scope), scope.tensor(whole * 0, of, rng)
             e = np.exp(whole)
@@ -435,7 +444,7 @@ def shapes(library, rng):
                                                 (1726, DESCRIPTOR, graph.memory(tx)), (1723, FLOAT_, 2.0)))
             graph.run()
             near(tdx.get(), 2 * derivative(pool, x, dy), 8, of, 8, f"pooling's gradient {mode}")
-    return 80
+    return 96
 
 
 def native(library, rng):
@@ -494,6 +503,7 @@ def refusals(library, rng):
                      ("NOT_SUPPORTED", 29, (2000, NORM_MODE, 3), (2001, NORM_PHASE, 1), (2013, DESCRIPTOR, y), *norm),
                      ("BAD_PARAM", 27, (1800, INT64, 1), (1801, DESCRIPTOR, x, x), (1803, DESCRIPTOR, y)),
                      ("BAD_PARAM", 27, (1800, INT64, 4), (1801, DESCRIPTOR, x), (1803, DESCRIPTOR, y)),
+                     ("BAD_PARAM", 47, (3300, DESCRIPTOR, x), (3301, DESCRIPTOR, small), (3302, INT64, 0, 0, 0, 0), (3303, INT64, 1, 3, 1, 6)),
                      ("BAD_PARAM", 31, (2200, DESCRIPTOR, x), (2201, DESCRIPTOR, small)),
                      ("BAD_PARAM", 41, (2800, DESCRIPTOR, q[0]), (2801, DESCRIPTOR, q[1]), (2802, DESCRIPTOR, q[2]), (2803, DESCRIPTOR, q[3])),
                      ("NOT_SUPPORTED", 41, (2800, DESCRIPTOR, q[0]), (2801, DESCRIPTOR, q[2]), (2802, DESCRIPTOR, q[2]), (2803, DESCRIPTOR, q[3]),

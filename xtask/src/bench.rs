@@ -4,7 +4,7 @@ mod amd_isa;
 mod blas;
 mod by_turns;
 mod copies;
-mod dnn;
+pub mod dnn;
 mod fft;
 mod first;
 mod peers;

@@ -25,7 +25,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::setup::root;
 use crate::site::wrap;
-use crate::{clients, cutlass, samples, session, settings};
+use crate::{clients, cutlass, frontend, samples, session, settings};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -157,6 +157,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     files.push((clients::page::PATH.to_owned(), clients::page::text()?));
     files.extend(samples::page::all()?);
     files.extend(cutlass::pages()?);
+    files.extend(frontend::pages()?);
     files.push((settings::page::PATH.to_owned(), settings::page::text()?));
     for (path, text) in files.iter_mut().filter(|(path, _)| path.ends_with(".md")) {
         *text = wrap::wrapped(text).with_context(|| path.clone())?;

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use serde::{Deserialize, Serialize};
 
-use crate::samples::{How, Profile};
-use crate::samples::{judge, once, processor, profile, tenths, today};
+use crate::samples::ran::{Ran, Way, kept};
+use crate::samples::{How, judge};
 use crate::setup;
 use crate::site::wrap::wrapped;
 
@@ -187,19 +186,6 @@ const EXAMPLES: &[Example] = &[
     ),
 ];
 
-#[derive(Serialize, Deserialize)]
-struct Ran {
-    name: String,
-    how: How,
-    wall: f64,
-    cpu: f64,
-    kernels: f64,
-    compile: f64,
-    launches: u64,
-    said: String,
-    date: String,
-}
-
 pub fn run(args: &Args) -> Result<()> {
     let lib = fs::canonicalize(args.lib.clone().unwrap_or_else(setup::lib_dir))
         .context("our objects; first: cargo xtask build")?;
@@ -209,7 +195,7 @@ pub fn run(args: &Args) -> Result<()> {
         bail!("no example is called {unknown}");
     }
     let home = setup::root().join("target/cutlass");
-    let mut results = read()?;
+    let mut results: Vec<Ran> = kept(RESULTS)?;
     for example in
         EXAMPLES.iter().filter(|it| args.only.is_empty() || args.only.iter().any(|only| only == it.name))
     {
@@ -230,41 +216,19 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 fn one(example: &Example, program: &Path, lib: &Path, home: &Path, limit: Duration) -> Result<Ran> {
-    let dir = home.join(example.name);
-    fs::create_dir_all(&dir)?;
     let arguments: Vec<String> = example.arguments.split_whitespace().map(str::to_owned).collect();
-    let before = processor()?;
-    let ended = once(program, &arguments, lib, &dir, limit, VARIABLES)?;
-    let cpu = processor()? - before;
-    fs::write(dir.join("run.txt"), format!("{}\n{}", ended.stdout, ended.stderr))?;
-    let (mut how, mut said) = judge(&ended, limit);
-    if how == How::Passed && !ended.stdout.contains(example.passed) {
-        (how, said) = (How::Failed, format!("does not say `{}`", example.passed));
-    }
-    let Profile { kernels, compile, launches } = profile(&ended.stderr);
-    Ok(Ran {
-        name: example.name.to_owned(),
-        how,
-        wall: tenths(ended.took.as_secs_f64()),
-        cpu: tenths(cpu),
-        kernels: tenths(kernels),
-        compile: tenths(compile),
-        launches,
-        said,
-        date: today(),
+    let way = Way { lib, dir: &home.join(example.name), limit, variables: VARIABLES };
+    Ran::new(example.name, program, &arguments, &way, |ended| match judge(ended, limit) {
+        (How::Passed, _) if !ended.stdout.contains(example.passed) => {
+            (How::Failed, format!("does not say `{}`", example.passed))
+        }
+        judged => judged,
     })
-}
-
-fn read() -> Result<Vec<Ran>> {
-    match fs::read_to_string(setup::root().join(RESULTS)) {
-        Ok(text) => serde_json::from_str(&text).context(RESULTS),
-        Err(_) => Ok(vec![]),
-    }
 }
 
 /// The page, by its path.
 pub fn pages() -> Result<Vec<(String, String)>> {
-    Ok(vec![(PAGE.to_owned(), page(&read()?)?)])
+    Ok(vec![(PAGE.to_owned(), page(&kept(RESULTS)?)?)])
 }
 
 const HEAD: &str = "# CUTLASS's examples for sm_90a on our libraries
@@ -299,22 +263,8 @@ fn page(results: &[Ran]) -> Result<String> {
     text.push_str("|---|---|---|---|--:|--:|--:|--:|--:|---|\n");
     for Example { name, shows, arguments, .. } in EXAMPLES {
         let arguments = if arguments.is_empty() { String::new() } else { format!("`{arguments}`") };
-        let result = of(name).map_or("not run | | | | | | ".to_owned(), |it| {
-            let said = if it.said.is_empty() {
-                String::new()
-            } else {
-                format!("`{}`", it.said.replace(['`', '|'], "'"))
-            };
-            format!(
-                "{} | {:.1} | {:.1} | {:.1} | {:.1} | {} | {said}",
-                it.how.word(),
-                it.wall,
-                it.cpu,
-                it.kernels,
-                it.compile,
-                it.launches
-            )
-        });
+        let result = of(name)
+            .map_or("not run | | | | | | ".to_owned(), |it| format!("{} | {}", it.cells(), it.quoted()));
         let _ = writeln!(text, "| {name} | {shows} | {arguments} | {result} |");
     }
     Ok(text)

@@ -10,6 +10,7 @@ mod crates;
 mod cutlass;
 mod demo;
 mod dist;
+mod frontend;
 mod libraries;
 mod on_nvidia;
 mod reach;
@@ -50,6 +51,8 @@ enum Command {
     Demo(demo::Args),
     /// Pack what a machine with an NVIDIA GPU is asked, for tools/on-nvidia/run.py there: its answers are what ours should be.
     OnNvidia(on_nvidia::Args),
+    /// Run cudnn-frontend's samples, which a folder has built, on the CPU device; writes docs/cudnn-frontend.md.
+    Frontend(frontend::Args),
     /// Try which kinds of programs get our driver by which method (docs/reach.md), in a mount namespace.
     Reach(reach::Args),
     /// Build NVIDIA's cuda-samples, or CUDALibrarySamples, and run them on our libraries; writes docs/samples.md, or docs/library-samples.md.
@@ -76,6 +79,7 @@ fn main() -> anyhow::Result<()> {
         Command::Dist(args) => dist::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::OnNvidia(args) => on_nvidia::run(&args),
+        Command::Frontend(args) => frontend::run(&args),
         Command::Reach(args) => reach::run(&args),
         Command::Samples(args) => samples::run(&args),
         Command::Session(args) => session::run(&args),

@@ -6,6 +6,7 @@ mod cmake;
 mod collection;
 mod notes;
 pub mod page;
+pub mod ran;
 mod readme;
 mod results;
 mod run;

@@ -169,7 +169,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_RAND", "who computes for cuRAND: auto, hip, cpu or a library's path; a list combines them"),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
-    ("CUDAWAY_DNN", "who computes for cuDNN: auto, cpu or a library's path; a list combines them"),
+    ("CUDAWAY_DNN", "who computes for cuDNN: auto, cpu, onednn or a library's path; a list combines them"),
     ("CUDAWAY_SOLVER", "who computes for cuSOLVER: auto, cpu or a library's path; a list combines them"),
     ("CUDAWAY_SPARSE", "who computes for cuSPARSE: auto, cpu or a library's path; a list combines them"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),

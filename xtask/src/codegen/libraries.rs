@@ -51,13 +51,18 @@ recurrent network is not supported. The places that a reduction tells are counte
 Multi-head attention (`cudnnMultiHeadAttn*`) takes no work area; its ways back make again what the way forward made, and a
 query without keys in its window gives 0. CTC loss is computed in double precision, by one algorithm
 for both; where labels do not fit into the steps the loss is infinite. A grid of a spatial transformer with one place along a size has it in the middle. Transforms with padding do not fold: which of the folded elements becomes
-which channel is written nowhere. Of the graph API (`cudnnBackend*`) there is one engine, 0, without knobs and notes: it runs convolutions in three directions, products of matrices, reductions (of parts of a size too, as heads that
-share keys need it), pooling and its gradients (without places), pointwise operations of every mode, normalization of layers, instances, batches and by the mean of squares with its gradients, softmax, joined and reshaped tensors, and scaled
+which channel is written nowhere. Of the graph API (`cudnnBackend*`) there is one engine, 0, without knobs, whose one note says that its plans become nodes of CUDA graphs: it runs convolutions in three directions, products of matrices (with limits for each of a batch too), reductions (of parts of a size too, as heads that
+share keys need it), pooling and its gradients (without places), pointwise operations of every mode, normalization of layers, adaptive ones too, instances, batches and by the mean of squares with its gradients, softmax, joined, reshaped and parted tensors, and scaled
 dot-product attention with its gradients: in parts, as cudnn-frontend writes it, or as the one operation of 9, there with a scale, statistics, lengths, fewer heads of keys and values, and, on the way forward, pages and a graph that changes
-scores, as masks along a diagonal do. All in any graph, one after the other, virtual tensors in `float` or `double`. Queries behind a sequence's end give 0 and minus infinity as their statistic. A graph with anything else (random numbers and so dropout, masks of blocks, sinks, graphs for scores on the way back, 8-bit attention,
+scores, as masks along a diagonal do. All in any graph, one after the other, also one whose sizes are said to change, but for sizes that a pack overrides; virtual tensors in `float` or `double`. Queries behind a sequence's end give 0 and minus infinity as their statistic. A graph with anything else (random numbers and so dropout, masks of blocks, sinks, graphs for scores on the way back, 8-bit attention,
 paged loads of their own, grouped products, statistics for a later batch norm and so on) is refused with the reason when it is finalized. Plans take no work area; they are not written down, and their sizes do not change.
 `cudnnBackendPopulateCudaGraph` makes a run one node of a graph, which `cudnnBackendUpdateCudaGraph` replaces. What descriptors refuse is what NVIDIA's
-9.27 refuses. Shown by `cargo xtask test --only dnn` (tools/dnn-proof: drawn tensors beside their definition in `double`, through both majors' names; refusals, streams, graphs), crates/libraries/cudnn/cpu's
+9.27 refuses. `CUDAWAY_DNN=onednn` (`libdnnl.so.3`, as distributions install it) or the path of a oneDNN of release 3 puts that library in front on
+the CPU device, for arrays in `float`, and for half and bfloat16, which are computed in it: convolutions in all three directions, means of windows and their gradients, and LSTMs
+without a training, projections or bounds whose sequences are as long, four or more. Which of both computes is decided by a call's sizes alone; ours stays where it was as fast in
+`cargo xtask bench dnn`: windows of one element, groups of several channels, gradients of images of up to four channels, large planes of channels by themselves, batch norms.
+Softmax and the largest of windows are always ours: oneDNN's makes zeros of a row that has a NaN, and does not say what becomes of one in a window. It computes on as many threads as
+its own variables say (`OMP_NUM_THREADS`). The log (`CUDAWAY_LOG=dnn=info`) tells which library was opened, or why none was; then all is ours. Shown by `cargo xtask test --only dnn` (tools/dnn-proof: drawn tensors beside their definition in `double`, through both majors' names, and again with oneDNN in front; refusals, streams, graphs), crates/libraries/cudnn/cpu's
 tests, `examples/cudnn_network.cu`",
     ),
     (

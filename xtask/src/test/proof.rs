@@ -1,6 +1,7 @@
 //! Libraries through their C names, by programs in tools/dnn-proof, tools/solver-proof and tools/sparse-proof beside NumPy and SciPy:
 //! tensors and matrices drawn anew in each run, and calls that are wrong. What they share is tools/proof.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -8,9 +9,12 @@ use testkit::{Ended, Installed, Run};
 
 use super::blas::tell;
 use super::report::{Outcome, Report};
+use crate::bench::dnn;
 use crate::setup;
 
 const WHEELS: &[&str] = &["numpy==2.4.6", "ml_dtypes==0.5.4", "scipy==1.17.1"];
+
+type Fetch = fn() -> Result<PathBuf>;
 
 /// How a library is tried.
 pub struct Proof {
@@ -26,6 +30,8 @@ pub struct Proof {
     /// What its functions begin with, those that make and destroy a handle, and whether `GetVersion` takes one;
     /// none where the version is not that of the process's CUDA.
     names: &'static [&'static str],
+    /// A library that goes in front of our own code on the CPU device, by its name and how it is fetched: the same is tried again with it.
+    in_front: Option<(&'static str, Fetch)>,
 }
 
 /// Both majors, by its definition; each says its version there.
@@ -37,6 +43,7 @@ pub const DNN: Proof = Proof {
     script: "tools/dnn-proof/proof.py",
     oldest: false,
     names: &[],
+    in_front: Some(("oneDNN", dnn::onednn)),
 };
 
 /// LAPACK's own measures, beside NumPy's and SciPy's LAPACK.
@@ -48,6 +55,7 @@ pub const SOLVER: Proof = Proof {
     script: "tools/solver-proof/proof.py",
     oldest: false,
     names: &["cusolver", "cusolverDnCreate", "cusolverDnDestroy"],
+    in_front: None,
 };
 
 /// Each format, type, width of indices and base.
@@ -59,6 +67,7 @@ pub const SPARSE: Proof = Proof {
     script: "tools/sparse-proof/proof.py",
     oldest: true,
     names: &["cusparse", "cusparseCreate", "cusparseDestroy", "handle"],
+    in_front: None,
 };
 
 impl Proof {
@@ -72,6 +81,15 @@ impl Proof {
         if self.oldest {
             let title = format!("{}, CUDA 11's object", self.title);
             self.tell(&title, self.prove_oldest(installed, seed), report);
+        }
+        if let Some((name, fetch)) = self.in_front {
+            let title = format!("{}, {name} in front", self.title);
+            match fetch() {
+                Ok(path) => self.tell(&title, self.prove_in_front(installed, seed, &path), report),
+                Err(error) => {
+                    report.note(&title, Outcome::Skipped(format!("{name} cannot be had: {error:#}")));
+                }
+            }
         }
         if self.names.is_empty() {
             return;
@@ -105,13 +123,23 @@ impl Proof {
     }
 
     fn prove_object(&self, installed: &Installed, seed: u64, object: &str, runtime: &str) -> Result<Ended> {
+        self.proof(installed, seed, object, runtime)?.run()
+    }
+
+    fn proof(&self, installed: &Installed, seed: u64, object: &str, runtime: &str) -> Result<Run> {
         let lib = installed.lib();
-        self.python(installed, self.script)?
-            .arg(seed.to_string())
-            .arg(lib.join(object))
-            .arg(lib.join(runtime))
-            .limit(Duration::from_secs(1200))
-            .run()
+        let run = self.python(installed, self.script)?.arg(seed.to_string());
+        Ok(run.arg(lib.join(object)).arg(lib.join(runtime)).limit(Duration::from_secs(1200)))
+    }
+
+    /// With the library named in the variable; the log says that it computes.
+    fn prove_in_front(&self, installed: &Installed, seed: u64, path: &Path) -> Result<Ended> {
+        let library = crate::libraries::named(self.library);
+        let newest = library.objects.iter().rfind(|object| !object.part).context("an object")?;
+        let run = self.proof(installed, seed, &newest.file(), "libcudart.so.13")?;
+        let ended = run.env(self.chosen_by, path).env("CUDAWAY_LOG", "dnn=info").run()?;
+        ensure!(ended.stderr.contains("computes what it has"), "it is not in front: {}", ended.describe());
+        Ok(ended)
     }
 
     /// The version that each says is that of its CUDA's runtime.

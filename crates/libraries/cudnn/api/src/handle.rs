@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use config::LibraryChoice;
+use cudnn_cpu::onednn;
 use kit::{Place, Registry};
 use parking_lot::Mutex;
 
@@ -22,6 +24,9 @@ impl Context {
     /// For the calling thread's device.
     pub fn new() -> Result<Context> {
         let place = Place::of_current_device(&config::get().dnn, "cuDNN on AMD GPUs")?;
+        if place.can_compute().is_ok() {
+            use_onednn();
+        }
         Ok(Context { place, stream: Mutex::new(Stream(cudaStream_t::default())) })
     }
 
@@ -47,6 +52,33 @@ impl Context {
     pub fn synchronize(&self) -> Result {
         Ok(self.place.synchronize(self.stream())?)
     }
+}
+
+/// What stands in `CUDAWAY_DNN` for oneDNN wherever the loader finds it.
+const ONEDNN: &str = "onednn";
+
+/// The first of `CUDAWAY_DNN`'s paths that is oneDNN computes for the CPU what it has. Others are for the trampolines.
+fn use_onednn() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let paths = config::get().dnn.iter().filter_map(|choice| match choice {
+            LibraryChoice::Path(path) => Some(path.to_string_lossy().into_owned()),
+            _ => None,
+        });
+        let named = |path: String| match path.as_str() {
+            ONEDNN => onednn::NAMES.map(str::to_owned).to_vec(),
+            _ => vec![path],
+        };
+        for path in paths.flat_map(named) {
+            match onednn::open(&path) {
+                Ok(found) => {
+                    tracing::info!(target: "cudaway::dnn", "{path} computes what it has: {found:?}");
+                    return;
+                }
+                Err(error) => tracing::info!(target: "cudaway::dnn", "{error}"),
+            }
+        }
+    });
 }
 
 static CONTEXTS: Registry<Context> = Registry::new();

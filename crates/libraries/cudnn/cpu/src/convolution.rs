@@ -7,11 +7,12 @@ use cublas_cpu::{Op, gemm};
 use rayon::prelude::*;
 
 use crate::direct::{self, Sums, Tap};
+use crate::onednn::{self, Way};
 use crate::value::{Kind, Value};
 use crate::view::Shared;
 
 /// Sizes, padding, strides and dilations, in depth, height and width; 1 (and 0) where there are fewer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
     pub images: usize,
     pub groups: usize,
@@ -241,13 +242,27 @@ impl Geometry {
 }
 
 /// An array of `f32`, which is what the type is.
-fn single<V: Value>(of: &[V]) -> &[f32] {
+/// By oneDNN, if it is in front.
+fn is_done_elsewhere<V: Value>(
+    of: &Geometry,
+    way: Way,
+    alpha: V,
+    from: [&[V]; 2],
+    beta: V,
+    to: &mut [V],
+) -> bool {
+    let Some(one) = onednn::current::<V>() else { return false };
+    let (alpha, beta) = (alpha.get() as f32, beta.get() as f32);
+    onednn::convolution(one, way, of, alpha, from.map(single), beta, single_mut(to))
+}
+
+pub(crate) fn single<V: Value>(of: &[V]) -> &[f32] {
     assert_eq!(V::KIND, Kind::F32);
     // SAFETY: the same type.
     unsafe { core::slice::from_raw_parts(of.as_ptr().cast(), of.len()) }
 }
 
-fn single_mut<V: Value>(of: &mut [V]) -> &mut [f32] {
+pub(crate) fn single_mut<V: Value>(of: &mut [V]) -> &mut [f32] {
     assert_eq!(V::KIND, Kind::F32);
     // SAFETY: as above.
     unsafe { core::slice::from_raw_parts_mut(of.as_mut_ptr().cast(), of.len()) }
@@ -279,6 +294,9 @@ struct Met {
 
 /// `y = alpha·(x * w) + beta·y`
 pub fn forward<V: Value>(of: &Geometry, alpha: V, x: &[V], w: &[V], beta: V, y: &mut [V]) {
+    if is_done_elsewhere(of, Way::Forward, alpha, [x, w], beta, y) {
+        return;
+    }
     let (channels, filters, taps) = (of.channels, of.filters, of.taps());
     let (inputs, outputs, depth) = (of.inputs(), of.outputs(), channels * taps);
     // All filters are read once for some places of a result.
@@ -355,6 +373,9 @@ fn depthwise<V: Value>(of: &Geometry, alpha: V, x: &[V], w: &[V], beta: V, y: &m
 
 /// `dx = alpha·(the gradient of x) + beta·dx`
 pub fn backward_data<V: Value>(of: &Geometry, alpha: V, w: &[V], dy: &[V], beta: V, dx: &mut [V]) {
+    if is_done_elsewhere(of, Way::Data, alpha, [w, dy], beta, dx) {
+        return;
+    }
     let (channels, filters, taps) = (of.channels, of.filters, of.taps());
     let (inputs, outputs, depth) = (of.inputs(), of.outputs(), channels * taps);
     if of.is_direct::<V>() {
@@ -396,6 +417,9 @@ pub fn backward_data<V: Value>(of: &Geometry, alpha: V, w: &[V], dy: &[V], beta:
 
 /// `dw = alpha·(the gradient of w) + beta·dw`
 pub fn backward_filter<V: Value>(of: &Geometry, alpha: V, x: &[V], dy: &[V], beta: V, dw: &mut [V]) {
+    if is_done_elsewhere(of, Way::Filter, alpha, [x, dy], beta, dw) {
+        return;
+    }
     let (channels, filters, taps) = (of.channels, of.filters, of.taps());
     let (inputs, outputs, depth) = (of.inputs(), of.outputs(), channels * taps);
     if of.images == 0 {

@@ -80,9 +80,146 @@ pub(crate) fn evens<V: Value>(to: &mut [V], from: &[V]) {
     }
 }
 
+/// Lines of so many elements, one each `pitch`, of which there are up to 16, become vectors: `to` has for each place of a line the elements of
+/// all lines, and what it has of lines that are not there means nothing.
+#[inline(always)]
+pub(crate) fn gather<V: Value>(from: &[V], pitch: usize, lines: usize, to: &mut [V]) {
+    let (to, rest) = to.as_chunks_mut::<16>();
+    let count = to.len();
+    assert!(rest.is_empty() && (1..=16).contains(&lines));
+    assert!(count == 0 || from.len() >= (lines - 1) * pitch + count);
+    #[cfg(target_arch = "x86_64")]
+    if V::KIND == Kind::F32 && best() == Isa::Avx512 {
+        let (to, from) = (to.as_mut_ptr().cast::<f32>(), from.as_ptr().cast::<f32>());
+        // SAFETY: the type is `f32`, and the lengths were looked at.
+        return unsafe { x86::gather(from, pitch, lines, to, count) };
+    }
+    for first in (0..count).step_by(16) {
+        for line in 0..lines {
+            for place in first..count.min(first + 16) {
+                to[place][line] = from[line * pitch + place];
+            }
+        }
+    }
+}
+
+/// The way back from [`gather`]: lines are written, or added to.
+#[inline(always)]
+pub(crate) fn scatter<V: Value>(from: &[V], to: &mut [V], pitch: usize, lines: usize, adds: bool) {
+    let (from, rest) = from.as_chunks::<16>();
+    let count = from.len();
+    assert!(rest.is_empty() && (1..=16).contains(&lines));
+    assert!(count == 0 || to.len() >= (lines - 1) * pitch + count);
+    #[cfg(target_arch = "x86_64")]
+    if V::KIND == Kind::F32 && best() == Isa::Avx512 {
+        let (to, from) = (to.as_mut_ptr().cast::<f32>(), from.as_ptr().cast::<f32>());
+        // SAFETY: the type is `f32`, and the lengths were looked at.
+        return unsafe { x86::scatter(from, to, pitch, lines, count, adds) };
+    }
+    for first in (0..count).step_by(16) {
+        for line in 0..lines {
+            for place in first..count.min(first + 16) {
+                let to = &mut to[line * pitch + place];
+                *to = if adds { *to + from[place][line] } else { from[place][line] };
+            }
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use core::arch::x86_64::*;
+
+    /// What is made of each number from 0 to 15: a loop would keep the array in memory.
+    macro_rules! sixteen {
+        ($i:ident => $made:expr) => {
+            sixteen!($i => $made, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+        };
+        ($i:ident => $made:expr, $($number:literal)*) => {
+            [$({
+                const $i: usize = $number;
+                $made
+            }),*]
+        };
+    }
+
+    /// Rows become columns.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn turned(rows: [__m512; 16]) -> [__m512; 16] {
+        let pairs = sixteen!(I => {
+            let (a, b) = (rows[I & !1], rows[I | 1]);
+            if I & 1 == 0 { _mm512_unpacklo_ps(a, b) } else { _mm512_unpackhi_ps(a, b) }
+        });
+        // Of four rows: in each quarter of 128 bits one column of the four that are there.
+        let fours = sixteen!(I => {
+            let first = (I & !3) + (I >> 1 & 1);
+            let (a, b) = (_mm512_castps_pd(pairs[first]), _mm512_castps_pd(pairs[first + 2]));
+            let both = if I & 1 == 0 { _mm512_unpacklo_pd(a, b) } else { _mm512_unpackhi_pd(a, b) };
+            _mm512_castpd_ps(both)
+        });
+        let eights = sixteen!(I => {
+            let (a, b) = (fours[(I & 8) + (I & 3)], fours[(I & 8) + 4 + (I & 3)]);
+            if I & 4 == 0 { _mm512_shuffle_f32x4::<0x88>(a, b) } else { _mm512_shuffle_f32x4::<0xdd>(a, b) }
+        });
+        sixteen!(I => {
+            let (a, b) = (eights[I & 7], eights[8 + (I & 7)]);
+            if I & 8 == 0 { _mm512_shuffle_f32x4::<0x88>(a, b) } else { _mm512_shuffle_f32x4::<0xdd>(a, b) }
+        })
+    }
+
+    /// # Safety
+    /// As many elements, each so far from the one before in lines of `from`, and 16 times as many in `to`; up to 16 lines.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn gather(from: *const f32, pitch: usize, lines: usize, to: *mut f32, count: usize) {
+        for first in (0..count).step_by(16) {
+            let n = (count - first).min(16);
+            // What is not there is not read.
+            let mask = |line: usize| if line < lines { (u32::MAX >> (32 - n)) as __mmask16 } else { 0 };
+            // SAFETY: the caller's word.
+            let rows = sixteen!(I => unsafe {
+                _mm512_maskz_loadu_ps(mask(I), from.wrapping_add(I * pitch + first))
+            });
+            let columns = turned(rows);
+            let to = to.wrapping_add(first * 16);
+            sixteen!(I => if I < n {
+                // SAFETY: as above.
+                unsafe { _mm512_storeu_ps(to.wrapping_add(I * 16), columns[I]) };
+            });
+        }
+    }
+
+    /// # Safety
+    /// As of [`gather`], the sides exchanged.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn scatter(
+        from: *const f32,
+        to: *mut f32,
+        pitch: usize,
+        lines: usize,
+        count: usize,
+        adds: bool,
+    ) {
+        for first in (0..count).step_by(16) {
+            let n = (count - first).min(16);
+            let from = from.wrapping_add(first * 16);
+            // SAFETY: the caller's word.
+            let rows = sixteen!(I => unsafe {
+                _mm512_maskz_loadu_ps(if I < n { !0 } else { 0 }, from.wrapping_add(I * 16))
+            });
+            let columns = turned(rows);
+            let mask = (u32::MAX >> (32 - n)) as __mmask16;
+            sixteen!(I => if I < lines {
+                let to = to.wrapping_add(I * pitch + first);
+                // SAFETY: the masks leave out what lies behind the line.
+                unsafe {
+                    let column =
+                        if adds { _mm512_add_ps(_mm512_maskz_loadu_ps(mask, to), columns[I]) } else { columns[I] };
+                    _mm512_mask_storeu_ps(to, mask, column);
+                }
+            });
+        }
+    }
 
     /// # Safety
     /// `to` has `count` elements, and `from` as many as it is said to have, twice as many but one at least.
@@ -142,5 +279,33 @@ mod tests {
                 assert!(to.iter().enumerate().all(|(at, to)| *to == 2.0 * at as f32), "{count}");
             }
         }
+    }
+
+    fn turns<V: Value>() {
+        for (count, lines, pitch) in [(1, 1, 1), (16, 16, 16), (37, 16, 40), (50, 5, 50), (15, 9, 31)] {
+            let from: Vec<V> = (0..(lines - 1) * pitch + count).map(|at| V::of(at as f64)).collect();
+            let mut vectors = vec![V::of(-1.0); 16 * count];
+            gather(&from, pitch, lines, &mut vectors);
+            for line in 0..lines {
+                assert!(
+                    (0..count).all(|at| vectors[16 * at + line] == from[line * pitch + at]),
+                    "{count} {lines}"
+                );
+            }
+            for adds in [false, true] {
+                let mut back = vec![V::one(); from.len()];
+                scatter(&vectors, &mut back, pitch, lines, adds);
+                for (at, back) in back.iter().enumerate() {
+                    let more = if at % pitch >= count { 1.0 - at as f64 } else { f64::from(u8::from(adds)) };
+                    assert_eq!(back.get(), at as f64 + more, "{count} {lines} {adds}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_become_vectors_and_lines_again() {
+        turns::<f32>();
+        turns::<f64>();
     }
 }

@@ -19,6 +19,7 @@ pub mod matmul;
 pub mod multihead;
 pub mod norm;
 pub mod normal;
+pub mod onednn;
 pub mod pointwise;
 pub mod pooling;
 pub mod recurrent;

@@ -2,7 +2,12 @@
 //!
 //! Arrays are images of so many channels, one behind the other, of up to three sizes.
 
+mod beside;
+
+use self::beside::{Beside, LANES};
+use crate::convolution::{single, single_mut};
 use crate::isa::{by_lanes, evens, vectorized};
+use crate::onednn;
 use crate::value::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +20,7 @@ pub enum Pooling {
     MeanOfInside,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
     pub input: [usize; 3],
     pub output: [usize; 3],
@@ -47,11 +52,9 @@ struct Plan<V> {
     met: Vec<(usize, usize, usize)>,
     /// How many places of a window are inside, for each place along a line of the output.
     widths: Vec<usize>,
-    /// Room for a line of the input, and for some of the output.
+    /// Room for a line of the input, and for what is taken of it.
     line: Vec<V>,
-    best: Vec<V>,
     taken: Vec<V>,
-    left: Vec<V>,
 }
 
 impl Window {
@@ -73,10 +76,14 @@ impl Window {
             met: met.filter(|(first, end, _)| first < end).collect(),
             widths: inside.map(|(first, end)| end - first).collect(),
             line: vec![V::zero(); self.input[2]],
-            best: vec![V::zero(); self.output[2]],
             taken: vec![V::zero(); self.output[2]],
-            left: vec![V::zero(); self.output[2]],
         }
+    }
+
+    /// Whether the window of a place has something inside.
+    pub(crate) fn is_met(&self, axis: usize, place: usize) -> bool {
+        let (first, end) = self.inside(axis, place);
+        first < end
     }
 
     /// Whether there is one window, which meets all of an image's channel.
@@ -149,34 +156,6 @@ fn take<V: Value>(to: &mut [V], from: &[V], stride: usize) {
     }
 }
 
-/// Adds to every so manieth.
-#[inline(always)]
-fn spread<V: Value>(to: &mut [V], from: &[V], stride: usize) {
-    for (to, from) in to.iter_mut().step_by(stride).zip(from) {
-        *to += *from;
-    }
-}
-
-/// Sums that grow beside each other, as many as a vector has room for.
-const LANES: usize = 16;
-
-vectorized! {
-    /// What a window makes of all these.
-    fn whole[V: Value](of: Pooling, start: V, x: &[V]) -> V {
-        by_mode!(of, mode => {
-            let mut lanes = [start; LANES];
-            let chunks = x.chunks_exact(LANES);
-            let rest = chunks.remainder();
-            for x in chunks {
-                for lane in 0..LANES {
-                    lanes[lane] = fold(mode, lanes[lane], x[lane]);
-                }
-            }
-            lanes.iter().chain(rest).fold(start, |so_far, x| fold(mode, so_far, *x))
-        })
-    }
-}
-
 /// A line of the output before it is divided, and how many lines it met: those are made one, and then the windows along it.
 #[inline(always)]
 fn line_of<V: Value>(
@@ -212,7 +191,7 @@ fn line_of<V: Value>(
 vectorized! {
     /// One channel of one image.
     fn plane[V: Value](mode: Pooling, of: &Window, plan: &mut Plan<V>, x: &[V], y: &mut [V]) {
-        let Plan { met, widths, line, taken, .. } = plan;
+        let Plan { met, widths, line, taken } = plan;
         by_mode!(mode, constant => for (number, y) in y.chunks_exact_mut(of.output[2]).enumerate() {
             let lines = line_of(constant, of, (number, met), x, (&mut *line, &mut *taken), y);
             if lines > 0 && !matches!(constant, Pooling::Max(_)) {
@@ -224,118 +203,56 @@ vectorized! {
     }
 }
 
+/// Channels of images that are left over, if they are fewer, are pooled line by line: most lanes would be idle.
+const FEW: usize = 6;
+
 pub fn forward<V: Value>(mode: Pooling, of: &Window, x: &[V], y: &mut [V]) {
+    if let Some(one) = onednn::current::<V>()
+        && onednn::mean_forward(one, mode, of, single(x), single_mut(y))
+    {
+        return;
+    }
     let (inputs, outputs) = (of.inputs(), of.outputs().max(1));
-    let is_whole = of.is_whole();
-    let is_max = matches!(mode, Pooling::Max(_));
-    let start = if is_max { V::neg_infinity() } else { V::zero() };
     // A core takes so many channels at a time.
-    let at_once = ((1 << 14) / inputs.max(outputs)).max(1);
+    let at_once = ((1 << 14) / inputs.max(outputs)).max(1).next_multiple_of(LANES);
     crate::pieces(y, at_once * outputs, at_once * inputs.max(outputs) * of.window[2], |number, y| {
         let x = &x[number * at_once * inputs..];
-        let mut plan = of.plan();
-        for (y, x) in y.chunks_exact_mut(outputs).zip(x.chunks_exact(inputs)) {
-            if is_whole {
-                let all = whole(mode, start, x);
-                y[0] = if is_max { all } else { all / V::of(of.divisor(mode, inputs) as f64) };
-            } else {
+        let mut room = Beside::new(of);
+        for (y, x) in y.chunks_mut(LANES * outputs).zip(x.chunks(LANES * inputs)) {
+            let channels = y.len() / outputs;
+            if channels >= FEW {
+                beside::forward(mode, of, &mut room, channels, x, y);
+                continue;
+            }
+            let mut plan = of.plan();
+            for (y, x) in y.chunks_exact_mut(outputs).zip(x.chunks_exact(inputs)) {
                 plane(mode, of, &mut plan, x, y);
             }
         }
     });
 }
 
-vectorized! {
-    /// One channel of one image, the way back from the largest: places are gone through in their order, and the first that has what a window
-    /// has made gets all that is left of its gradient.
-    fn plane_of_largest[V: Value](keeps_nan: bool, of: &Window, plan: &mut Plan<V>, x: &[V], dy: &[V], dx: &mut [V]) {
-        let ([_, height, width], length, stride) = (of.output, of.input[2], of.stride[2]);
-        let Plan { met, line, best, taken, left, .. } = plan;
-        for (number, dy) in dy.chunks_exact(width).enumerate() {
-            if keeps_nan {
-                line_of(Pooling::Max(true), of, (number, met), x, (&mut *line, &mut *taken), best);
-            } else {
-                line_of(Pooling::Max(false), of, (number, met), x, (&mut *line, &mut *taken), best);
-            }
-            left.copy_from_slice(dy);
-            let (d, h) = (of.inside(0, number / height), of.inside(1, number % height));
-            for d in d.0..d.1 {
-                for h in h.0..h.1 {
-                    let begin = (d * of.input[1] + h) * length;
-                    for &(first, end, at) in &*met {
-                        let taken = &mut taken[..end - first];
-                        take(taken, &x[begin + at..begin + length], stride);
-                        // Where it is the largest 0, else 1: what is none of both is not met.
-                        if keeps_nan {
-                            by_lanes(taken, &best[first..end], |x, best| {
-                                let is_largest = x == best || (x.is_nan() && best.is_nan());
-                                if is_largest { V::zero() } else { V::one() }
-                            });
-                        } else {
-                            let unlike = |x, best| if x == best { V::zero() } else { V::one() };
-                            by_lanes(taken, &best[first..end], unlike);
-                        }
-                        // What it gets, and what is left: of nothing, nothing.
-                        let left = &mut left[first..end];
-                        by_lanes(taken, left, |other, left| if other.is_zero() { left } else { V::zero() });
-                        by_lanes(left, taken, |left, share| if share.is_zero() { left } else { V::zero() });
-                        let dx = &mut dx[begin + at..begin + length];
-                        if stride == 1 {
-                            fold_lines(Pooling::MeanOfAll, &mut dx[..end - first], taken);
-                        } else {
-                            spread(dx, taken, stride);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-vectorized! {
-    /// One channel of one image, the way back from means: a line of shares, which all lines that are met get.
-    fn plane_of_means[V: Value](mode: Pooling, of: &Window, plan: &mut Plan<V>, dy: &[V], dx: &mut [V]) {
-        let ([_, height, width], length, stride) = (of.output, of.input[2], of.stride[2]);
-        let Plan { met, widths, line, best, .. } = plan;
-        let (line, shares) = (&mut line[..length], &mut best[..width]);
-        for (number, dy) in dy.chunks_exact(width).enumerate() {
-            let (d, h) = (of.inside(0, number / height), of.inside(1, number % height));
-            let lines = (d.1 - d.0) * (h.1 - h.0);
-            for ((share, dy), width) in shares.iter_mut().zip(dy).zip(&*widths) {
-                *share = *dy / V::of(of.divisor(mode, lines * width) as f64);
-            }
-            line.fill(V::zero());
-            for &(first, end, at) in &*met {
-                spread(&mut line[at..], &shares[first..end], stride);
-            }
-            for d in d.0..d.1 {
-                for h in h.0..h.1 {
-                    fold_lines(Pooling::MeanOfAll, &mut dx[(d * of.input[1] + h) * length..][..length], line);
-                }
-            }
-        }
-    }
-}
-
 /// The gradient of x, written into `dx`. That of a largest element goes to the first of those that are equal.
 pub fn backward<V: Value>(mode: Pooling, of: &Window, x: &[V], dy: &[V], dx: &mut [V]) {
+    if let Some(one) = onednn::current::<V>()
+        && onednn::mean_backward(one, mode, of, single(dy), single_mut(dx))
+    {
+        return;
+    }
     let (inputs, outputs) = (of.inputs(), of.outputs());
-    let at_once = ((1 << 14) / inputs.max(outputs).max(1)).max(1);
+    let at_once = ((1 << 14) / inputs.max(outputs).max(1)).max(1).next_multiple_of(LANES);
     crate::pieces(dx, at_once * inputs, at_once * inputs.max(outputs) * of.window[2], |number, dx| {
-        let mut plan = of.plan();
-        dx.fill(V::zero());
-        for (channel, dx) in (number * at_once..).zip(dx.chunks_exact_mut(inputs)) {
-            let dy = &dy[channel * outputs..][..outputs];
-            match mode {
-                Pooling::Max(keeps_nan) => {
-                    let x = &x[channel * inputs..][..inputs];
-                    plane_of_largest(keeps_nan, of, &mut plan, x, dy, dx);
-                }
-                _ if of.is_whole() => {
-                    dx.fill(dy[0] / V::of(of.divisor(mode, inputs) as f64));
-                }
-                _ => plane_of_means(mode, of, &mut plan, dy, dx),
+        let (x, dy) = (&x[number * at_once * inputs..], &dy[number * at_once * outputs..]);
+        if of.is_whole() && !matches!(mode, Pooling::Max(_)) {
+            for (dy, dx) in dy.iter().zip(dx.chunks_exact_mut(inputs)) {
+                dx.fill(*dy / V::of(of.divisor(mode, inputs) as f64));
             }
+            return;
+        }
+        let mut room = Beside::new(of);
+        for (at, dx) in dx.chunks_mut(LANES * inputs).enumerate() {
+            let (x, dy) = (&x[at * LANES * inputs..], &dy[at * LANES * outputs..]);
+            beside::backward(mode, of, &mut room, dx.len() / inputs, x, dy, dx);
         }
     });
 }
@@ -374,6 +291,17 @@ mod tests {
         };
         let cases = [
             plain,
+            // More than is gathered at a time: lines that two strips meet, and some that no window does.
+            Window { input: [1, 90, 41], output: [1, 90, 41], ..plain },
+            Window {
+                input: [3, 61, 70],
+                output: [3, 13, 35],
+                window: [2, 3, 2],
+                padding: [1, 0, 0],
+                stride: [1, 5, 2],
+            },
+            // Behind the input.
+            Window { output: [1, 5, 23], stride: [1, 2, 2], ..plain },
             Window { output: [1, 4, 21], stride: [1, 2, 2], ..plain },
             Window { output: [1, 3, 14], stride: [1, 3, 3], padding: [0, 2, 1], ..plain },
             Window { output: [1, 1, 1], window: [1, 7, 41], padding: [0; 3], ..plain },
@@ -385,11 +313,16 @@ mod tests {
                 stride: [2; 3],
             },
         ];
-        for of in cases {
-            let (inputs, channels) = (of.inputs(), 3);
-            // Few numbers, so that many are equal, and some that are none.
+        for (of, channels) in cases.into_iter().flat_map(|of| [(of, 3), (of, 23)]) {
+            let inputs = of.inputs();
+            // Few numbers, so that many are equal, and some that are none or the least: some windows have nothing else.
             let x: Vec<f64> = (0..channels * inputs)
-                .map(|at| if at % 37 == 5 { f64::NAN } else { (at * 7919 % 13) as f64 - 20.0 })
+                .map(|at| match (at / inputs % 7, at % 37) {
+                    (3, place) => [f64::NAN, f64::NEG_INFINITY, f64::NAN][place % 3],
+                    (4, _) => f64::NAN,
+                    (_, 5) => f64::NAN,
+                    _ => (at * 7919 % 13) as f64 - 20.0,
+                })
                 .collect();
             let dy: Vec<f64> = (0..channels * of.outputs()).map(|at| (at * 31 % 17) as f64).collect();
             for mode in [Pooling::Max(false), Pooling::Max(true), Pooling::MeanOfAll, Pooling::MeanOfInside] {

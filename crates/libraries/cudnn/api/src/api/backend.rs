@@ -77,8 +77,7 @@ pub fn cudnnBackendFinalize(descriptor: cudnnBackendDescriptor_t) -> Result {
     match descriptor.kind {
         Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR => _ = Tensor::of(&descriptor)?,
         Of::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR => {
-            let dynamic = descriptor.number(Name::CUDNN_ATTR_OPERATIONGRAPH_IS_DYNAMIC_SHAPE_ENABLED)?;
-            supports(dynamic == 0, "graphs whose sizes change")?;
+            // Where sizes are to change, graphs of other sizes share what was compiled: there is nothing that is.
             let graph = Graph::new(&descriptor.nodes(Name::CUDNN_ATTR_OPERATIONGRAPH_OPS))?;
             descriptor.graph = Some(Arc::new(graph));
         }
@@ -166,7 +165,7 @@ fn tell_narrow(ty: cudnnBackendAttributeType_t, room: i64, elements: *mut c_void
     Ok(())
 }
 
-/// There is one engine, without knobs and notes, and its plans take no work area.
+/// There is one engine, without knobs, whose plans take no work area and become nodes of CUDA graphs.
 pub fn cudnnBackendGetAttribute(
     descriptor: cudnnBackendDescriptor_t,
     attributeName: cudnnBackendAttributeName_t,
@@ -206,6 +205,16 @@ pub fn cudnnBackendGetAttribute(
             | (Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, Name::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) =>
             {
                 tell(0, room, elements);
+                true
+            }
+            (Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR, Name::CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE) => {
+                let is_note = attributeType == cudnnBackendAttributeType_t::CUDNN_TYPE_BEHAVIOR_NOTE;
+                require(is_note, "the attribute is of another type")?;
+                if room > 0 && !elements.is_null() {
+                    let note = cudnnBackendBehaviorNote_t::CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API;
+                    // SAFETY: cuDNN's contract: room for it.
+                    unsafe { elements.cast::<cudnnBackendBehaviorNote_t>().write_unaligned(note) };
+                }
                 true
             }
             (Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, Name::CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED) => {

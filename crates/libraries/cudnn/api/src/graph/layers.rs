@@ -55,6 +55,12 @@ fn statistics(mode: u32, x: &Tensor, scale: &Tensor) -> Result<(Vec<usize>, bool
         || x.sizes.iter().zip(&scale.sizes).map(|(x, scale)| if *scale == 1 { *x } else { 1 }).collect();
     match cudnnBackendNormMode_t(mode) {
         cudnnBackendNormMode_t::CUDNN_LAYER_NORM => Ok((of_others(), true)),
+        // Each of a batch has factors of its own.
+        cudnnBackendNormMode_t::CUDNN_ADA_LAYER_NORM => {
+            let mut sizes: Vec<usize> = of_others();
+            sizes[0] = x.sizes[0];
+            Ok((sizes, true))
+        }
         cudnnBackendNormMode_t::CUDNN_RMS_NORM => Ok((of_others(), false)),
         cudnnBackendNormMode_t::CUDNN_INSTANCE_NORM => Ok((channels(true), true)),
         cudnnBackendNormMode_t::CUDNN_BATCH_NORM => Ok((channels(false), true)),
@@ -114,7 +120,7 @@ impl Norm {
         let is_given = !trains && inverse.is_some();
         require(epsilon.is_some() || is_given, "a normalization lacks its epsilon")?;
         let is_batch = cudnnBackendNormMode_t(mode) == cudnnBackendNormMode_t::CUDNN_BATCH_NORM;
-        supports(trains || !is_batch, "inference of a batch's normalization as one operation")?;
+        supports(trains || is_given || !is_batch, "statistics of a batch that is not trained on")?;
         let given =
             is_given.then(|| (takes.add_if(mean.as_ref()), inverse.as_ref().map_or(0, |it| takes.add(it))));
         let mut gives = vec![y.uid];
@@ -305,6 +311,55 @@ pub fn join<V: Value>(axis: usize, taken: &[Taken<V>]) -> Vec<V> {
 }
 
 /// The same elements with other sizes: in their order, or (a view) as they lie in memory by the strides of both.
+/// A part of a tensor: the first place along each size, and how far the next is.
+pub struct Slice {
+    first: Vec<usize>,
+    stride: Vec<usize>,
+}
+
+impl Slice {
+    pub fn operation(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
+        let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SLICE_XDESC)?;
+        let y = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SLICE_YDESC)?;
+        let n = x.sizes.len();
+        let numbers = |name: Name, otherwise: Option<i64>| {
+            let numbers = of.integers(name)?;
+            let numbers = match otherwise {
+                Some(number) if numbers.is_empty() => vec![number; n],
+                _ => numbers,
+            };
+            require(numbers.len() == n, "numbers are not as many as the tensor's sizes")?;
+            Ok::<_, Error>(numbers)
+        };
+        let first = numbers(Name::CUDNN_ATTR_OPERATION_SLICE_START_INDICES, None)?;
+        let end = numbers(Name::CUDNN_ATTR_OPERATION_SLICE_LIMIT_INDICES, None)?;
+        let stride = numbers(Name::CUDNN_ATTR_OPERATION_SLICE_STRIDES, Some(1))?;
+        require(y.sizes.len() == n, "the part has not as many sizes")?;
+        for at in 0..n {
+            let is_inside = 0 <= first[at] && first[at] < end[at] && end[at] <= x.sizes[at] as i64;
+            require(is_inside && stride[at] > 0, "a part is not inside its tensor")?;
+            let count = (end[at] - first[at] + stride[at] - 1) / stride[at];
+            require(count == y.sizes[at] as i64, "the part's sizes are others")?;
+        }
+        let whole = |numbers: Vec<i64>| numbers.into_iter().map(|number| number as usize).collect();
+        let slice = Slice { first: whole(first), stride: whole(stride) };
+        Ok(Operation { work: Work::Slice(slice), takes: vec![x.uid], gives: vec![y.uid] })
+    }
+
+    pub fn run<V: Value>(&self, to: &Tensor, (from, values): Taken<V>) -> Vec<V> {
+        let mut strides: Vec<isize> = vec![1; from.sizes.len()];
+        for at in (1..strides.len()).rev() {
+            strides[at - 1] = strides[at] * from.sizes[at] as isize;
+        }
+        let first: usize =
+            self.first.iter().zip(&strides).map(|(first, stride)| first * *stride as usize).sum();
+        strides.iter_mut().zip(&self.stride).for_each(|(stride, step)| *stride *= *step as isize);
+        let at = values[first..].as_ptr().cast_mut().cast::<u8>();
+        // SAFETY: the part is inside, as was looked at.
+        unsafe { View::new(at, V::KIND, &to.sizes, &strides).load() }
+    }
+}
+
 pub fn reshape(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
     let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESHAPE_XDESC)?;
     let y = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESHAPE_YDESC)?;

@@ -3,6 +3,7 @@
 //! The rule: a graph is looked at whole when it is finalized, and is run or refused there with the reason. A tensor that is virtual lies in no
 //! memory: its values are an array of the run's.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use kit::Address;
 
 use super::attention::{Attention, AttentionBackward};
 use super::descriptor::{Descriptor, Node};
-use super::layers::{self, Band, Norm, NormBackward, Softmax};
+use super::layers::{self, Band, Norm, NormBackward, Slice, Softmax};
 use crate::error::{require, supports};
 use crate::tensor;
 use crate::types::*;
@@ -50,7 +51,7 @@ pub enum Work {
     BackwardFilter(Convolution),
     /// The factors of the first two.
     Pointwise(Pointwise, f64, f64),
-    Matmul,
+    Matmul(Limits),
     Reduce(Reduction),
     Pool(Pooling, Window),
     /// The factor of the gradient.
@@ -60,6 +61,7 @@ pub enum Work {
     Softmax(Softmax),
     /// The size along which parts follow each other.
     Concat(usize),
+    Slice(Slice),
     /// Whether elements stay where they lie; else they keep their order.
     Reshape(bool),
     Band(Band),
@@ -375,20 +377,13 @@ impl Operation {
                 let a = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_MATMUL_ADESC)?;
                 let b = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_MATMUL_BDESC)?;
                 let c = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_MATMUL_CDESC)?;
-                let overridden = [
-                    Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
-                    Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC,
-                    Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
-                ];
-                supports(
-                    !overridden.iter().any(|&name| of.knows(name)),
-                    "products whose sizes are overridden",
-                )?;
                 require(
                     matmul::fits(&a.sizes, &b.sizes, &c.sizes),
                     "the matrices' sizes do not fit each other",
                 )?;
-                Ok(Operation { work: Work::Matmul, takes: vec![a.uid, b.uid], gives: vec![c.uid] })
+                let mut takes = layers::Takes(vec![a.uid, b.uid]);
+                let limits = Limits::of(of, tensors, &mut takes, [&a, &b, &c])?;
+                Ok(Operation { work: Work::Matmul(limits), takes: takes.0, gives: vec![c.uid] })
             }
             Of::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR => {
                 let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_REDUCTION_XDESC)?;
@@ -415,6 +410,7 @@ impl Operation {
             Of::CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR => NormBackward::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR => Softmax::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_CONCAT_DESCRIPTOR => layers::concat(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_SLICE_DESCRIPTOR => Slice::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR => layers::reshape(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR => Band::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR => Attention::operation(of, tensors),
@@ -706,10 +702,70 @@ impl Operation {
             Work::Attention(of) => of.counts().collect(),
             Work::AttentionBackward(of) => of.counts().collect(),
             Work::Band(of) => of.counts().collect(),
+            Work::Matmul(of) => of.0.into_iter().flatten().collect(),
             _ => Vec::new(),
         };
         places.into_iter().map(|place| self.takes[place])
     }
+}
+
+/// How many of a product's rows and columns there are in each of a batch, and how many products a sum has: where they are among what it takes.
+/// What is behind them is 0.
+pub struct Limits([Option<usize>; 3]);
+
+impl Limits {
+    fn of(
+        of: &Descriptor,
+        tensors: &mut Tensors,
+        takes: &mut layers::Takes,
+        matrices: [&Tensor; 3],
+    ) -> Result<Limits> {
+        let mut limits = [None; 3];
+        let names = [
+            Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
+            Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC,
+            Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
+        ];
+        for (limit, name) in limits.iter_mut().zip(names) {
+            let Some(tensor) = tensors.of(of, name)? else { continue };
+            let batch = tensor.sizes[0];
+            let is_one_each = tensor.sizes[1..].iter().all(|size| *size == 1);
+            require(
+                tensor.sizes.len() > 2 && is_one_each,
+                "a product's limits are not one for each of a batch",
+            )?;
+            let fits = matrices.iter().all(|matrix| matrix.sizes.len() > 2 && matrix.sizes[0] == batch);
+            supports(fits, "limits of a product whose matrices are repeated by batch")?;
+            *limit = Some(takes.add(&tensor));
+        }
+        Ok(Limits(limits))
+    }
+}
+
+/// Matrices with 0 behind so many rows and columns, which each of a batch has its own of.
+fn cut<'v, V: Value>(
+    values: &'v [V],
+    sizes: &[usize],
+    rows: Option<&[V]>,
+    columns: Option<&[V]>,
+) -> Cow<'v, [V]> {
+    if rows.is_none() && columns.is_none() {
+        return Cow::Borrowed(values);
+    }
+    let mut values = values.to_vec();
+    let (n, of_batch) = (sizes.len(), sizes[1..].iter().product::<usize>());
+    let limit = |of: Option<&[V]>, batch: usize, size: usize| {
+        of.map_or(size, |of| (of[batch].get().max(0.0) as usize).min(size))
+    };
+    for (batch, matrices) in values.chunks_mut(of_batch.max(1)).enumerate() {
+        let rows = limit(rows, batch, sizes[n - 2]);
+        let columns = limit(columns, batch, sizes[n - 1]);
+        for (number, row) in matrices.chunks_mut(sizes[n - 1]).enumerate() {
+            let left = if number % sizes[n - 2] < rows { columns } else { 0 };
+            row[left..].fill(V::of(0.0));
+        }
+    }
+    Cow::Owned(values)
 }
 
 /// Sizes of a reduction whose result has 1 in place of each that is reduced: one of which a part is, is two.
@@ -766,9 +822,15 @@ impl Work {
                     .collect();
                 made = function.apply(&arrays, (*alpha, *beta), &to.sizes);
             }
-            Work::Matmul => {
+            Work::Matmul(of) => {
                 let [(a, a_values), (b, b_values)] = [taken[0], taken[1]];
-                matmul::product((a_values, &a.sizes), (b_values, &b.sizes), (&mut made, &to.sizes));
+                let [rows, columns, depth] = of.0.map(|place| place.map(|place| taken[place].1));
+                let a_values = cut(a_values, &a.sizes, None, depth);
+                let b_values = cut(b_values, &b.sizes, depth, None);
+                matmul::product((&a_values, &a.sizes), (&b_values, &b.sizes), (&mut made, &to.sizes));
+                if rows.is_some() || columns.is_some() {
+                    made = cut(&made, &to.sizes, rows, columns).into_owned();
+                }
             }
             Work::Reduce(of) => {
                 let (from, to) = split(&taken[0].0.sizes, &to.sizes);
@@ -781,6 +843,7 @@ impl Work {
                 made.iter_mut().for_each(|value| *value = V::of(*alpha) * *value);
             }
             Work::Concat(axis) => made = layers::join(*axis, taken),
+            Work::Slice(of) => made = of.run(to, taken[0]),
             Work::Band(of) => made = of.run(taken),
             Work::Reshape(is_view) => made = layers::reshaped(*is_view, to, taken[0]),
             Work::Norm(of) => return of.run(taken),

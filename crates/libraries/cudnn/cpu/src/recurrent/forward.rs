@@ -6,7 +6,9 @@ use cublas_cpu::Op;
 
 use super::{Batches, Cell, Clip, Dropping, Network, Rows, beside, both, product, rows};
 use crate::activation::sigmoid;
+use crate::convolution::{single, single_mut};
 use crate::isa::vectorized;
+use crate::onednn::{self, Lstm};
 use crate::value::Value;
 
 /// Outputs by rows, and the last states by pseudo layer and sequence.
@@ -30,6 +32,7 @@ pub fn forward<V: Value>(
     let (count, output, hidden) = (batches.size(), of.output(), of.hidden);
     let ahead = of.ahead(batches.rows);
     let record = ahead + of.back(batches.rows);
+    let is_kept = reserve.is_some();
     let mut results = Results { y: Vec::new(), h: vec![V::zero(); h.len()], c: vec![V::zero(); c.len()] };
     let mut inputs = Cow::Borrowed(x);
     for layer in 0..of.layers {
@@ -56,7 +59,8 @@ pub fn forward<V: Value>(
             if let Some(slot) = slots.get(direction)
                 && let Ok(mut record) = slot.lock()
             {
-                way(of, batches, pseudo, weights, &inputs, (&mut state, &mut cells), &mut record[..ahead]);
+                let (states, record) = ((&mut state[..], &mut cells[..]), &mut record[..ahead]);
+                way(of, batches, pseudo, weights, &inputs, states, record, is_kept);
             }
             (state, cells)
         });
@@ -108,7 +112,36 @@ pub(super) fn inputs_of<V: Value>(
     inputs
 }
 
-/// One pseudo layer.
+/// One pseudo layer by oneDNN, if it is in front and has it: whether it was done. What a way back needs it has in an order of its own.
+fn is_done_elsewhere<V: Value>(
+    of: &Network,
+    batches: &Batches,
+    pseudo: usize,
+    weights: &[V],
+    inputs: &[V],
+    (state, cells): (&mut [V], &mut [V]),
+    outputs: &mut [V],
+) -> bool {
+    let Some(one) = onednn::current::<V>() else { return false };
+    let are_alike = batches.counts.iter().all(|count| *count == batches.size());
+    if of.cell != Cell::Lstm || of.projected.is_some() || of.clip.is_some() || !are_alike {
+        return false;
+    }
+    let Some(of_input) = of.of_input(weights, pseudo) else { return false };
+    let layer = Lstm {
+        steps: batches.counts.len(),
+        batch: batches.size(),
+        input: inputs.len() / batches.rows.max(1),
+        hidden: of.hidden,
+        is_reversed: pseudo % of.directions == 1,
+    };
+    let biases = biases(of, pseudo, weights);
+    let read = [inputs, of_input, of.of_state(weights, pseudo), &biases].map(single);
+    onednn::lstm(one, layer, read, (single_mut(state), single_mut(cells)), single_mut(outputs))
+}
+
+/// One pseudo layer; what it makes on the way is kept if there is a way back.
+#[expect(clippy::too_many_arguments, reason = "a layer's own")]
 fn way<V: Value>(
     of: &Network,
     batches: &Batches,
@@ -117,11 +150,15 @@ fn way<V: Value>(
     inputs: &[V],
     (state, cells): (&mut [V], &mut [V]),
     record: &mut [V],
+    is_kept: bool,
 ) {
     let (hidden, output, gates) = (of.hidden, of.output(), of.cell.gates());
     let (width, all) = (gates * hidden, batches.rows);
     let kept = of.cell.kept() * hidden;
     let record = of.split_ahead_mut(all, record);
+    if !is_kept && is_done_elsewhere(of, batches, pseudo, weights, inputs, (state, cells), record.outputs) {
+        return;
+    }
     begin(of, pseudo, weights, record.gates);
     let size = inputs.len() / all.max(1);
     match of.of_input(weights, pseudo) {
@@ -224,6 +261,11 @@ fn add<V: Value>(to: &mut [V], from: &[V]) {
 
 /// Gates begin as biases: all of both, but for the one that the GRU's reset gate is multiplied with.
 fn begin<V: Value>(of: &Network, pseudo: usize, weights: &[V], to: &mut [V]) {
+    let biases = biases(of, pseudo, weights);
+    to.chunks_mut(biases.len()).for_each(|row| row.copy_from_slice(&biases));
+}
+
+fn biases<V: Value>(of: &Network, pseudo: usize, weights: &[V]) -> Vec<V> {
     let (hidden, gates) = (of.hidden, of.cell.gates());
     let mut biases = vec![V::zero(); of.cell.kept() * hidden];
     for (gate, biases) in biases.chunks_mut(hidden).take(gates).enumerate() {
@@ -236,7 +278,7 @@ fn begin<V: Value>(of: &Network, pseudo: usize, weights: &[V], to: &mut [V]) {
             add(biases, bias);
         }
     }
-    to.chunks_mut(biases.len()).for_each(|row| row.copy_from_slice(&biases));
+    biases
 }
 
 vectorized! {
