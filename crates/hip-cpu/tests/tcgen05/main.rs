@@ -2,6 +2,7 @@
 //! here a second time, as places of single elements.
 
 mod columns;
+mod transfer;
 
 use hip_cpu::harness::{self, Arg, Error, How};
 

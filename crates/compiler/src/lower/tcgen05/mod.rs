@@ -7,6 +7,8 @@
 //!
 //! [`TENSOR_MEMORY`]: crate::ir::TENSOR_MEMORY
 
+mod transfer;
+
 use ptx::ast::{Operand, Type};
 
 use super::function::Lowerer;
@@ -20,14 +22,28 @@ type I<'i, 'a> = Instr<'i, 'a>;
 
 /// `tcgen05.operation…`
 pub(super) fn tcgen05<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    if i.take("fence::before_thread_sync") || i.take("fence::after_thread_sync") {
+        i.done()?;
+        let [] = i.operands()?;
+        return Ok(());
+    }
+    if i.take("wait::ld") || i.take("wait::st") {
+        whole_warp(i)?;
+        i.done()?;
+        let [] = i.operands()?;
+        l.meet();
+        return Ok(());
+    }
     let what = i.take_map(|word| {
-        let known = ["alloc", "dealloc", "relinquish_alloc_permit"];
+        let known = ["alloc", "dealloc", "relinquish_alloc_permit", "ld", "st"];
         known.into_iter().find(|it| *it == word)
     });
     match what {
         Some("alloc") => alloc(l, i),
         Some("dealloc") => dealloc(l, i),
         Some("relinquish_alloc_permit") => relinquish(l, i),
+        Some("ld") => transfer::load(l, i),
+        Some("st") => transfer::store(l, i),
         _ => Err(Failure::Unsupported),
     }
 }
@@ -89,6 +105,10 @@ fn relinquish<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         l.asked_until_it_is(RELINQUISH | group, &[]);
     });
     Ok(())
+}
+
+fn expect(i: &I<'_, '_>, n_operands: usize) -> Lower {
+    super::bulk::expect_operands(i, n_operands)
 }
 
 /// A power of two from 32 to 512, as far as the text says.

@@ -104,7 +104,7 @@ impl Columns {
 
     fn dealloc(&mut self, columns: u32, address: u32) -> i32 {
         let first = address / PIECE;
-        if address % PIECE != 0 || first >= N_PIECES || columns % PIECE != 0 {
+        if !address.is_multiple_of(PIECE) || first >= N_PIECES || !columns.is_multiple_of(PIECE) {
             return WRONG;
         }
         let size = &mut self.sizes[first as usize];
