@@ -7,12 +7,16 @@
 //!
 //! [`TENSOR_MEMORY`]: crate::ir::TENSOR_MEMORY
 
+mod copy;
+mod product;
 mod transfer;
 
 use ptx::ast::{Operand, Type};
 
+use super::bulk::{for_each_block, in_block};
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
+use super::mbarrier::Object;
 use super::operand::immediate;
 use crate::ir::{Cmp, IntBin, Mem, Op, Order, S32, Scope, Space, Special, Syscall, Ty, U32, Value};
 use crate::tensor_memory::{ALLOC, DEALLOC, N_WORDS, NOT_YET, PAIR, RANK_SHIFT, RANKS_SHIFT, RELINQUISH};
@@ -35,7 +39,8 @@ pub(super) fn tcgen05<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower
         return Ok(());
     }
     let what = i.take_map(|word| {
-        let known = ["alloc", "dealloc", "relinquish_alloc_permit", "ld", "st"];
+        let known =
+            ["alloc", "dealloc", "relinquish_alloc_permit", "ld", "st", "mma", "commit", "cp", "shift"];
         known.into_iter().find(|it| *it == word)
     });
     match what {
@@ -44,6 +49,10 @@ pub(super) fn tcgen05<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower
         Some("relinquish_alloc_permit") => relinquish(l, i),
         Some("ld") => transfer::load(l, i),
         Some("st") => transfer::store(l, i),
+        Some("mma") => product::mma(l, i),
+        Some("commit") => commit(l, i),
+        Some("cp") => copy::cp(l, i),
+        Some("shift") => copy::shift(l, i),
         _ => Err(Failure::Unsupported),
     }
 }
@@ -105,6 +114,33 @@ fn relinquish<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         l.asked_until_it_is(RELINQUISH | group, &[]);
     });
     Ok(())
+}
+
+/// `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}.b64 [mbar]{, mask}`: what came before
+/// is done.
+fn commit<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    group(i)?;
+    i.need_one(&[("mbarrier::arrive::one", ())])?;
+    let space = i.take_one(&[("shared::cluster", Space::Shared)]);
+    let is_multicast = i.take("multicast::cluster");
+    i.need_one(&[("b64", ())])?;
+    i.done()?;
+    expect(i, 1 + usize::from(is_multicast))?;
+    let mut object = l.object(i.operand(0)?, space)?;
+    if !is_multicast {
+        l.arrive_once(&object);
+        return Ok(());
+    }
+    let mask = l.value(i.operand(1)?, Type::U16)?;
+    if object.space != Space::Shared {
+        let op = Op::Cvta { space: Space::Shared, to_generic: false };
+        object = Object { space: Space::Shared, base: l.b.emit1(op, &[object.base], Ty::B64), ..object };
+    }
+    for_each_block(l, mask, |l, rank| {
+        let object = in_block(l, &object, rank);
+        l.arrive_once(&object);
+        Ok(())
+    })
 }
 
 fn expect(i: &I<'_, '_>, n_operands: usize) -> Lower {

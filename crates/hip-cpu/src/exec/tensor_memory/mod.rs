@@ -4,9 +4,15 @@
 //! their shared memories are from each other. One OS thread runs both blocks, so nothing here is locked or atomic.
 
 mod columns;
+mod copy;
+mod element;
+mod product;
+mod shared;
 
 use compiler::ir::{CLUSTER_SHIFT, TENSOR_MEMORY, TENSOR_MEMORY_BYTES};
-use compiler::tensor_memory::{ALLOC, DEALLOC, PAIR, RANK_SHIFT, RANKS_SHIFT, RELINQUISH, WRONG};
+use compiler::tensor_memory::{
+    ALLOC, COPY, DEALLOC, MMA, PAIR, RANK_SHIFT, RANKS_SHIFT, RELINQUISH, SHIFT, WRONG,
+};
 
 use super::Launch;
 use columns::{Columns, Request};
@@ -28,11 +34,43 @@ pub fn clear(shared: *mut u8) {
     unsafe { shared.add(START).cast::<Columns>().write(Columns::default()) }
 }
 
+/// Whether the address lies in the tensor memory of a block whose window begins at `shared`.
+pub fn has(shared: *const u8, address: *const u8) -> bool {
+    let offset = (address as usize).wrapping_sub(shared as usize);
+    let in_part = offset & ((1 << CLUSTER_SHIFT) - 1);
+    (TENSOR_MEMORY as usize..END).contains(&in_part)
+}
+
 /// A block's tensor memory: `(lane, column)` is word `column × 128 + lane`.
 #[derive(Clone, Copy)]
 struct Memory(*mut u8);
 
 impl Memory {
+    /// A word; what lies outside of the memory is taken modulo its size.
+    ///
+    /// # Safety
+    /// The memory is mapped.
+    unsafe fn read(self, lane: usize, column: usize) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { self.word(lane, column).read() }
+    }
+
+    /// # Safety
+    /// As for [`Memory::read`].
+    unsafe fn write(self, lane: usize, column: usize, word: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.word(lane, column).write(word) }
+    }
+
+    /// The block's shared memory.
+    fn shared(self) -> *const u8 {
+        self.0.wrapping_sub(TENSOR_MEMORY as usize)
+    }
+
+    fn word(self, lane: usize, column: usize) -> *mut u32 {
+        self.0.cast::<u32>().wrapping_add(column % 512 * 128 + lane % 128)
+    }
+
     /// # Safety
     /// The memory is mapped, and nobody else has a reference to the state.
     unsafe fn columns<'a>(self) -> &'a mut Columns {
@@ -70,26 +108,41 @@ pub unsafe extern "C" fn ask(
     _: *const Launch,
     tensors: *mut u8,
     operation: u64,
-    first: u64,
-    second: u64,
-    _: u64,
-    _: u64,
-    _: u64,
-    _: u64,
-    _: u64,
-    _: u64,
+    w0: u64,
+    w1: u64,
+    w2: u64,
+    w3: u64,
+    w4: u64,
+    w5: u64,
+    w6: u64,
+    w7: u64,
 ) -> i32 {
+    let own = Memory(tensors);
+    let pair = match operation & PAIR != 0 {
+        true => match Pair::of(tensors, operation) {
+            Some(pair) => Some(pair),
+            None => return WRONG,
+        },
+        false => None,
+    };
     let request = match operation & 0xff {
-        ALLOC => Request::Alloc(first as u32),
-        DEALLOC => Request::Dealloc { columns: first as u32, address: second as u32 },
+        ALLOC => Request::Alloc(w0 as u32),
+        DEALLOC => Request::Dealloc { columns: w0 as u32, address: w1 as u32 },
         RELINQUISH => Request::Relinquish,
+        // SAFETY: the caller's promise.
+        MMA => unsafe {
+            return product::run(own, pair.as_ref(), operation, &[w0, w1, w2, w3, w4, w5, w6, w7]);
+        },
+        // SAFETY: as above.
+        COPY => return unsafe { copy::cp(own, pair.as_ref(), operation, w0 as u32, w1) },
+        // SAFETY: as above.
+        SHIFT => return unsafe { copy::shift(own, pair.as_ref(), w0 as u32) },
         _ => return WRONG,
     };
-    if operation & PAIR == 0 {
+    match pair {
         // SAFETY: the block's own, and no other call of this is under way.
-        return unsafe { Memory(tensors).columns() }.answer(request);
+        None => unsafe { own.columns() }.answer(request),
+        // SAFETY: as above; the even block keeps what the pair has.
+        Some(pair) => unsafe { pair.memories[0].columns() }.answer_pair(pair.own, request),
     }
-    let Some(pair) = Pair::of(tensors, operation) else { return WRONG };
-    // SAFETY: as above; the even block keeps what the pair has.
-    unsafe { pair.memories[0].columns() }.answer_pair(pair.own, request)
 }
