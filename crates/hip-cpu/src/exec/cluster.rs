@@ -192,6 +192,10 @@ impl Cluster {
                 }
             }
             if self.ended.iter().all(|&ended| ended) {
+                for worker in &self.workers {
+                    let rank = worker.cluster_rank as usize;
+                    grid.check_for_leak(worker.shared.wrapping_add(rank << CLUSTER_SHIFT))?;
+                }
                 return Ok((Turn::Ended, true));
             }
             advanced |= self.complete_barrier(grid);

@@ -450,6 +450,10 @@ impl<'a> Block<'a> {
                 advanced = true;
             }
             if self.lanes.n_ended as usize == self.n_threads {
+                // The blocks of a pair give back together.
+                if grid.launch.cluster == [1; 3] {
+                    grid.check_for_leak(worker.shared)?;
+                }
                 return Ok(Turn::Ended);
             }
             if advanced {

@@ -52,6 +52,8 @@ pub enum Fault {
     Stack,
     #[error("the kernel called what is no function")]
     InvalidPc,
+    #[error("a block ended with tensor memory that it had not given back")]
+    TensorMemoryLeak,
     #[error("every thread of a block waits for another: {0}")]
     Deadlock(lane::Stuck),
     #[error("the kernel accessed memory at {0:#x}, which it may not")]
@@ -72,6 +74,7 @@ impl Fault {
             -3 => Fault::Collective,
             -4 => Fault::Stack,
             -5 => Fault::InvalidPc,
+            tensor_memory::LEAK => Fault::TensorMemoryLeak,
             guard::ILLEGAL_ADDRESS => Fault::Address(guard::address()),
             guard::ARITHMETIC => Fault::Arithmetic,
             guard::STACK_OVERFLOW => Fault::Stack,
@@ -473,6 +476,14 @@ impl Grid<'_> {
     fn window_bytes(&self) -> u64 {
         if self.tensor_memory { tensor_memory::END as u64 } else { self.shared_bytes.into() }
     }
+
+    /// At the end of a block whose part of the window begins at `shared`.
+    fn check_for_leak(&self, shared: *mut u8) -> Result<(), Fault> {
+        match self.tensor_memory && tensor_memory::is_left(shared) {
+            true => Err(Fault::TensorMemoryLeak),
+            false => Ok(()),
+        }
+    }
 }
 
 /// How an OS thread that steps blocks goes on: the next block of the grid, whether the grid failed elsewhere, and whether
@@ -633,6 +644,7 @@ impl Job<'_> {
                 if status != 0 {
                     return Err(Fault::of_status(status));
                 }
+                self.grid.check_for_leak(worker.shared)?;
             }
             if let Some(turn) = turn {
                 turn.end(count);

@@ -119,6 +119,9 @@ impl Strand {
                 if status != 0 {
                     return status;
                 }
+                if tensor_memory && super::tensor_memory::is_left(worker.shared) {
+                    return super::tensor_memory::LEAK;
+                }
                 crew.n_ended.set(crew.n_ended.get() + 1);
                 if !crew.alone.get() {
                     return HAS_RUN;

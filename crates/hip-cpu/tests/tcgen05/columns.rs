@@ -1,6 +1,11 @@
 //! Columns are allocated and given back.
 
-use hip_cpu::harness::How;
+use std::ffi::{CString, c_void};
+use std::ptr::null_mut;
+
+use cuda_abi::out::Out;
+use hip_cpu::api::*;
+use hip_cpu::harness::{self, How};
 
 use super::{in_all_settings, kernel, refusal};
 
@@ -79,6 +84,62 @@ fn the_blocks_of_a_pair_have_the_same_columns() {
             .unwrap();
         let given: Vec<u32> = to.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
         assert_eq!(given, [0, 256, 0].repeat(128));
+    }
+}
+
+/// In a block and in a pair, of which each block has to give back.
+#[test]
+fn memory_that_is_not_given_back_is_an_error() {
+    for (group, back) in [
+        (1, ""),
+        (
+            2,
+            "setp.ne.u32 %p1, %r8, 0;\n@%p1 bra GONE;\nld.shared.u32 %r1, [tile];\ntcgen05.dealloc.cta_group::2.sync.aligned.b32 %r1, 64;\nGONE:",
+        ),
+    ] {
+        let text = kernel(
+            "",
+            &format!(
+                "mov.u32 %r8, %cluster_ctarank;\ntcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [tile], 64;\n{back}"
+            ),
+        );
+        let program = harness::load(&text).unwrap();
+        let mut how = How::new(group, 32);
+        how.cluster = [group, 1, 1];
+        let hows = [how.clone().lane(), how.clone().baseline(), how.clone().warp(), how];
+        for how in hows {
+            let error = harness::run(&program, "kernel", &how, &mut []).expect_err("a leak").to_string();
+            assert!(error.contains("tensor memory"), "{error}");
+        }
+    }
+}
+
+/// By way of a module, as launches come: what is known of a kernel says that it has tensor memory, from the cache too.
+#[test]
+fn launches_have_tensor_memory() {
+    let text = kernel(
+        ".param .u64 to",
+        "ld.param.u64 %rd1, [to];\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 32;\nld.shared.u32 %r1, [tile];\n\
+         add.u32 %r2, %t, 7;\ntcgen05.st.sync.aligned.32x32b.x1.b32 [%r1+31], {%r2};\ntcgen05.wait::st.sync.aligned;\n\
+         tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r3}, [%r1+31];\ntcgen05.wait::ld.sync.aligned;\n\
+         tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;\n\
+         mul.wide.u32 %rd2, %t, 4;\nadd.u64 %rd1, %rd1, %rd2;\nst.global.u32 [%rd1], %r3;",
+    );
+    let text = CString::new(text).unwrap();
+    for _ in 0..2 {
+        let (mut module, mut function, mut memory) = (null_mut(), null_mut(), null_mut::<c_void>());
+        hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
+        hipModuleGetFunction(Out::from(&mut function), module, c"kernel".as_ptr()).unwrap();
+        hipMalloc(Out::from(&mut memory), 128).unwrap();
+        let mut arguments: [*mut c_void; 1] = [(&raw mut memory).cast()];
+        hipModuleLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, null_mut(), arguments.as_mut_ptr(), null_mut())
+            .unwrap();
+        hipDeviceSynchronize().unwrap();
+        let mut words = [0u32; 32];
+        hipMemcpyDtoH(words.as_mut_ptr().cast(), memory, 128).unwrap();
+        assert_eq!(words, std::array::from_fn(|lane| lane as u32 + 7));
+        hipFree(memory).unwrap();
+        hipModuleUnload(module).unwrap();
     }
 }
 

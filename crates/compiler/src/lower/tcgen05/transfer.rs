@@ -210,6 +210,10 @@ impl Reduction {
 /// `tcgen05.ld.red.sync.aligned.shape.num.redOp{.abs}{.NaN}.type r, reduced, [taddr]{, half}`
 pub(super) fn load<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let is_reduced = i.take("red");
+    // It is a part of the opcode's name.
+    if is_reduced && i.ast.modifiers.get(1).is_none_or(|it| it.value != "red") {
+        return Err(Failure::Unsupported);
+    }
     whole_warp(i)?;
     let transfer = Transfer::of(i, if is_reduced { "" } else { "pack::16b" })?;
     let reduction = match is_reduced {

@@ -48,6 +48,10 @@ fn mask(first: u32, pieces: u32) -> u16 {
 }
 
 impl Columns {
+    pub fn is_left(&self) -> bool {
+        self.used != 0
+    }
+
     pub fn answer(&mut self, request: Request) -> i32 {
         match request {
             Request::Alloc(columns) => self.alloc(columns),

@@ -34,6 +34,15 @@ pub fn clear(shared: *mut u8) {
     unsafe { shared.add(START).cast::<Columns>().write(Columns::default()) }
 }
 
+/// Of a block in setting S that has not given back what it allocated; no code answers it.
+pub const LEAK: i32 = -100;
+
+/// Whether columns are allocated.
+pub fn is_left(shared: *mut u8) -> bool {
+    // SAFETY: as for `clear`.
+    unsafe { &*shared.add(START).cast::<Columns>() }.is_left()
+}
+
 /// Whether the address lies in the tensor memory of a block whose window begins at `shared`.
 pub fn has(shared: *const u8, address: *const u8) -> bool {
     let offset = (address as usize).wrapping_sub(shared as usize);
