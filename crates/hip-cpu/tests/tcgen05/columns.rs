@@ -1,10 +1,5 @@
 //! Columns are allocated and given back.
 
-use std::ffi::{CString, c_void};
-use std::ptr::null_mut;
-
-use cuda_abi::out::Out;
-use hip_cpu::api::*;
 use hip_cpu::harness::{self, How};
 
 use super::{in_all_settings, kernel, refusal};
@@ -111,35 +106,6 @@ fn memory_that_is_not_given_back_is_an_error() {
             let error = harness::run(&program, "kernel", &how, &mut []).expect_err("a leak").to_string();
             assert!(error.contains("tensor memory"), "{error}");
         }
-    }
-}
-
-/// By way of a module, as launches come: what is known of a kernel says that it has tensor memory, from the cache too.
-#[test]
-fn launches_have_tensor_memory() {
-    let text = kernel(
-        ".param .u64 to",
-        "ld.param.u64 %rd1, [to];\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 32;\nld.shared.u32 %r1, [tile];\n\
-         add.u32 %r2, %t, 7;\ntcgen05.st.sync.aligned.32x32b.x1.b32 [%r1+31], {%r2};\ntcgen05.wait::st.sync.aligned;\n\
-         tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r3}, [%r1+31];\ntcgen05.wait::ld.sync.aligned;\n\
-         tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;\n\
-         mul.wide.u32 %rd2, %t, 4;\nadd.u64 %rd1, %rd1, %rd2;\nst.global.u32 [%rd1], %r3;",
-    );
-    let text = CString::new(text).unwrap();
-    for _ in 0..2 {
-        let (mut module, mut function, mut memory) = (null_mut(), null_mut(), null_mut::<c_void>());
-        hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
-        hipModuleGetFunction(Out::from(&mut function), module, c"kernel".as_ptr()).unwrap();
-        hipMalloc(Out::from(&mut memory), 128).unwrap();
-        let mut arguments: [*mut c_void; 1] = [(&raw mut memory).cast()];
-        hipModuleLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, null_mut(), arguments.as_mut_ptr(), null_mut())
-            .unwrap();
-        hipDeviceSynchronize().unwrap();
-        let mut words = [0u32; 32];
-        hipMemcpyDtoH(words.as_mut_ptr().cast(), memory, 128).unwrap();
-        assert_eq!(words, std::array::from_fn(|lane| lane as u32 + 7));
-        hipFree(memory).unwrap();
-        hipModuleUnload(module).unwrap();
     }
 }
 
