@@ -97,6 +97,43 @@ template <typename T> void succeeded(const T &got, const char *what, const char 
     same(got, T(0), what, file, line);
 }
 
+// The version of CUDA that the driver is of, ours or NVIDIA's.
+inline int driver_version()
+{
+    int version = 0;
+    succeeded(cuDriverGetVersion(&version), "cuDriverGetVersion", __FILE__, __LINE__);
+    return version;
+}
+
+// What came with this header may be missing in the driver that answers.
+inline bool is_driver_older()
+{
+    return driver_version() < CUDA_VERSION;
+}
+
+// NVIDIA's driver is in this machine's kernel, so what answers may be NVIDIA's.
+inline bool is_beside_nvidia()
+{
+    return access("/proc/driver/nvidia/version", F_OK) == 0;
+}
+
+// What a process of its own ends with: its status, or 128 and the signal.
+inline int ended(pid_t child)
+{
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// What a call answers (below 128) in a process of its own, which it may end.
+template <typename Call> int apart(Call call)
+{
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(static_cast<int>(call()));
+    return ended(child);
+}
+
 inline int run(int argc, char **argv)
 {
     constexpr unsigned SECONDS = 60;

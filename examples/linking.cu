@@ -90,12 +90,18 @@ int main()
     DRIVER(cuLinkCreate(5, options, values, &state));
     DRIVER(add(state, caller, sizeof caller, "caller.ptx"));
     DRIVER(add(state, callee, sizeof callee, "callee.ptx"));
-    // A name is defined once: what brings it again is refused, and the link goes on without it.
+    // A name is defined once: what brings it again is refused, and the link with it.
     expect_equal("defined twice", add(state, callee, sizeof callee, "again.ptx"), CUDA_ERROR_INVALID_SOURCE);
     if (!std::strstr(errors, "scaled"))
         fail("the error log does not name the function: %s", errors);
     void *image;
     size_t bytes;
+    expect_equal("of a name twice", cuLinkComplete(state, &image, &bytes), CUDA_ERROR_INVALID_SOURCE);
+    DRIVER(cuLinkDestroy(state));
+
+    DRIVER(cuLinkCreate(0, nullptr, nullptr, &state));
+    DRIVER(add(state, caller, sizeof caller, "caller.ptx"));
+    DRIVER(add(state, callee, sizeof callee, "callee.ptx"));
     DRIVER(cuLinkComplete(state, &image, &bytes));
     CUmodule module;
     DRIVER(cuModuleLoadData(&module, image));

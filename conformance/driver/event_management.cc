@@ -116,7 +116,7 @@ PROMISE(time_needs_events_that_were_recorded)
     IS(cuEventElapsedTime(&ms, first, second), CUDA_ERROR_INVALID_HANDLE);
     OK(cuEventRecord(second, nullptr));
     OK(cuEventSynchronize(second));
-    IS(cuEventElapsedTime(nullptr, first, second), CUDA_ERROR_INVALID_VALUE);
+    IS(cuEventElapsedTime(nullptr, first, second), CUDA_ERROR_INVALID_HANDLE);
 }
 
 PROMISE(time_is_not_ready_before_both_events_are)

@@ -47,7 +47,8 @@ PROMISE(a_split_tells_how_many_groups_there_would_be)
         sum += part.sm.smCount;
     }
     SAME(sum, all.sm.smCount);
-    IS(cuDevSmResourceSplitByCount(nullptr, &groups, &all, nullptr, 0, all.sm.smCount + 1), CUDA_ERROR_INVALID_VALUE);
+    IS(cuDevSmResourceSplitByCount(nullptr, &groups, &all, nullptr, 0, all.sm.smCount + 1),
+       CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
 }
 
 PROMISE(a_resource_that_no_call_gave_describes_nothing)

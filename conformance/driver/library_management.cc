@@ -74,6 +74,10 @@ PROMISE(parameters_have_offsets_and_sizes)
     OK(cuInit(0));
     CUkernel kernel = kernel_of("store");
     size_t offset = 99, size = 99;
+    // The manual asks for no context; NVIDIA's driver loads the code for the answer and wants one.
+    const CUresult without = cuKernelGetParamInfo(kernel, 0, &offset, &size);
+    TRUE(without == CUDA_SUCCESS || without == CUDA_ERROR_INVALID_CONTEXT);
+    start();
     OK(cuKernelGetParamInfo(kernel, 0, &offset, &size));
     SAME(offset, 0);
     SAME(size, 8);
@@ -161,6 +165,20 @@ PROMISE(a_library_outlives_contexts)
     word = allocate(4);
     launch(reinterpret_cast<CUfunction>(kernel), word, 2);
     SAME(word_at(word), 2);
+}
+
+PROMISE(what_is_no_code_is_an_error_when_some_of_it_is_needed)
+{
+    OK(cuInit(0));
+    CUmoduleLoadingMode mode{};
+    OK(cuModuleGetLoadingMode(&mode));
+    if (mode == CU_MODULE_EAGER_LOADING)
+        SKIP("all is loaded at once");
+    CUlibrary loaded;
+    OK(cuLibraryLoadData(&loaded, "no code at all", nullptr, nullptr, 0, nullptr, nullptr, 0));
+    CUkernel kernel;
+    TRUE(cuLibraryGetKernel(&kernel, loaded, "store") != CUDA_SUCCESS);
+    OK(cuLibraryUnload(loaded));
 }
 
 PROMISE(a_file_that_is_not_there_is_not_found)

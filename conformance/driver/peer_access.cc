@@ -15,7 +15,7 @@ PROMISE(a_device_is_no_peer_of_itself)
 PROMISE(a_context_is_no_peer_of_itself)
 {
     CUcontext context = create_context();
-    IS(cuCtxEnablePeerAccess(context, 0), CUDA_ERROR_INVALID_CONTEXT);
+    IS(cuCtxEnablePeerAccess(context, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
 }
 
 PROMISE(access_that_was_not_enabled_is_not_disabled)

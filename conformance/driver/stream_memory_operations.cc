@@ -8,11 +8,21 @@ PROMISE(a_write_happens_in_the_streams_order)
     CUdeviceptr words = allocate(16);
     OK(cuMemsetD32Async(words, 0, 4, stream));
     OK(cuStreamWriteValue32(stream, words, 5, CU_STREAM_WRITE_VALUE_DEFAULT));
-    OK(cuStreamWriteValue32(stream, words + 4, 6, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER));
+    OK(cuStreamWriteValue32(stream, words + 4, 6, CU_STREAM_WRITE_VALUE_DEFAULT));
     OK(cuStreamSynchronize(stream));
     SAME(word_at(words), 5);
     SAME(word_at(words + 4), 6);
     SAME(word_at(words + 8), 0);
+}
+
+PROMISE(a_write_has_no_flags)
+{
+    start();
+    CUstream stream = create_stream();
+    CUdeviceptr words = allocate(16);
+    // The header: "not supported in the v2 API", which this is.
+    IS(cuStreamWriteValue32(stream, words, 6, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER), CUDA_ERROR_INVALID_VALUE);
+    IS(cuStreamWriteValue64(stream, words, 6, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER), CUDA_ERROR_INVALID_VALUE);
 }
 
 // The flag is set by the host in page-locked memory; the stream sees it there.

@@ -112,7 +112,7 @@ PROMISE(a_device_begins_with_its_default_pool)
     OK(cuDeviceGetMemPool(&current, first_device()));
     TRUE(current == default_pool());
     TRUE(cuMemPoolDestroy(current) != CUDA_SUCCESS);
-    IS(cuDeviceGetMemPool(&current, 1000), CUDA_ERROR_INVALID_DEVICE);
+    IS(cuDeviceGetMemPool(&current, 1000), CUDA_ERROR_INVALID_VALUE);
 }
 
 PROMISE(allocations_come_from_the_current_pool)
@@ -203,6 +203,8 @@ PROMISE(a_plain_free_is_counted_too)
     CUdeviceptr memory;
     OK(cuMemAllocFromPoolAsync(&memory, 1 << 20, pool, nullptr));
     OK(cuMemFree(memory));
+    // NVIDIA's pool counts it later.
+    OK(cuCtxSynchronize());
     SAME(told<cuuint64_t>(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
 }
 

@@ -92,6 +92,9 @@ PROMISE(a_private_table_that_is_unknown_is_an_error)
 PROMISE(a_kernel_knows_how_many_parameters_it_has)
 {
     size_t parameters = 0;
-    OK(cudaFuncGetParamCount(reinterpret_cast<const void *>(&count), &parameters));
+    const cudaError_t answer = cudaFuncGetParamCount(reinterpret_cast<const void *>(&count), &parameters);
+    if (answer == cudaErrorCallRequiresNewerDriver && check::is_driver_older())
+        SKIP("the driver is older than the call");
+    OK(answer);
     SAME(parameters, 1u);
 }

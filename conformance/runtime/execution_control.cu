@@ -116,16 +116,25 @@ PROMISE(a_template_is_a_kernel_for_each_type)
 
 PROMISE(configurations_that_no_device_has_are_refused)
 {
+    // Up to CUDA 12 this was cudaErrorInvalidConfiguration.
     int *to = memory();
     store<<<1, 2048>>>(to, 1);
-    IS(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    IS(cudaGetLastError(), cudaErrorInvalidValue);
+    store<<<dim3(1, 70000), 1>>>(to, 1);
+    IS(cudaGetLastError(), cudaErrorInvalidValue);
+    store<<<1, dim3(1, 1, 128)>>>(to, 1);
+    IS(cudaGetLastError(), cudaErrorInvalidValue);
+    OK(cudaDeviceSynchronize());
+    SAME(*to, 0);
+}
+
+PROMISE(configurations_of_nothing_are_refused)
+{
+    int *to = memory();
+    // The manual's error for a configuration; not compared with NVIDIA's 13.5 yet.
     store<<<0, 1>>>(to, 1);
     IS(cudaGetLastError(), cudaErrorInvalidConfiguration);
     store<<<1, 0>>>(to, 1);
-    IS(cudaGetLastError(), cudaErrorInvalidConfiguration);
-    store<<<dim3(1, 70000), 1>>>(to, 1);
-    IS(cudaGetLastError(), cudaErrorInvalidConfiguration);
-    store<<<1, dim3(1, 1, 128)>>>(to, 1);
     IS(cudaGetLastError(), cudaErrorInvalidConfiguration);
     OK(cudaDeviceSynchronize());
     SAME(*to, 0);
@@ -135,8 +144,8 @@ PROMISE(a_launch_by_call_answers_what_the_last_error_says)
 {
     int *to = memory(), value = 1;
     void *arguments[] = {&to, &value};
-    SAME(cudaLaunchKernel(store, dim3(1), dim3(4096), arguments, 0, nullptr), cudaErrorInvalidConfiguration);
-    IS(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    SAME(cudaLaunchKernel(store, dim3(1), dim3(4096), arguments, 0, nullptr), cudaErrorInvalidValue);
+    IS(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
 PROMISE(more_shared_memory_than_allowed_is_refused)
@@ -174,12 +183,18 @@ PROMISE(more_threads_than_the_kernel_is_bounded_to_do_not_run)
 
 PROMISE(what_is_no_kernel_cannot_be_launched)
 {
+    // It could be a kernel's handle, which it is not. Up to CUDA 12 this was cudaErrorInvalidDeviceFunction.
     static int nothing;
-    IS(cudaLaunchKernel(&nothing, dim3(1), dim3(1), nullptr, 0, nullptr), cudaErrorInvalidDeviceFunction);
+    IS(cudaLaunchKernel(&nothing, dim3(1), dim3(1), nullptr, 0, nullptr), cudaErrorInvalidResourceHandle);
+}
+
+PROMISE(what_is_no_kernel_has_no_attributes)
+{
+    static int nothing;
     cudaFuncAttributes attributes;
-    IS(cudaFuncGetAttributes(&attributes, static_cast<const void *>(&nothing)), cudaErrorInvalidDeviceFunction);
+    IS(cudaFuncGetAttributes(&attributes, static_cast<const void *>(&nothing)), cudaErrorInvalidResourceHandle);
     IS(cudaFuncSetAttribute(static_cast<const void *>(&nothing), cudaFuncAttributePreferredSharedMemoryCarveout, 50),
-       cudaErrorInvalidDeviceFunction);
+       cudaErrorInvalidResourceHandle);
 }
 
 PROMISE(attributes_tell_about_the_kernel)
@@ -193,7 +208,8 @@ PROMISE(attributes_tell_about_the_kernel)
     SAME(narrow.maxThreadsPerBlock, 64);
     TRUE(plain.maxThreadsPerBlock >= 64);
     TRUE(plain.numRegs > 0);
-    SAME(plain.ptxVersion, 80);
+    // NVIDIA's driver, which compiles the PTX for the device, says the device's version.
+    TRUE(plain.ptxVersion == 80 || plain.ptxVersion == plain.binaryVersion);
     TRUE(plain.binaryVersion >= 80);
     IS(cudaFuncGetAttributes(nullptr, store), cudaErrorInvalidValue);
 }
@@ -278,7 +294,7 @@ PROMISE(launches_with_attributes_refuse_bad_configurations)
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(1);
     config.blockDim = dim3(2000);
-    IS(cudaLaunchKernelEx(&config, store, to, 1), cudaErrorInvalidConfiguration);
+    IS(cudaLaunchKernelEx(&config, store, to, 1), cudaErrorInvalidValue);
 }
 
 PROMISE(a_cooperative_grid_meets)

@@ -96,10 +96,26 @@ PROMISE(names_that_are_not_there_are_refused)
     IS(cudaLibraryGetGlobal(&at, &bytes, library, "nothing"), cudaErrorSymbolNotFound);
 }
 
-PROMISE(what_is_no_code_is_refused)
+PROMISE(what_is_no_code_is_an_error_when_some_of_it_is_needed)
+{
+    CUmoduleLoadingMode mode{};
+    OK(cuInit(0));
+    OK(cuModuleGetLoadingMode(&mode));
+    cudaLibrary_t library = nullptr;
+    const cudaError_t answer = cudaLibraryLoadData(&library, "no code at all", nullptr, nullptr, 0, nullptr, nullptr, 0);
+    if (mode == CU_MODULE_EAGER_LOADING) {
+        TRUE(answer != cudaSuccess);
+        return;
+    }
+    OK(answer);
+    cudaKernel_t kernel = nullptr;
+    TRUE(cudaLibraryGetKernel(&kernel, library, "put") != cudaSuccess);
+    OK(cudaLibraryUnload(library));
+}
+
+PROMISE(a_library_needs_a_place_and_code)
 {
     cudaLibrary_t library = nullptr;
-    TRUE(cudaLibraryLoadData(&library, "no code at all", nullptr, nullptr, 0, nullptr, nullptr, 0) != cudaSuccess);
     IS(cudaLibraryLoadData(nullptr, PTX, nullptr, nullptr, 0, nullptr, nullptr, 0), cudaErrorInvalidValue);
     IS(cudaLibraryLoadData(&library, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0), cudaErrorInvalidValue);
 }

@@ -50,7 +50,7 @@ PROMISE(what_is_no_kernel_is_refused)
     int blocks = 0;
     static int nothing;
     IS(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, static_cast<const void *>(&nothing), 128, 0),
-       cudaErrorInvalidDeviceFunction);
+       cudaErrorInvalidResourceHandle);
     IS(cudaOccupancyMaxActiveBlocksPerMultiprocessor(nullptr, plain, 128, 0), cudaErrorInvalidValue);
     IS(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 0, 0), cudaErrorInvalidValue);
 }

@@ -6,7 +6,7 @@ PROMISE(a_device_is_no_peer_of_its_own)
     int can = 1;
     OK(cudaDeviceCanAccessPeer(&can, 0, 0));
     SAME(can, 0);
-    IS(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);
+    IS(cudaDeviceEnablePeerAccess(0, 0), cudaErrorPeerAccessUnsupported);
 }
 
 PROMISE(devices_that_do_not_exist_are_refused)

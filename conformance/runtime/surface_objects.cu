@@ -76,12 +76,18 @@ PROMISE(surfaces_tell_what_they_were_made_of)
     OK(cudaDestroySurfaceObject(made));
 }
 
+PROMISE(any_array_is_made_a_surface)
+{
+    cudaSurfaceObject_t made = 0;
+    const cudaResourceDesc what = description(array(cudaArrayDefault));
+    OK(cudaCreateSurfaceObject(&made, &what));
+    OK(cudaDestroySurfaceObject(made));
+}
+
 PROMISE(surfaces_that_cannot_be_are_refused)
 {
     cudaSurfaceObject_t made = 0;
-    cudaResourceDesc what = description(array(cudaArrayDefault));
-    IS(cudaCreateSurfaceObject(&made, &what), cudaErrorInvalidValue);
-    what = description(array());
+    cudaResourceDesc what = description(array());
     IS(cudaCreateSurfaceObject(nullptr, &what), cudaErrorInvalidValue);
     IS(cudaCreateSurfaceObject(&made, nullptr), cudaErrorInvalidValue);
 }

@@ -248,7 +248,14 @@ PROMISE(objects_that_cannot_be_are_refused)
     cudaTextureObject_t made = 0;
     IS(cudaCreateTextureObject(nullptr, &what, &how, nullptr), cudaErrorInvalidValue);
     IS(cudaCreateTextureObject(&made, nullptr, &how, nullptr), cudaErrorInvalidValue);
-    IS(cudaCreateTextureObject(&made, &what, nullptr, nullptr), cudaErrorInvalidValue);
+    IS(cudaCreateTextureObject(&made, &what, nullptr, nullptr), cudaErrorInvalidResourceHandle);
+}
+
+PROMISE(a_texture_of_nowhere_is_refused)
+{
+    cudaResourceDesc what = {};
+    const cudaTextureDesc how = description();
+    cudaTextureObject_t made = 0;
     what.resType = cudaResourceTypeLinear;
     what.res.linear.devPtr = nullptr;
     what.res.linear.desc = cudaCreateChannelDesc<float>();

@@ -68,12 +68,7 @@ PROMISE(work_on_a_threads_default_stream_goes_on_after_the_thread)
 }
 
 // How a child ended: its exit status, or 128 and the signal.
-static int ended(pid_t child)
-{
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
+using check::ended;
 
 static int uses_the_device()
 {
@@ -157,16 +152,17 @@ PROMISE(a_reset_at_the_end_is_allowed)
 
 PROMISE(a_thread_may_still_call_while_the_process_ends)
 {
-    SAME(exits([] {
-             OK(cudaFree(nullptr));
-             std::thread([] {
-                 for (;;) {
-                     void *memory = nullptr;
-                     cudaMalloc(&memory, 64);
-                     cudaFree(memory);
-                 }
-             }).detach();
-             usleep(20000);
-         }),
-         0);
+    const int end = exits([] {
+        OK(cudaFree(nullptr));
+        std::thread([] {
+            for (;;) {
+                void *memory = nullptr;
+                cudaMalloc(&memory, 64);
+                cudaFree(memory);
+            }
+        }).detach();
+        usleep(20000);
+    });
+    // NVIDIA's runtime is gone under such a thread, and signal 11 ends the process.
+    TRUE(end == 0 || (check::is_beside_nvidia() && end == 128 + SIGSEGV));
 }

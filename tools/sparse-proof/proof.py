@@ -49,4 +49,4 @@ FAMILIES = {
 
 library = Library(sys.argv[2], sys.argv[3])
 is_old = hasattr(library.own, "cusparseScsrsv2_solve")
-prove(library, TYPED if is_old else {**FAMILIES, **TYPED}, int(sys.argv[1]))
+prove(library, TYPED if is_old else {**FAMILIES, **TYPED}, int(sys.argv[1]), sys.argv[4] if len(sys.argv) > 4 else "")

@@ -11,6 +11,7 @@ mod cutlass;
 mod demo;
 mod dist;
 mod libraries;
+mod on_nvidia;
 mod reach;
 mod samples;
 mod session;
@@ -47,6 +48,8 @@ enum Command {
     Dist(dist::Args),
     /// Set up, build and run two unmodified nvcc binaries with no GPU.
     Demo(demo::Args),
+    /// Pack what a machine with an NVIDIA GPU is asked, for tools/on-nvidia/run.py there: its answers are what ours should be.
+    OnNvidia(on_nvidia::Args),
     /// Try which kinds of programs get our driver by which method (docs/reach.md), in a mount namespace.
     Reach(reach::Args),
     /// Build NVIDIA's cuda-samples, or CUDALibrarySamples, and run them on our libraries; writes docs/samples.md, or docs/library-samples.md.
@@ -72,6 +75,7 @@ fn main() -> anyhow::Result<()> {
         Command::Cutlass(args) => cutlass::run(&args),
         Command::Dist(args) => dist::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::OnNvidia(args) => on_nvidia::run(&args),
         Command::Reach(args) => reach::run(&args),
         Command::Samples(args) => samples::run(&args),
         Command::Session(args) => session::run(&args),

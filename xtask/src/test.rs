@@ -7,7 +7,7 @@ mod amd;
 mod blas;
 mod clients;
 mod compiling;
-mod conformance;
+pub mod conformance;
 pub mod corpus;
 pub mod debian;
 mod deny;

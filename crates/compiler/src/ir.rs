@@ -183,7 +183,7 @@ pub enum IntBin {
     MulHi,
     /// Division by zero gives all ones; `MIN / -1` gives `MIN`.
     Div,
-    /// Remainder by zero gives the dividend; `MIN % -1` gives 0.
+    /// Remainder by zero gives all ones; `MIN % -1` gives 0.
     Rem,
     Min,
     Max,
@@ -474,7 +474,6 @@ pub enum Special {
     Nctaid(u8),
     LaneId,
     WarpId,
-    NWarpId,
     SmId,
     NSmId,
     /// `B64`

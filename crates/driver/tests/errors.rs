@@ -319,6 +319,29 @@ fn a_bad_kernel_of_a_long_text_is_an_error_when_it_is_asked_for() {
 }
 
 #[test]
+fn a_library_says_what_is_wrong_with_its_code_when_some_is_needed() {
+    let _scope = scope();
+    let load = |code: *const c_void| {
+        let none = core::ptr::null_mut::<c_void>();
+        out_pointer(|l| {
+            library::cuLibraryLoadData(l, code, none.cast(), none.cast(), 0, none.cast(), none.cast(), 0)
+        })
+    };
+    assert_eq!(load(core::ptr::null()), Err(Error::InvalidValue("code")));
+    assert_eq!(load(core::ptr::without_provenance(4096)), Err(Error::InvalidValue("image")));
+    for (code, wrong) in [
+        (c"this is no image", Error::InvalidImage),
+        (c".version 8.0\n.target sm_80\n.visible .entry broken( {", Error::InvalidPtx),
+    ] {
+        let library = load(code.as_ptr().cast()).unwrap();
+        assert_eq!(out_pointer(|k| library::cuLibraryGetKernel(k, library, c"broken".as_ptr())), Err(wrong));
+        assert_eq!(out(|n| library::cuLibraryGetKernelCount(n, library)), Err(wrong));
+        assert_eq!(out_pointer(|m| library::cuLibraryGetModule(m, library)), Err(wrong));
+        library::cuLibraryUnload(library).unwrap();
+    }
+}
+
+#[test]
 fn what_is_wrong_outside_of_bodies_is_an_error_of_the_load_however_long_the_text_is() {
     let _one = exclusive();
     let _scope = scope();
@@ -645,8 +668,14 @@ fn events_and_streams_keep_to_their_rules() {
         "interprocess and timed"
     );
     assert!(matches!(out_pointer(|e| event::cuEventCreate(e, 64)), Err(Error::InvalidValue(_))));
-    assert_eq!(out(|ms| event::cuEventElapsedTime(ms, timed, timed)), Ok(1.5));
-    assert!(matches!(out(|ms| event::cuEventElapsedTime(ms, timed, untimed)), Err(Error::InvalidHandle(_))));
+    let elapsed = |end| {
+        let mut ms = 0.0;
+        event::cuEventElapsedTime((&mut ms).into(), timed, end).map(|()| ms)
+    };
+    assert_eq!(elapsed(timed), Ok(1.5));
+    assert!(matches!(elapsed(untimed), Err(Error::InvalidHandle(_))));
+    let nowhere = event::cuEventElapsedTime(None.into(), timed, timed);
+    assert_eq!(nowhere, Err(Error::InvalidHandle("pMilliseconds")));
     assert!(matches!(out_pointer(|s| stream::cuStreamCreate(s, 2)), Err(Error::InvalidValue(_))));
     let stream = out_pointer(|s| stream::cuStreamCreate(s, 1)).unwrap();
     assert_eq!(stream::cuStreamQuery(stream), Err(Error::NotReady));

@@ -1103,6 +1103,29 @@ fn memory_operations_are_nodes_by_hand_and_by_capture() {
     assert_eq!(scene.bytes()[0], 5);
 }
 
+/// CUDA's header of `CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER`: "not supported in the v2 API".
+#[test]
+fn a_write_leaves_its_barrier_out_by_its_first_version_only() {
+    const NO_MEMORY_BARRIER: u32 = 1;
+    let scene = scene();
+    let write = |flags| {
+        let mut op = write_op(scene.memory, 7);
+        op.writeValue.flags = flags;
+        [op]
+    };
+    let wrong = Err(Error::InvalidValue("flags"));
+    assert_eq!(stream::cuStreamWriteValue32_v2(scene.stream, scene.memory, 6, NO_MEMORY_BARRIER), wrong);
+    assert_eq!(stream::cuStreamWriteValue64_v2(scene.stream, scene.memory, 6, NO_MEMORY_BARRIER), wrong);
+    let mut ops = write(NO_MEMORY_BARRIER);
+    assert_eq!(stream::cuStreamBatchMemOp_v2(scene.stream, 1, ops.as_mut_ptr(), 0), wrong);
+    stream::cuStreamWriteValue32(scene.stream, scene.memory, 6, NO_MEMORY_BARRIER).unwrap();
+    stream::cuStreamBatchMemOp(scene.stream, 1, ops.as_mut_ptr(), 0).unwrap();
+    assert_eq!(scene.bytes()[0], 7);
+    let unknown = NO_MEMORY_BARRIER << 1;
+    assert_eq!(stream::cuStreamWriteValue32(scene.stream, scene.memory, 6, unknown), wrong);
+    assert_eq!(stream::cuStreamBatchMemOp(scene.stream, 1, write(unknown).as_mut_ptr(), 0), wrong);
+}
+
 #[test]
 fn high_water_marks_of_graph_memory_go_back_to_what_is_there() {
     let scene = scene();

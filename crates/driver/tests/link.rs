@@ -196,7 +196,7 @@ fn a_librarys_member_that_does_not_fit_is_left_out_until_its_names_are_needed() 
 
 /// The device says 9.0.
 #[test]
-fn ptx_for_a_newer_device_is_no_binary_for_it() {
+fn ptx_for_a_newer_device_is_invalid_and_a_fat_binary_of_it_has_none() {
     let text = |arch: &str| {
         format!(".version 8.6\n.target {arch}\n.address_size 64\n.visible .entry k() {{ ret; }}\n\0")
     };
@@ -209,10 +209,10 @@ fn ptx_for_a_newer_device_is_no_binary_for_it() {
         };
         load(fits.to_bytes_with_nul()).unwrap();
         load(&container_for(90, fits)).unwrap();
-        assert_eq!(load(newer.to_bytes_with_nul()), Err(Error::NoBinaryForGpu));
+        assert_eq!(load(newer.to_bytes_with_nul()), Err(Error::InvalidPtx));
         assert_eq!(load(&container_for(100, newer)), Err(Error::NoBinaryForGpu));
         let link = Link::new(&mut [], &mut []);
-        assert_eq!(link.ptx(newer), Err(Error::NoBinaryForGpu));
+        assert_eq!(link.ptx(newer), Err(Error::InvalidPtx));
     });
 }
 

@@ -354,10 +354,6 @@ pub fn destroy_texture(handle: hipTextureObject_t) -> Result {
 }
 
 pub fn create_surface(array: Arc<Array>) -> Result<hipSurfaceObject_t> {
-    // CUDA: the array was made for it.
-    if !array.is(hipArraySurfaceLoadStore) {
-        return Err(hipErrorInvalidValue);
-    }
     let desc = HIP_TEXTURE_DESC { flags: HIP_TRSF_READ_AS_INTEGER, ..HIP_TEXTURE_DESC::default() };
     let resource = Resource::Array(array);
     let image = Image { mark: mark::SURFACE, ..describe(&resource, resource.element()?, &desc) };

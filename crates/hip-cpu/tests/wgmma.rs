@@ -270,7 +270,7 @@ fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool, is_spa
     let threads = 256;
     let words = memory.len() / 4;
     let mut text = format!(
-        ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 memory[];\n\
+        ".version 8.4\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 memory[];\n\
          .visible .entry kernel(.param .u64 shared, .param .u64 a, .param .u64 c, .param .u64 to, .param .u64 da, .param .u64 db, .param .u32 keeps, .param .u64 meta)\n\
          {{\n.reg .pred %keeps, %more;\n.reg .b32 %t, %s, %x, %a<4>, %at, %k, %meta;\n.reg .{kind} %d<{n_registers}>;\n\
          .reg .b64 %p, %q, %da, %db, %o;\nmov.u32 %k, %cluster_ctarank;\nmov.u32 %x, %cluster_nctarank;\nsub.u32 %x, %x, 1;\nsetp.ne.u32 %more, %k, %x;\n@%more ret;\n\
@@ -447,7 +447,7 @@ fn every_type(random: &mut Random, sparse: bool) {
 fn what_the_manual_does_not_have_is_refused() {
     let text = |instruction: &str| {
         format!(
-            ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry kernel()\n{{\n.reg .pred %p;\n\
+            ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry kernel()\n{{\n.reg .pred %p;\n\
              .reg .f32 %f<4>;\n.reg .b32 %r<4>;\n.reg .b64 %a, %b;\n{instruction}\nret;\n}}\n"
         )
     };

@@ -73,6 +73,14 @@ fn float(mode: Mode, satfinite: bool, target: Format, source: Format, bits: u128
         return if mode.sat { 0 } else { bits >> 63 << 31 };
     }
     let value = source.decode(if flushes(source) { source.flush(bits) } else { bits });
+    if value.is_nan() && target == F32 && !mode.sat {
+        // The manual leaves open which NaN; an H200 keeps its sign and payload, and makes it a quiet one where the format gets narrower.
+        match source {
+            F64 => return bits >> 63 << 31 | 0x7fc0_0000 | bits >> 29 & 0x3f_ffff,
+            BF16 if !mode.ftz => return bits << 16,
+            _ => {}
+        }
+    }
     let rest = Mode { ftz: false, ..mode };
     let bits = rest.write(target, value);
     let bits = if flushes(target) && source != F64 { target.flush(bits) } else { bits };
@@ -91,7 +99,7 @@ fn float(mode: Mode, satfinite: bool, target: Format, source: Format, bits: u128
 fn least_of_f32(rounding: Rounding, negative: bool) -> u128 {
     match (rounding, negative) {
         (Rounding::Nearest | Rounding::NearestAway, _) => 0x380f_ffff_f000_0000,
-        (Rounding::Up, false) | (Rounding::Down, true) => 0x380f_ffff_e000_0000,
+        (Rounding::Up, false) | (Rounding::Down, true) => 0x380f_ffff_e000_0001,
         _ => 0x3810_0000_0000_0000,
     }
 }

@@ -114,13 +114,13 @@ pub(crate) fn parse(opcode: &str, m: &mut Modifiers<'_>) -> Option<Form> {
     }
 }
 
-/// `fma.rn.oob` (§9.7.4.4): 0 where an operand is the NaN that fills what lies beyond a tensor. The manual does not give its
-/// bits; 0x7ff7 is this project's, so other NaNs are left open.
+/// `fma.rn.oob` (§9.7.4.4): 0 where a factor is the NaN that fills what lies beyond a tensor. The manual says an operand, and does not give
+/// its bits; an H200 looks at factors, for 0x7ff7. Other NaNs are left open.
 fn fma_oob(ty: Type, format: Format, n: u32, mode: Mode) -> Option<Form> {
     Form::new(&[ty], &[ty; 3], move |operands| {
         let mut open = false;
         let result = packed(format.bits, n, operands, |x| {
-            if x.iter().any(|bits| bits & 0x7fff == 0x7ff7) {
+            if x[..2].iter().any(|bits| bits & 0x7fff == 0x7ff7) {
                 return 0;
             }
             let [a, b, c] = [x[0], x[1], x[2]].map(|bits| mode.read(format, bits));

@@ -74,7 +74,8 @@ pub(crate) fn parse(opcode: &str, m: &mut Modifiers<'_>) -> Option<Form> {
             "vabsdiff" => (a - b).abs(),
             "vmin" => a.min(b),
             "vmax" => a.max(b),
-            "vshl" => a << by,
+            // Results have 34 bits with their sign (§9.7.17), which a shift alone can outgrow: so GPUs have it, too.
+            "vshl" => Type::Signed(34).integer((a << by) as u128),
             "vshr" => a >> by,
             _ => i128::from(compare.unwrap()(a, b)),
         };

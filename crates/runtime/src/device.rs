@@ -4,6 +4,7 @@
 use core::ffi::c_int;
 use std::cell::Cell;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_abi::{CUcontext, CUdevice, CUdevice_attribute, CUresult};
 use once_cell::sync::OnceCell;
@@ -15,19 +16,30 @@ use crate::{Error, Result, registry};
 thread_local! {
     /// What the last cudaSetDevice of this thread chose.
     static CHOSEN: Cell<c_int> = const { Cell::new(0) };
-    /// Whether the thread has had a context by [`attach`].
-    static HAS_ATTACHED: Cell<bool> = const { Cell::new(false) };
+    /// Whether the thread has had a context by [`attach`]: 0, or one more than the resets there had been.
+    static ATTACHED: Cell<usize> = const { Cell::new(0) };
 }
+
+/// How often a device was reset in this process.
+static RESETS: AtomicUsize = AtomicUsize::new(0);
 
 /// One device of the driver's list, and what never changes about it.
 pub struct Device {
     pub ordinal: c_int,
     pub handle: CUdevice,
-    primary: Mutex<Option<Context>>,
+    primary: Mutex<Primary>,
     limits: OnceCell<LaunchLimits>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Default)]
+struct Primary {
+    /// Retained, and not reset since.
+    context: Option<Context>,
+    /// What it was before its resets: threads may still have that as their current context.
+    before: Vec<Context>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Context(CUcontext);
 // SAFETY: a context handle may be used from any thread.
 unsafe impl Send for Context {}
@@ -51,7 +63,7 @@ pub fn all() -> Result<&'static [Device]> {
             .map(|ordinal| {
                 let mut handle = 0;
                 driver.cuDeviceGet(&mut handle, ordinal)?;
-                Ok(Device { ordinal, handle, primary: Mutex::new(None), limits: OnceCell::new() })
+                Ok(Device { ordinal, handle, primary: Mutex::default(), limits: OnceCell::new() })
             })
             .collect::<Result<Vec<_>>>()
     })?;
@@ -97,16 +109,16 @@ impl Device {
             .copied()
     }
 
-    /// The primary context, retained the first time.
+    /// The primary context, retained the first time and again after each reset.
     pub fn context(&self) -> Result<CUcontext> {
         let mut primary = self.primary.lock();
-        if let Some(context) = *primary {
+        if let Some(context) = primary.context {
             return Ok(context.0);
         }
         let mut context: CUcontext = ptr::null_mut();
         driver::get()?.cuDevicePrimaryCtxRetain(&mut context, self.handle)?;
         registry::load_again();
-        Ok(primary.insert(Context(context)).0)
+        Ok(primary.context.insert(Context(context)).0)
     }
 
     /// Makes the primary context current on this thread.
@@ -118,25 +130,46 @@ impl Device {
     /// Destroys what the primary context holds. The next call that needs a context starts anew.
     pub fn reset(&self) -> Result {
         let driver = driver::get()?;
+        driver.cuDevicePrimaryCtxReset_v2(self.handle)?;
+        let mut primary = self.primary.lock();
         // The variables get new addresses.
         registry::load_again();
-        // The retained handle stays: a primary context is the same object after its reset.
-        driver.cuDevicePrimaryCtxReset_v2(self.handle)
+        // A context that is reset is destroyed where it is current, until it is retained once more.
+        if let Some(context) = primary.context.take() {
+            if !primary.before.contains(&context) {
+                primary.before.push(context);
+            }
+            RESETS.fetch_add(1, Ordering::Release);
+        }
+        Ok(())
     }
+}
+
+/// The device whose primary context this was before it was reset.
+fn device_before_reset(context: CUcontext) -> Option<&'static Device> {
+    if RESETS.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    all().ok()?.iter().find(|device| device.primary.lock().before.contains(&Context(context)))
 }
 
 /// The driver, with a context current on this thread: the program's own if it has set one, else the thread's device's primary.
 #[inline]
 pub fn attach() -> Result<&'static Driver> {
     let driver = driver::get()?;
+    let attached = RESETS.load(Ordering::Acquire) + 1;
     let mut current: CUcontext = ptr::null_mut();
     driver.cuCtxGetCurrent(&mut current)?;
     if current.is_null() {
         at(chosen())?.make_current()?;
+    } else if ATTACHED.get() != attached
+        && let Some(device) = device_before_reset(current)
+    {
+        device.make_current()?;
     } else if !registry::is_loaded_ahead() {
         registry::load_ahead()?;
     }
-    HAS_ATTACHED.set(true);
+    ATTACHED.set(attached);
     Ok(driver)
 }
 
@@ -145,7 +178,7 @@ pub fn attach() -> Result<&'static Driver> {
 #[inline]
 pub fn with_context(mut call: impl FnMut(&'static Driver) -> Result) -> Result {
     const NO_CONTEXT: Result = Err(Error::Driver(CUresult::CUDA_ERROR_INVALID_CONTEXT));
-    if HAS_ATTACHED.get() && registry::is_loaded_ahead() {
+    if ATTACHED.get() == RESETS.load(Ordering::Acquire) + 1 && registry::is_loaded_ahead() {
         match call(driver::get()?) {
             NO_CONTEXT => {}
             answer => return answer,
@@ -161,6 +194,10 @@ pub fn current() -> Result<&'static Device> {
     driver.cuCtxGetCurrent(&mut context)?;
     if context.is_null() {
         return at(chosen());
+    }
+    // The driver may know nothing of it any more.
+    if let Some(device) = device_before_reset(context) {
+        return Ok(device);
     }
     let mut handle = 0;
     driver.cuCtxGetDevice(&mut handle)?;

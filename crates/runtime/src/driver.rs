@@ -33,7 +33,7 @@ macro_rules! driver {
             // The addresses among the arguments are the program's (valid by CUDA's contract with it) or our own locals;
             // handles are checked by the driver.
             $(pub fn $name(&self, $($parameter: $type),*) -> Result {
-                let function = self.$name.ok_or(Error::NotSupported(concat!(stringify!($name), " (missing in this driver)")))?;
+                let function = self.$name.ok_or(Error::NewerDriver(stringify!($name)))?;
                 // SAFETY: see above.
                 check(unsafe { function($($parameter),*) })
             })*

@@ -16,19 +16,42 @@ thread_local! {
 
 /// Runs one call's body and gives its answer in C's terms.
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
-    start();
-    let _inside = config::call_span!("cudaway::runtime", "cuda", name);
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => cudaError_t::cudaSuccess,
-        Ok(Err(error)) => failed(name, error),
-        Err(panic) => broken(name, panic),
-    }
+    border(name, Error::code, body)
 }
 
 /// The same for a `_ptsz` or `_ptds` name: in the body, stream 0 is the calling thread's own default stream.
 pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
+    per_thread(|| entry(name, body))
+}
+
+/// The border of CUDA 13's calls, some of whose failures have other numbers.
+pub mod v13 {
+    use super::*;
+
+    pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
+        border(name, Error::code_of_13, body)
+    }
+
+    pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
+        per_thread(|| entry(name, body))
+    }
+}
+
+#[inline]
+fn border(name: &'static str, code: fn(Error) -> cudaError_t, body: impl FnOnce() -> Result) -> cudaError_t {
+    start();
+    let _inside = config::call_span!("cudaway::runtime", "cuda", name);
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => cudaError_t::cudaSuccess,
+        Ok(Err(error)) => failed(name, error, code(error)),
+        Err(panic) => broken(name, panic),
+    }
+}
+
+#[inline]
+fn per_thread(call: impl FnOnce() -> cudaError_t) -> cudaError_t {
     let before = PER_THREAD.replace(true);
-    let code = entry(name, body);
+    let code = call();
     PER_THREAD.set(before);
     code
 }
@@ -56,13 +79,15 @@ pub fn missing(name: &'static str) -> cudaError_t {
 }
 
 #[cold]
-fn failed(name: &'static str, error: Error) -> cudaError_t {
-    let code = error.code();
+fn failed(name: &'static str, error: Error, code: cudaError_t) -> cudaError_t {
     match error {
         // An answer, not a failure.
         _ if code == cudaError_t::cudaErrorNotReady => {}
         Error::NotSupported(what) if is_news(name, what) => {
             tracing::warn!(target: "cudaway::runtime", "{name} is not supported: {what}")
+        }
+        Error::NewerDriver(what) if is_news(name, what) => {
+            tracing::warn!(target: "cudaway::runtime", "{name} is not supported: {error}")
         }
         _ => tracing::info!(target: "cudaway::runtime", "{name}: {error}"),
     }

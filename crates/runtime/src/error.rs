@@ -10,12 +10,20 @@ pub type Result<T = ()> = core::result::Result<T, Error>;
 pub enum Error {
     #[error("{0} is not a valid value")]
     InvalidValue(&'static str),
-    #[error("the launch configuration is not possible: {0}")]
+    #[error("the launch configuration has a dimension of 0: {0}")]
     InvalidConfiguration(&'static str),
+    #[error("the launch configuration is more than the device has: {0}")]
+    TooLarge(&'static str),
     #[error("the device symbol was never registered")]
     InvalidSymbol,
     #[error("the kernel was never registered")]
     InvalidDeviceFunction,
+    #[error("the pointer is no kernel's")]
+    NoKernel,
+    #[error("no texture is described")]
+    NoTextureDescription,
+    #[error("the driver is older than {0}")]
+    NewerDriver(&'static str),
     #[error("the copy's direction is none of cudaMemcpyKind")]
     InvalidMemcpyDirection,
     #[error("a row is longer than its pitch")]
@@ -51,9 +59,11 @@ impl Error {
     pub fn code(self) -> cudaError_t {
         match self {
             Error::InvalidValue(_) => cudaError_t::cudaErrorInvalidValue,
-            Error::InvalidConfiguration(_) => cudaError_t::cudaErrorInvalidConfiguration,
+            Error::InvalidConfiguration(_) | Error::TooLarge(_) => cudaError_t::cudaErrorInvalidConfiguration,
             Error::InvalidSymbol => cudaError_t::cudaErrorInvalidSymbol,
-            Error::InvalidDeviceFunction => cudaError_t::cudaErrorInvalidDeviceFunction,
+            Error::InvalidDeviceFunction | Error::NoKernel => cudaError_t::cudaErrorInvalidDeviceFunction,
+            Error::NoTextureDescription => cudaError_t::cudaErrorInvalidResourceHandle,
+            Error::NewerDriver(_) => cudaError_t::cudaErrorCallRequiresNewerDriver,
             Error::InvalidMemcpyDirection => cudaError_t::cudaErrorInvalidMemcpyDirection,
             Error::InvalidPitchValue => cudaError_t::cudaErrorInvalidPitchValue,
             Error::InvalidDevice(_) => cudaError_t::cudaErrorInvalidDevice,
@@ -68,6 +78,16 @@ impl Error {
             Error::SymbolNotFound => cudaError_t::cudaErrorSymbolNotFound,
             Error::NoDriver(_) => cudaError_t::cudaErrorInsufficientDriver,
             Error::Driver(result) => cudaError_t(result.0),
+        }
+    }
+
+    /// As CUDA 13 answers (measured with its runtime 13.5): what a launch asks of the driver, and what kernel it names,
+    /// the driver judges alone.
+    pub fn code_of_13(self) -> cudaError_t {
+        match self {
+            Error::TooLarge(_) => cudaError_t::cudaErrorInvalidValue,
+            Error::NoKernel => cudaError_t::cudaErrorInvalidResourceHandle,
+            other => other.code(),
         }
     }
 }

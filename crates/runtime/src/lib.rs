@@ -22,5 +22,5 @@ mod registry;
 mod stream;
 
 pub use driver::{majors, use_major};
-pub use entry::{entry, entry_per_thread, entry_value, missing};
+pub use entry::{entry, entry_per_thread, entry_value, missing, v13};
 pub use error::{Error, Result};

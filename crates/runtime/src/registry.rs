@@ -328,9 +328,7 @@ pub fn kernel(function: *const c_void) -> Result<CUkernel> {
     drop(registry);
     match found {
         Some(function) => function.kernel(),
-        None => {
-            crate::api::library::known_kernel(function.cast_mut().cast()).ok_or(Error::InvalidDeviceFunction)
-        }
+        None => crate::api::library::known_kernel(function.cast_mut().cast()).ok_or(Error::NoKernel),
     }
 }
 

@@ -264,6 +264,47 @@ fn launch_errors_have_the_documented_numbers() {
     }
     let grid = dim3 { x: 1, y: 65536, z: 1 };
     assert_eq!(launch(program.kernel(), grid, dim(1)), cudaError_t::cudaErrorInvalidConfiguration);
+    // CUDA 13: what is too large, and what is no kernel, the driver judges.
+    let launch = |function, grid, block| {
+        runtime::v13::entry("cudaLaunchKernel", || {
+            execution::cudaLaunchKernel(function, grid, block, ptr::null_mut(), 0, ptr::null_mut())
+        })
+    };
+    assert_eq!(launch(program.kernel(), grid, dim(1)), cudaError_t::cudaErrorInvalidValue);
+    assert_eq!(launch(program.kernel(), dim(1), dim(1025)), cudaError_t::cudaErrorInvalidValue);
+    assert_eq!(launch(program.kernel(), dim(0), dim(1)), cudaError_t::cudaErrorInvalidConfiguration);
+    let answer = launch(ptr::from_ref(&never_registered).cast(), dim(1), dim(1));
+    assert_eq!(answer, cudaError_t::cudaErrorInvalidResourceHandle);
+    assert_eq!(error::cudaGetLastError(), cudaError_t::cudaErrorInvalidResourceHandle);
+}
+
+/// A driver whose reset destroys the primary context wherever it is current.
+#[test]
+fn a_reset_device_is_used_again_by_every_thread() {
+    let driver = Driver::get();
+    let (malloc, free) = (|| malloc(16), |memory| assert_eq!(memory::cudaFree(memory), Ok(())));
+    free(malloc());
+    let (reset, has_reset) = std::sync::mpsc::channel();
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            free(malloc());
+            ready.send(()).unwrap();
+            has_reset.recv().unwrap();
+            free(malloc());
+        });
+        is_ready.recv().unwrap();
+        driver.calls();
+        assert_eq!(device::cudaDeviceReset(), Ok(()));
+        let mut ordinal = -1;
+        assert_eq!(device::cudaGetDevice(Out::from(&mut ordinal)), Ok(()));
+        assert_eq!(ordinal, 0);
+        assert_eq!(driver.calls(), ["cuDevicePrimaryCtxReset_v2"]);
+        reset.send(()).unwrap();
+    });
+    free(malloc());
+    let retained = driver.calls().iter().filter(|call| *call == "cuDevicePrimaryCtxRetain").count();
+    assert_eq!(retained, 1);
 }
 
 #[test]

@@ -394,7 +394,14 @@ pub fn runtime_table(
         let export = exports.get(name).with_context(|| format!("{name} is missing in runtime.json"))?;
         let signature = export.signature(major).unwrap_or(&unknown);
         let body = body(bodies, name, Some(major));
-        let statement = statement("::runtime", "cudaError_t", name, signature, body)?;
+        let mut statement = statement("::runtime", "cudaError_t", name, signature, body)?;
+        // Some of its failures have other numbers.
+        if major == "13" {
+            for border in ["entry(", "entry_per_thread("] {
+                statement =
+                    statement.replace(&format!("::runtime::{border}"), &format!("::runtime::v13::{border}"));
+            }
+        }
         writeln!(
             text,
             "\n{}\n    {statement}\n}}",

@@ -45,6 +45,22 @@ pub fn programs(installed: &Installed, wanted: &[String]) -> Result<Vec<(String,
     Ok(chapters.map(|chapter| (chapter.name(), chapter.built(newest, &toolchain, installed, &out))).collect())
 }
 
+/// Builds all chapters into a folder with machine code for GPUs of this architecture: a driver older than the toolkit takes no PTX of its.
+pub fn build_for(architecture: u32, installed: &Installed, out: &Path) -> Result<()> {
+    let toolchain = Release::V13_5.get()?;
+    let codes = format!("-gencode=arch=compute_{architecture},code=sm_{architecture}");
+    for chapter in chapters()? {
+        let program = out.join(chapter.name().replace('/', "-"));
+        chapter.build(
+            &toolchain,
+            installed,
+            &["-gencode=arch=compute_80,code=compute_80", &codes],
+            &program,
+        )?;
+    }
+    Ok(())
+}
+
 /// When a file of the folder was changed last.
 fn newest(folder: &Path) -> Result<SystemTime> {
     let mut newest = SystemTime::UNIX_EPOCH;
@@ -126,16 +142,22 @@ impl Chapter {
         let program = out.join(self.name().replace('/', "-"));
         let made = fs::metadata(&program).and_then(|program| program.modified());
         if !made.is_ok_and(|made| made > newest) {
-            self.build(toolchain, installed, &program)?;
+            self.build(toolchain, installed, &["-arch=compute_80"], &program)?;
         }
         Ok(program)
     }
 
     /// Linked with the driver by its SONAME, and with the runtime as a shared object: whichever is found answers.
-    fn build(&self, toolchain: &Toolchain, installed: &Installed, program: &Path) -> Result<()> {
+    fn build(
+        &self,
+        toolchain: &Toolchain,
+        installed: &Installed,
+        codes: &[&str],
+        program: &Path,
+    ) -> Result<()> {
         let mut command = if self.api == "runtime" {
             let mut nvcc = toolchain.nvcc();
-            nvcc.args(["-w", "-cudart", "shared", "-arch=compute_80"]);
+            nvcc.args(["-w", "-cudart", "shared"]).args(codes);
             nvcc.args(own_flags(&self.source)?);
             nvcc
         } else {

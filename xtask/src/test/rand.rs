@@ -21,6 +21,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
         }
     };
     report.note("cuRAND refuses what NVIDIA's refuses", made.refusals());
+    report.note("a device's MT19937 has a best ordering", made.best_twister());
     let seed = super::seed("RAND_SEED");
     for kind in KINDS {
         let numbers = made.numbers(kind, seed).with_context(|| format!("again: RAND_SEED={seed}"));
@@ -223,6 +224,17 @@ impl<'i> Proof<'i> {
             let same = if is_table { theirs == ours } else { status(theirs) == status(ours) };
             ensure!(same, "{command}: NVIDIA's says {:.80}, ours {:.80}", theirs, ours);
         }
+        Ok(())
+    }
+
+    /// A device's MT19937 takes the best ordering, which is its default one, and the host's does not: on an H200 (cuRAND 10.4).
+    fn best_twister(&self) -> Result<()> {
+        let drawn = |order: &str| {
+            let commands = ["create 142", order, "gen 20000", "destroy"].map(str::to_owned);
+            self.said(&self.ours(), true, &commands)
+        };
+        let (best, default) = (drawn("order 100")?, drawn("order 101")?);
+        ensure!(best[1] == "0" && best == default, "the best ordering says {:.80}", best[1]);
         Ok(())
     }
 

@@ -58,7 +58,7 @@ pub(super) fn fma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
             Float::F16x2 | Float::Bf16x2 => 2,
             Float::F32 | Float::F64 => return Err(Failure::Unsupported),
         };
-        result = l.zero_if_oob(result, &args, n);
+        result = l.zero_if_oob(result, &args[..2], n);
     }
     l.write(d, result)
 }
@@ -106,7 +106,7 @@ impl<'a> Lowerer<'_, '_, 'a> {
         Ok(self.b.emit1(cvt, &[value], Ty::F32))
     }
 
-    /// `.oob`: +0 in each of the `n` parts of the result where a source is the out-of-bounds NaN.
+    /// `.oob`: +0 in each of the `n` parts of the result where a factor is the out-of-bounds NaN. A summand is not looked at: so on an H200.
     fn zero_if_oob(&mut self, result: Value, sources: &[Value], n: usize) -> Value {
         let parts = |l: &mut Self, value: Value| match n {
             1 => vec![value],

@@ -137,8 +137,8 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         if name == "WARP_SZ" {
             return Ok(self.b.constant(want, 32));
         }
-        if special::is_zero(name) {
-            return Ok(self.b.constant(want, 0));
+        if let Some(value) = special::constant(name) {
+            return Ok(self.b.constant(want, value));
         }
         if let Some(special) = special::find(name, None) {
             return self.special(special, want);

@@ -29,7 +29,6 @@ pub(super) fn find(name: &str, member: Option<&str>) -> Option<Special> {
     Some(match name {
         "laneid" => Special::LaneId,
         "warpid" => Special::WarpId,
-        "nwarpid" => Special::NWarpId,
         "smid" => Special::SmId,
         "nsmid" => Special::NSmId,
         "gridid" => Special::GridId,
@@ -62,12 +61,17 @@ pub(super) fn is_vector(name: &str) -> bool {
     find(name, Some("x")).is_some()
 }
 
-/// Registers that are zero here: performance counters, whose contents the manual leaves undefined, and the shared memory
-/// that the system keeps for itself, of which there is none.
-pub(super) fn is_zero(name: &str) -> bool {
+/// Registers that have one value here. `%nwarpid`: how many warps a multiprocessor holds, whose 2,048 threads
+/// CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR tells. Zero: performance counters, whose contents the manual leaves undefined, and
+/// the shared memory that the system keeps for itself, of which there is none.
+pub(super) fn constant(name: &str) -> Option<u128> {
+    if name == "%nwarpid" {
+        return Some(2048 / 32);
+    }
     let counter = name.strip_prefix("%pm").map(|it| it.strip_suffix("_64").unwrap_or(it));
-    counter.is_some_and(|number| matches!(number, "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7"))
-        || name.starts_with("%reserved_smem_offset_")
+    let is_counter =
+        counter.is_some_and(|number| matches!(number, "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7"));
+    (is_counter || name.starts_with("%reserved_smem_offset_")).then_some(0)
 }
 
 /// The type of a special register.

@@ -223,17 +223,13 @@ fn shift<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: IntBin) -> Lower 
             let count = l.b.emit1(Op::Trunc, &[count], Ty::B32);
             l.b.emit1(Op::Int(op, S64), &[value, count], Ty::B64)
         };
+        let shifted = by(l, a, count);
         if !saturates_left {
-            return by(l, a, count);
+            return shifted;
         }
-        // 2^32 - 1 shifted by 32 does not fit 64 signed bits: by 31 at most first, where whatever has more than 33
-        // bits saturates in the end anyway.
-        let most = l.wide(31);
-        let first = l.op64(IntBin::Min, U64, count, most);
-        let rest = l.op64(IntBin::Sub, U64, count, first);
-        let shifted = by(l, a, first);
-        let shifted = l.clamp64(shifted, -(1 << 33), 1 << 33);
-        by(l, shifted, rest)
+        // Results of scalar video instructions have 34 bits with their sign; GPUs clamp what is left of longer ones.
+        let up = l.shift64(IntBin::Shl, U64, shifted, 30);
+        l.shift64(IntBin::Shr, S64, up, 30)
     })
 }
 

@@ -124,7 +124,8 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     mma = Mma {
         c,
         d,
-        saturates,
+        // Floats do not, whatever the manual of PTX 6.4 and earlier says: on an H200 infinities and NaNs stay what they are.
+        saturates: saturates && a.is_int(),
         round: round.unwrap_or_default(),
         bit_product: bits.unwrap_or(BitProduct::Xor),
         ..mma

@@ -94,7 +94,7 @@ fn binary(op: IntBin, int: Int, a: u128, b: u128) -> Option<u128> {
         IntBin::Mul => left.wrapping_mul(right),
         IntBin::MulHi => left.wrapping_mul(right) >> int.bits,
         IntBin::Div => left.checked_div(right).unwrap_or(-1),
-        IntBin::Rem => left.checked_rem(right).unwrap_or(left),
+        IntBin::Rem => left.checked_rem(right).unwrap_or(-1),
         IntBin::Min => left.min(right),
         IntBin::Max => left.max(right),
         IntBin::And => left & right,
@@ -135,7 +135,7 @@ mod tests {
         // PTX ISA, div and rem: unspecified by zero; the values of this machine are those of ir.rs.
         assert_eq!(on(IntBin::Div, 32, false, 7, 0), max);
         assert_eq!(on(IntBin::Div, 32, true, min, max), min);
-        assert_eq!(on(IntBin::Rem, 32, true, 7, 0), 7);
+        assert_eq!(on(IntBin::Rem, 32, true, 7, 0), max);
         assert_eq!(on(IntBin::Rem, 32, true, min, max), 0);
         // PTX ISA, shl and shr: amounts above the width count as the width.
         assert_eq!(on(IntBin::Shl, 32, false, 1, 32), 0);
@@ -162,13 +162,10 @@ mod tests {
                 assert_eq!(of(IntBin::Shr, true) as i32, (a as i32).checked_shr(b).unwrap_or(sign));
                 assert_eq!(of(IntBin::Max, true) as i32, (a as i32).max(b as i32));
                 assert_eq!(of(IntBin::Div, false), a.checked_div(b).unwrap_or(u32::MAX));
-                assert_eq!(of(IntBin::Rem, false), a.checked_rem(b).unwrap_or(a));
+                assert_eq!(of(IntBin::Rem, false), a.checked_rem(b).unwrap_or(u32::MAX));
                 let by = if b == 0 { None } else { Some(b as i32) };
                 assert_eq!(of(IntBin::Div, true) as i32, by.map_or(-1, |by| (a as i32).wrapping_div(by)));
-                assert_eq!(
-                    of(IntBin::Rem, true) as i32,
-                    by.map_or(a as i32, |by| (a as i32).wrapping_rem(by))
-                );
+                assert_eq!(of(IntBin::Rem, true) as i32, by.map_or(-1, |by| (a as i32).wrapping_rem(by)));
             }
         }
     }

@@ -44,9 +44,7 @@ fn only_scales(body: &Function) -> bool {
         |op: &Op| is_conversion(op) || matches!(op, Op::MulWide(_) | Op::Int(IntBin::Add | IntBin::Mul, _));
     let uses_length = |values: &[Value]| values.iter().any(|value| is_length[value.index()]);
     body.blocks.iter().all(|block| {
-        let is_plain = |inst: &Inst| {
-            inst.op != Op::Special(Special::NWarpId) && (scales(&inst.op) || !uses_length(&inst.args))
-        };
+        let is_plain = |inst: &Inst| scales(&inst.op) || !uses_length(&inst.args);
         block.insts.iter().all(is_plain) && !uses_length(&term_values(&block.term))
     })
 }
@@ -82,7 +80,6 @@ mod tests {
             "setp.lt.u32 %c, %t, 512;\n@%c add.u32 %x, %x, 1;\n",
             "shr.u32 %x, %n, 1;\n",
             "setp.gt.u32 %c, %n, 64;\n@%c add.u32 %x, %x, 1;\n",
-            "mov.u32 %x, %nwarpid;\n",
         ] {
             assert!(!is_good(with, 200), "{with}");
         }

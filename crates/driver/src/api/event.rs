@@ -3,7 +3,7 @@
 use core::ffi::c_uint;
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use cuda_abi::out::{OptOut, Out};
 use cuda_abi::{CUevent, CUstream};
 
 use crate::object::graph::capture::{
@@ -78,7 +78,7 @@ pub fn cuEventSynchronize(hEvent: CUevent) -> Result {
 }
 
 /// Milliseconds between two recorded events.
-pub fn cuEventElapsedTime_v2(pMilliseconds: Out<'_, f32>, hStart: CUevent, hEnd: CUevent) -> Result {
+pub fn cuEventElapsedTime_v2(pMilliseconds: OptOut<'_, f32>, hStart: CUevent, hEnd: CUevent) -> Result {
     let start = Event::from_handle(hStart)?;
     let end = Event::from_handle(hEnd)?;
     // CUDA: both events must be timed, and of one context.
@@ -87,6 +87,8 @@ pub fn cuEventElapsedTime_v2(pMilliseconds: Out<'_, f32>, hStart: CUevent, hEnd:
     }
     check_event(hStart)?;
     check_event(hEnd)?;
+    // CUDA: no place for the time is a handle that is none (measured on driver 580).
+    let pMilliseconds = pMilliseconds.wanted().ok_or(Error::InvalidHandle("pMilliseconds"))?;
     let mut ms = 0.0;
     // SAFETY: `ms` is writable; both events are alive.
     unsafe { start.hip().hipEventElapsedTime(&mut ms, start.hip.0, end.hip.0) }?;
@@ -95,6 +97,6 @@ pub fn cuEventElapsedTime_v2(pMilliseconds: Out<'_, f32>, hStart: CUevent, hEnd:
 }
 
 /// Before CUDA 12.8: the same, less exact about events that were not recorded yet.
-pub fn cuEventElapsedTime(pMilliseconds: Out<'_, f32>, hStart: CUevent, hEnd: CUevent) -> Result {
+pub fn cuEventElapsedTime(pMilliseconds: OptOut<'_, f32>, hStart: CUevent, hEnd: CUevent) -> Result {
     cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd)
 }

@@ -87,8 +87,12 @@ pub fn cuDevSmResourceSplitByCount(
     // SAFETY: CUDA's contract: NULL or a number.
     let Some(n_groups) = (unsafe { nbGroups.as_mut() }) else { return Err(Error::InvalidValue("nbGroups")) };
     // CUDA: two flags exist; neither can make a smaller part of one.
-    if flags & !3 != 0 || minCount > count_of(&all) {
-        return Err(Error::InvalidValue("flags or minCount"));
+    if flags & !3 != 0 {
+        return Err(Error::InvalidValue("flags"));
+    }
+    // CUDA: a group of more than there are is no configuration (measured on driver 580).
+    if minCount > count_of(&all) {
+        return Err(Error::InvalidResourceConfiguration);
     }
     if result.is_null() {
         *n_groups = 1;

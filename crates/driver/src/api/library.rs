@@ -42,10 +42,15 @@ pub fn cuLibraryLoadData(
     // SAFETY: CUDA's contract for the two arrays and the buffers they name.
     let options = unsafe { jit::Options::read(numJitOptions, jitOptions, jitOptionsValues) }?;
     // SAFETY: CUDA's contract: an image that stays as it is during the call.
-    let linked = check(unsafe { image::read(code, capability()) }, &options)?;
-    let handle = Library::enter(linked)?;
+    let linked = check(unsafe { image::read(code, capability()) }, &options);
+    if let Err(error @ Error::InvalidValue(_)) = linked {
+        return Err(error);
+    }
+    let is_eager = config::get().eager_loading;
+    // CUDA, lazy loading: what is wrong with the code is an error when some of it is needed (measured on driver 580).
+    let handle = Library::enter(if is_eager { Ok(linked?) } else { linked })?;
     // CUDA, eager loading: into the contexts there are; we know of the caller's.
-    if config::get().eager_loading
+    if is_eager
         && let Ok(context) = Context::current()
         && let Err(error) = Library::from_handle(handle)?.module(context)
     {
@@ -92,7 +97,7 @@ pub fn cuLibraryGetKernel(pKernel: Out<'_, CUkernel>, library: CUlibrary, name: 
 
 pub fn cuLibraryGetKernelCount(count: Out<'_, c_uint>, lib: CUlibrary) -> Result {
     let library = Library::from_handle(lib)?;
-    count.write(c_uint::try_from(library.linked.kernels.len()).unwrap_or(c_uint::MAX));
+    count.write(c_uint::try_from(library.code()?.kernels.len()).unwrap_or(c_uint::MAX));
     Ok(())
 }
 
@@ -101,7 +106,8 @@ pub fn cuLibraryEnumerateKernels(kernels: *mut CUkernel, numKernels: c_uint, lib
     if kernels.is_null() {
         return Err(Error::InvalidValue("kernels"));
     }
-    let usable = library.linked.kernels.iter().filter(|kernel| library.linked.failure(kernel).is_none());
+    let code = library.code()?;
+    let usable = code.kernels.iter().filter(|kernel| code.failure(kernel).is_none());
     for (index, info) in usable.take(numKernels as usize).enumerate() {
         let kernel = library.kernel_of(info)?;
         // SAFETY: CUDA's contract: room for `numKernels` handles.
@@ -138,7 +144,7 @@ pub fn cuLibraryGetManaged(
 ) -> Result {
     let name = name_of(name)?;
     let library = Library::from_handle(library)?;
-    if !library.linked.global(name)?.is_managed {
+    if !library.code()?.global(name)?.is_managed {
         return Err(Error::NotFound);
     }
     // CUDA: managed variables belong to the process; any context of it will do.

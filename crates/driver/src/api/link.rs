@@ -27,6 +27,8 @@ struct State {
     inputs: Image,
     /// What `cuLinkComplete` gave; lives until `cuLinkDestroy`.
     image: Option<Vec<u8>>,
+    /// Why inputs did not fit together: no later call makes an image of them.
+    refused: Option<Error>,
     options: jit::Options,
 }
 
@@ -47,7 +49,7 @@ pub fn cuLinkCreate_v2(
     Context::current()?;
     // SAFETY: CUDA's contract: the arrays and buffers live until the link is destroyed.
     let options = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
-    let state = State { inputs: Image::default(), image: None, options };
+    let state = State { inputs: Image::default(), image: None, refused: None, options };
     let link = Arc::new(Link { state: Mutex::new(state) });
     stateOut.write(LINKS.insert(link).ok_or(Error::OutOfMemory)?);
     Ok(())
@@ -91,7 +93,9 @@ pub fn cuLinkAddData_v2(
         CUjitInputType::CU_JIT_INPUT_PTX => Linked::check_part(&input.sources).map(|()| input),
         _ => Ok(input),
     });
-    let added = input.and_then(|input| joined(&state.inputs, input));
+    let added = input.and_then(|input| {
+        joined(&state.inputs, input).inspect_err(|failure| state.refused = Some(failure.error))
+    });
     match added {
         Ok(inputs) => {
             state.inputs = inputs;
@@ -209,6 +213,9 @@ pub fn cuLinkComplete(
 ) -> Result {
     let link = from_handle(state)?;
     let mut state = link.state.lock();
+    if let Some(error) = state.refused {
+        return Err(error);
+    }
     if state.image.is_none() {
         let linked = told(complete(state.inputs.clone()), &state.options)?;
         let image = compiler::image::encode(linked.sources());

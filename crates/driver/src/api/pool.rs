@@ -119,13 +119,22 @@ pub fn cuDeviceGetDefaultMemPool(pool_out: Out<'_, CUmemoryPool>, dev: CUdevice)
     Ok(())
 }
 
+/// CUDA: to the calls about a device's current pool, unlike others, a device that is not there is an invalid value
+/// (measured on driver 580).
+fn device_of_pool(dev: CUdevice) -> Result<&'static Device> {
+    Device::get(dev).map_err(|error| match error {
+        Error::InvalidDevice => Error::InvalidValue("dev"),
+        other => other,
+    })
+}
+
 pub fn cuDeviceGetMemPool(pool: Out<'_, CUmemoryPool>, dev: CUdevice) -> Result {
-    pool.write(of_device(Device::get(dev)?)?.current.lock().0);
+    pool.write(of_device(device_of_pool(dev)?)?.current.lock().0);
     Ok(())
 }
 
 pub fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) -> Result {
-    let device = Device::get(dev)?;
+    let device = device_of_pool(dev)?;
     if !core::ptr::eq(Pool::from_handle(pool)?.device, device) {
         return Err(Error::InvalidValue("pool: of another device"));
     }

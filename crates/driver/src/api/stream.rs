@@ -9,7 +9,7 @@ use cuda_abi::{
     CUstreamAttrID, CUstreamAttrValue, CUstreamBatchMemOpParams,
     CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st as CUstreamMemOpWaitValue,
     CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st as CUstreamMemOpWriteValue,
-    CUstreamBatchMemOpType, CUstreamCallback, cuuint32_t, cuuint64_t,
+    CUstreamBatchMemOpType, CUstreamCallback, CUstreamWriteValue_flags, cuuint32_t, cuuint64_t,
 };
 use hip_sys::{HipError, hipError_t, hipStream_t};
 
@@ -202,19 +202,24 @@ pub fn cuStreamWaitValue64_v2(
     Ok(unsafe { stream.hip().hipStreamWaitValue64(stream.hip.0, raw(addr), value, flags, u64::MAX) }?)
 }
 
+/// CUDA: the second version has no flags; the only one there is, to leave a barrier out, was the first version's.
+fn no_write_flags(flags: c_uint) -> Result {
+    if flags == 0 { Ok(()) } else { Err(Error::InvalidValue("flags")) }
+}
+
 pub fn cuStreamWriteValue32_v2(
     stream: CUstream,
     addr: CUdeviceptr,
     value: cuuint32_t,
     flags: c_uint,
 ) -> Result {
+    no_write_flags(flags)?;
     if captured(stream, || mem_op(&[write_value(addr, value.into(), flags, false)], Context::current()?, 0))?
     {
         return Ok(());
     }
     let stream = Stream::from_handle(stream)?;
     check(addr, 4, "addr")?;
-    // CUDA's one flag drops a barrier; a barrier more is no harm.
     // SAFETY: as above.
     Ok(unsafe { stream.hip().hipStreamWriteValue32(stream.hip.0, raw(addr), value, 0) }?)
 }
@@ -225,6 +230,7 @@ pub fn cuStreamWriteValue64_v2(
     value: cuuint64_t,
     flags: c_uint,
 ) -> Result {
+    no_write_flags(flags)?;
     if captured(stream, || mem_op(&[write_value(addr, value, flags, true)], Context::current()?, 0))? {
         return Ok(());
     }
@@ -268,12 +274,15 @@ pub fn cuStreamWaitValue64(stream: CUstream, addr: CUdeviceptr, value: cuuint64_
     cuStreamWaitValue64_v2(stream, addr, value, flags)
 }
 
+/// What the first version of a write may leave out; a barrier more is no harm.
+const NO_MEMORY_BARRIER: c_uint = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER.0;
+
 pub fn cuStreamWriteValue32(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> Result {
-    cuStreamWriteValue32_v2(stream, addr, value, flags)
+    cuStreamWriteValue32_v2(stream, addr, value, flags & !NO_MEMORY_BARRIER)
 }
 
 pub fn cuStreamWriteValue64(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> Result {
-    cuStreamWriteValue64_v2(stream, addr, value, flags)
+    cuStreamWriteValue64_v2(stream, addr, value, flags & !NO_MEMORY_BARRIER)
 }
 
 /// A batch is its operations, one after the other.
@@ -329,9 +338,12 @@ fn check_mem_op(entry: &CUstreamBatchMemOpParams) -> Result {
     match unsafe { entry.operation } {
         CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32
         | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64
-        | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32
-        | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64
         | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER => Ok(()),
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32
+        | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
+            // SAFETY: the operation says that this is the member.
+            no_write_flags(unsafe { entry.writeValue }.flags)
+        }
         CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => {
             Err(Error::NotSupported("cuStreamBatchMemOp: remote writes"))
         }
@@ -373,7 +385,19 @@ pub fn cuStreamBatchMemOp(
     paramArray: *mut CUstreamBatchMemOpParams,
     flags: c_uint,
 ) -> Result {
-    cuStreamBatchMemOp_v2(stream, count, paramArray, flags)
+    Stream::from_handle(stream)?;
+    let mut operations = batch(paramArray, count)?.to_vec();
+    for entry in &mut operations {
+        // SAFETY: every member begins with the operation.
+        let operation = unsafe { entry.operation };
+        if operation == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32
+            || operation == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64
+        {
+            // SAFETY: the operation says that this is the member.
+            unsafe { entry.writeValue.flags &= !NO_MEMORY_BARRIER };
+        }
+    }
+    cuStreamBatchMemOp_v2(stream, count, operations.as_mut_ptr(), flags)
 }
 
 /// Attributes a stream can have. All but the priority are hints that are kept and given back.

@@ -16,7 +16,8 @@ static LIBRARIES: Registry<Arc<Library>, CUlibrary> = Registry::new(6);
 static KERNELS: Registry<Arc<Kernel>, CUkernel, InContexts> = Registry::new(7);
 
 pub struct Library {
-    pub linked: Arc<Linked>,
+    /// Its code, or what whoever needs some of it is told.
+    code: Result<Arc<Linked>>,
     handle: Shared<CUlibrary>,
     /// The module in each context, by the context's id.
     modules: Mutex<Vec<InContext>>,
@@ -63,18 +64,22 @@ impl InContexts {
 }
 
 impl Library {
-    pub fn enter(linked: Linked) -> Result<CUlibrary> {
-        let linked = Arc::new(linked);
+    pub fn enter(code: Result<Linked>) -> Result<CUlibrary> {
+        let code = code.map(Arc::new);
         LIBRARIES
             .insert_with(|handle| {
                 Arc::new(Library {
-                    linked,
+                    code,
                     handle: Shared(handle),
                     modules: Mutex::new(Vec::new()),
                     kernels: Mutex::new(Vec::new()),
                 })
             })
             .ok_or(Error::OutOfMemory)
+    }
+
+    pub fn code(&self) -> Result<&Arc<Linked>> {
+        self.code.as_ref().map_err(|&error| error)
     }
 
     pub fn from_handle(handle: CUlibrary) -> Result<Arc<Library>> {
@@ -105,7 +110,7 @@ impl Library {
             return Ok(found);
         }
         // Two threads may both load; the second one's module is thrown away.
-        let (handle, module) = Module::load(&self.linked, context)?;
+        let (handle, module) = Module::load(self.code()?, context)?;
         let mut modules = self.modules.lock();
         if let Some(found) = known(&modules) {
             drop(modules);
@@ -118,7 +123,7 @@ impl Library {
 
     /// The handle of a kernel; the same one every time.
     pub fn kernel(self: &Arc<Self>, name: &CStr) -> Result<CUkernel> {
-        let info = self.linked.kernel(name)?;
+        let info = self.code()?.kernel(name)?;
         self.kernel_of(info)
     }
 

@@ -234,7 +234,11 @@ impl Linked {
 
     pub fn global(&self, name: &CStr) -> Result<&GlobalInfo> {
         let found = self.globals.iter().find(|global| global.name.as_bytes() == name.to_bytes());
-        found.ok_or_else(|| self.not_found(name))
+        found.ok_or_else(|| match self.by_name.contains_key(name) {
+            // CUDA: a name that is there and no variable's is an invalid value (measured on driver 580).
+            true => Error::InvalidValue("name: a kernel's"),
+            false => self.not_found(name),
+        })
     }
 
     /// A name that the PTX has not: nobody's, or a translation unit's that has machine code only.
@@ -259,14 +263,15 @@ fn link(sources: Vec<Source>) -> core::result::Result<compiler::Module, Failure>
     compiler::Module::link(sources).map_err(|diagnostics| failure(&diagnostics))
 }
 
-/// CUDA: text for a newer device than ours cannot be loaded.
+/// CUDA: to the compiler of texts one for a newer device than ours is wrong (measured on driver 580, which knows sm_121, on
+/// an sm_90); of a fat binary nothing fits, which is another error.
 fn refuse_newer(module: &compiler::Module) -> core::result::Result<(), Failure> {
     let newest = module.kernels().iter().map(|kernel| kernel.target).max().unwrap_or_default();
     if newest <= config::get().architecture() {
         return Ok(());
     }
     let message = image::too_new(&format!("the PTX is for sm_{newest}"), newest);
-    Err(Failure { error: Error::NoBinaryForGpu, message })
+    Err(Failure { error: Error::InvalidPtx, message })
 }
 
 impl KernelInfo {

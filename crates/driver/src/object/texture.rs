@@ -355,7 +355,7 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// CUDA: surfaces are arrays that were made for them.
+    /// CUDA: surfaces are arrays; whether they were made for it is not asked (measured on driver 580).
     pub fn create(resource: Resource) -> Result<u64> {
         let context = Context::current()?;
         let Resource::Array(array) = resource else { return Err(Error::InvalidValue("pResDesc.resType")) };
@@ -384,9 +384,6 @@ impl Surface {
 
 fn surface_of(context: &Context, array: CUarray) -> Result<hipSurfaceObject_t> {
     let array = Array::from_handle(array)?;
-    if array.descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST == 0 {
-        return Err(Error::InvalidValue("hArray: made without CUDA_ARRAY3D_SURFACE_LDST"));
-    }
     let res = hipResourceUnion { array: array.hip.0 };
     let desc = hipResourceDesc { resType: hipResourceTypeArray, res };
     let mut object: hipSurfaceObject_t = core::ptr::null_mut();
@@ -545,6 +542,10 @@ impl SurfRef {
 
     pub fn bind(handle: CUsurfref, array: CUarray) -> Result {
         let reference = SurfRef::of(handle)?;
+        // CUDA: a reference is bound to an array that was made for it.
+        if Array::from_handle(array)?.descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST == 0 {
+            return Err(Error::InvalidValue("hArray: made without CUDA_ARRAY3D_SURFACE_LDST"));
+        }
         let object = surface_of(reference.context, array)?;
         let word = bits(object);
         let place = raw(reference.at + compiler::texture::REFERENCE_OBJECT);

@@ -1,5 +1,6 @@
 //! For tests and benches: PTX text in, a kernel run over byte buffers out. No streams, no HIP handles, no cache.
 
+pub mod cases;
 pub mod rows;
 mod shown;
 
@@ -256,7 +257,22 @@ pub fn run_code(
     args: &mut [Arg<'_>],
     globals: &mut Globals,
 ) -> Result<(), Error> {
-    let kernel = find(program, kernel)?;
+    let kept = cases::Running::new(program, kernel, how, args);
+    launch(program, find(program, kernel)?, code, how, args, globals)?;
+    if let Some(kept) = kept {
+        kept.end(args);
+    }
+    Ok(())
+}
+
+fn launch(
+    program: &Program,
+    kernel: &Kernel,
+    code: &exec::Kernel,
+    how: &How,
+    args: &mut [Arg<'_>],
+    globals: &mut Globals,
+) -> Result<(), Error> {
     let mut params =
         vec![exec::ParamLine::default(); kernel.params_bytes as usize / size_of::<exec::ParamLine>() + 1];
     assert_eq!(args.len(), kernel.params.len(), "{} takes {} arguments", kernel.name, kernel.params.len());

@@ -84,8 +84,8 @@ fn text(instructions: &[Instruction]) -> String {
     let mut ptx = format!(
         ".version {version}\n.target {target}\n.address_size 64\n\
          .visible .entry kernel(.param .u64 results, .param .u32 rows{columns})\n{{\n\
-         .reg .b32 %tid, %block, %row, %rows, %word, %carry;\n.reg .b64 %at, %place, %step;\n.reg .pred %bit;\n\
-         mov.u32 %tid, %tid.x;\nmov.u32 %block, %ctaid.x;\nmad.lo.u32 %row, %block, {BLOCK}, %tid;\n\
+         .reg .b32 %thread, %block, %row, %rows, %word, %carry;\n.reg .b64 %at, %place, %step;\n.reg .pred %bit;\n\
+         mov.u32 %thread, %tid.x;\nmov.u32 %block, %ctaid.x;\nmad.lo.u32 %row, %block, {BLOCK}, %thread;\n\
          ld.param.u32 %rows, [rows];\nmul.wide.u32 %step, %rows, 8;\n\
          ld.param.u64 %place, [results];\nmad.wide.u32 %place, %row, 8, %place;\n"
     );

@@ -3,7 +3,7 @@
 //!
 //! * `FORM=cvt cargo test -p hip-cpu --test oracle` takes the forms whose text contains that.
 //! * `SWEEP=full` takes 2^20 random operands of each form, and every input of those with one 32-bit operand. Default: a
-//!   quick look, some 2^14 of each.
+//!   quick look, some 2^14 of each. `SWEEP=glance` takes one block of rows, which `CASES` (`harness::cases`) has room for.
 //! * `BLESS=1` writes the list of forms that were swept, tools/data/ptx/swept.tsv, and docs/accuracy.md.
 
 mod approximate;
@@ -24,7 +24,11 @@ fn root() -> PathBuf {
 }
 
 fn size() -> Size {
-    if std::env::var("SWEEP").is_ok_and(|it| it == "full") { Size::Full } else { Size::Quick }
+    match std::env::var("SWEEP").as_deref() {
+        Ok("full") => Size::Full,
+        Ok("glance") => Size::Glance,
+        _ => Size::Quick,
+    }
 }
 
 /// Instructions with the same operands, which one kernel takes at once.

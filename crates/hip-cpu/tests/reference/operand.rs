@@ -110,7 +110,7 @@ impl<'a> Thread<'_, 'a> {
             "%nctaid" => return of(block.launch.grid),
             "%laneid" => u128::from(lane),
             "%warpid" => u128::from(self.linear / 32),
-            "%nwarpid" => u128::from(block.launch.threads().div_ceil(32)),
+            "%nwarpid" => 64,
             "%lanemask_eq" => 1 << lane,
             "%lanemask_lt" => (1 << lane) - 1,
             "%lanemask_le" => (2 << lane) - 1,

@@ -1421,11 +1421,7 @@ pub unsafe extern "C" fn cuEventElapsedTime(
 ) -> CUresult {
     ::trace::call!("cuEventElapsedTime", (out pMilliseconds, value hStart, value hEnd), {
         ::driver::entry("cuEventElapsedTime", || {
-            ::driver::api::event::cuEventElapsedTime(
-                unsafe { Out::new(pMilliseconds, "pMilliseconds") }?,
-                hStart,
-                hEnd,
-            )
+            ::driver::api::event::cuEventElapsedTime(unsafe { OptOut::new(pMilliseconds) }, hStart, hEnd)
         })
     })
 }
@@ -1438,11 +1434,7 @@ pub unsafe extern "C" fn cuEventElapsedTime_v2(
 ) -> CUresult {
     ::trace::call!("cuEventElapsedTime_v2", (out pMilliseconds, value hStart, value hEnd), {
         ::driver::entry("cuEventElapsedTime_v2", || {
-            ::driver::api::event::cuEventElapsedTime_v2(
-                unsafe { Out::new(pMilliseconds, "pMilliseconds") }?,
-                hStart,
-                hEnd,
-            )
+            ::driver::api::event::cuEventElapsedTime_v2(unsafe { OptOut::new(pMilliseconds) }, hStart, hEnd)
         })
     })
 }

@@ -429,7 +429,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
             ::runtime::api::texture::cudaCreateTextureObject_v11(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
-                unsafe { borrow(pTexDesc, "pTexDesc") }?,
+                pTexDesc,
                 pResViewDesc,
             )
         })
@@ -447,7 +447,7 @@ unsafe extern "C" fn cudaCreateTextureObject_v2(
             ::runtime::api::texture::cudaCreateTextureObject_v2(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
-                unsafe { borrow(pTexDesc, "pTexDesc") }?,
+                pTexDesc,
                 pResViewDesc,
             )
         })

@@ -333,7 +333,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
             ::runtime::api::texture::cudaCreateTextureObject_v12(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
-                unsafe { borrow(pTexDesc, "pTexDesc") }?,
+                pTexDesc,
                 pResViewDesc,
             )
         })

@@ -16,7 +16,7 @@ use cuda_abi::*;
 
 unsafe extern "C" fn __cudaGetKernel(kernel: *mut cudaKernel_t, hostFun: *const c_void) -> cudaError_t {
     ::trace::call!("__cudaGetKernel", (out kernel, value hostFun), {
-        ::runtime::entry("__cudaGetKernel", || {
+        ::runtime::v13::entry("__cudaGetKernel", || {
             ::runtime::api::registration::__cudaGetKernel(unsafe { Out::new(kernel, "kernel") }?, hostFun)
         })
     })
@@ -47,7 +47,7 @@ unsafe extern "C" fn __cudaLaunchKernel(
     ::trace::call!("__cudaLaunchKernel", (
         value kernel, value gridDim, value blockDim, value args, value sharedMem, value stream
     ), {
-        ::runtime::entry("__cudaLaunchKernel", || {
+        ::runtime::v13::entry("__cudaLaunchKernel", || {
             ::runtime::api::registration::__cudaLaunchKernel(kernel, gridDim, blockDim, args, sharedMem, stream)
         })
     })
@@ -64,7 +64,7 @@ unsafe extern "C" fn __cudaLaunchKernel_ptsz(
     ::trace::call!("__cudaLaunchKernel_ptsz", (
         value kernel, value gridDim, value blockDim, value args, value sharedMem, value stream
     ), {
-        ::runtime::entry_per_thread("__cudaLaunchKernel_ptsz", || {
+        ::runtime::v13::entry_per_thread("__cudaLaunchKernel_ptsz", || {
             ::runtime::api::registration::__cudaLaunchKernel(kernel, gridDim, blockDim, args, sharedMem, stream)
         })
     })
@@ -77,7 +77,7 @@ unsafe extern "C" fn __cudaPopCallConfiguration(
     stream: *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("__cudaPopCallConfiguration", (out gridDim, out blockDim, out sharedMem, value stream), {
-        ::runtime::entry("__cudaPopCallConfiguration", || {
+        ::runtime::v13::entry("__cudaPopCallConfiguration", || {
             ::runtime::api::registration::__cudaPopCallConfiguration(
                 unsafe { OptOut::new(gridDim) },
                 unsafe { OptOut::new(blockDim) },
@@ -232,7 +232,7 @@ unsafe extern "C" fn cudaArrayGetInfo(
     array: cudaArray_t,
 ) -> cudaError_t {
     ::trace::call!("cudaArrayGetInfo", (out desc, out extent, out flags, value array), {
-        ::runtime::entry("cudaArrayGetInfo", || {
+        ::runtime::v13::entry("cudaArrayGetInfo", || {
             ::runtime::api::array::cudaArrayGetInfo(
                 unsafe { OptOut::new(desc) },
                 unsafe { OptOut::new(extent) },
@@ -249,7 +249,7 @@ unsafe extern "C" fn cudaArrayGetMemoryRequirements(
     device: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaArrayGetMemoryRequirements", (out memoryRequirements, value array, value device), {
-        ::runtime::entry("cudaArrayGetMemoryRequirements", || {
+        ::runtime::v13::entry("cudaArrayGetMemoryRequirements", || {
             ::runtime::api::array::cudaArrayGetMemoryRequirements(
                 unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
                 array,
@@ -265,7 +265,7 @@ unsafe extern "C" fn cudaArrayGetPlane(
     planeIdx: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaArrayGetPlane", (out pPlaneArray, value hArray, value planeIdx), {
-        ::runtime::entry("cudaArrayGetPlane", || {
+        ::runtime::v13::entry("cudaArrayGetPlane", || {
             ::runtime::api::array::cudaArrayGetPlane(
                 unsafe { Out::new(pPlaneArray, "pPlaneArray") }?,
                 hArray,
@@ -280,7 +280,7 @@ unsafe extern "C" fn cudaArrayGetSparseProperties(
     array: cudaArray_t,
 ) -> cudaError_t {
     ::trace::call!("cudaArrayGetSparseProperties", (out sparseProperties, value array), {
-        ::runtime::entry("cudaArrayGetSparseProperties", || {
+        ::runtime::v13::entry("cudaArrayGetSparseProperties", || {
             ::runtime::api::array::cudaArrayGetSparseProperties(
                 unsafe { Out::new(sparseProperties, "sparseProperties") }?,
                 array,
@@ -291,7 +291,7 @@ unsafe extern "C" fn cudaArrayGetSparseProperties(
 
 unsafe extern "C" fn cudaChooseDevice(device: *mut c_int, prop: *const cudaDeviceProp) -> cudaError_t {
     ::trace::call!("cudaChooseDevice", (out device, value prop), {
-        ::runtime::entry("cudaChooseDevice", || {
+        ::runtime::v13::entry("cudaChooseDevice", || {
             ::runtime::api::properties::cudaChooseDevice_v13(
                 unsafe { Out::new(device, "device") }?,
                 unsafe { borrow(prop, "prop") }?,
@@ -319,7 +319,7 @@ unsafe extern "C" fn cudaCreateSurfaceObject(
     pResDesc: *const cudaResourceDesc,
 ) -> cudaError_t {
     ::trace::call!("cudaCreateSurfaceObject", (out pSurfObject, value pResDesc), {
-        ::runtime::entry("cudaCreateSurfaceObject", || {
+        ::runtime::v13::entry("cudaCreateSurfaceObject", || {
             ::runtime::api::texture::cudaCreateSurfaceObject_v13(
                 unsafe { Out::new(pSurfObject, "pSurfObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
@@ -335,11 +335,11 @@ unsafe extern "C" fn cudaCreateTextureObject(
     pResViewDesc: *const cudaResourceViewDesc,
 ) -> cudaError_t {
     ::trace::call!("cudaCreateTextureObject", (out pTexObject, value pResDesc, value pTexDesc, value pResViewDesc), {
-        ::runtime::entry("cudaCreateTextureObject", || {
+        ::runtime::v13::entry("cudaCreateTextureObject", || {
             ::runtime::api::texture::cudaCreateTextureObject_v13(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
-                unsafe { borrow(pTexDesc, "pTexDesc") }?,
+                pTexDesc,
                 pResViewDesc,
             )
         })
@@ -348,13 +348,13 @@ unsafe extern "C" fn cudaCreateTextureObject(
 
 unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
     ::trace::call!("cudaCtxResetPersistingL2Cache", (), {
-        ::runtime::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
+        ::runtime::v13::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
     })
 }
 
 unsafe extern "C" fn cudaDestroyExternalMemory(extMem: cudaExternalMemory_t) -> cudaError_t {
     ::trace::call!("cudaDestroyExternalMemory", (value extMem), {
-        ::runtime::entry("cudaDestroyExternalMemory", || {
+        ::runtime::v13::entry("cudaDestroyExternalMemory", || {
             ::runtime::api::external::cudaDestroyExternalMemory(extMem)
         })
     })
@@ -362,7 +362,7 @@ unsafe extern "C" fn cudaDestroyExternalMemory(extMem: cudaExternalMemory_t) -> 
 
 unsafe extern "C" fn cudaDestroyExternalSemaphore(extSem: cudaExternalSemaphore_t) -> cudaError_t {
     ::trace::call!("cudaDestroyExternalSemaphore", (value extSem), {
-        ::runtime::entry("cudaDestroyExternalSemaphore", || {
+        ::runtime::v13::entry("cudaDestroyExternalSemaphore", || {
             ::runtime::api::external::cudaDestroyExternalSemaphore(extSem)
         })
     })
@@ -370,7 +370,7 @@ unsafe extern "C" fn cudaDestroyExternalSemaphore(extSem: cudaExternalSemaphore_
 
 unsafe extern "C" fn cudaDestroySurfaceObject(surfObject: cudaSurfaceObject_t) -> cudaError_t {
     ::trace::call!("cudaDestroySurfaceObject", (value surfObject), {
-        ::runtime::entry("cudaDestroySurfaceObject", || {
+        ::runtime::v13::entry("cudaDestroySurfaceObject", || {
             ::runtime::api::texture::cudaDestroySurfaceObject(surfObject)
         })
     })
@@ -378,7 +378,7 @@ unsafe extern "C" fn cudaDestroySurfaceObject(surfObject: cudaSurfaceObject_t) -
 
 unsafe extern "C" fn cudaDestroyTextureObject(texObject: cudaTextureObject_t) -> cudaError_t {
     ::trace::call!("cudaDestroyTextureObject", (value texObject), {
-        ::runtime::entry("cudaDestroyTextureObject", || {
+        ::runtime::v13::entry("cudaDestroyTextureObject", || {
             ::runtime::api::texture::cudaDestroyTextureObject(texObject)
         })
     })
@@ -390,7 +390,7 @@ unsafe extern "C" fn cudaDevResourceGenerateDesc(
     nbResources: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaDevResourceGenerateDesc", (value phDesc, value resources, value nbResources), {
-        ::runtime::entry("cudaDevResourceGenerateDesc", || {
+        ::runtime::v13::entry("cudaDevResourceGenerateDesc", || {
             ::runtime::api::execution_context::cudaDevResourceGenerateDesc(
                 unsafe { Out::new(phDesc, "phDesc") }?,
                 resources,
@@ -411,7 +411,7 @@ unsafe extern "C" fn cudaDevSmResourceSplit(
     ::trace::call!("cudaDevSmResourceSplit", (
         value result, value nbGroups, value input, value remainder, value flags, value groupParams
     ), {
-        ::runtime::entry("cudaDevSmResourceSplit", || {
+        ::runtime::v13::entry("cudaDevSmResourceSplit", || {
             ::runtime::api::execution_context::cudaDevSmResourceSplit(
                 result,
                 nbGroups,
@@ -435,7 +435,7 @@ unsafe extern "C" fn cudaDevSmResourceSplitByCount(
     ::trace::call!("cudaDevSmResourceSplitByCount", (
         value result, value nbGroups, value input, value remaining, value flags, value minCount
     ), {
-        ::runtime::entry("cudaDevSmResourceSplitByCount", || {
+        ::runtime::v13::entry("cudaDevSmResourceSplitByCount", || {
             ::runtime::api::execution_context::cudaDevSmResourceSplitByCount(
                 result,
                 nbGroups,
@@ -454,7 +454,7 @@ unsafe extern "C" fn cudaDeviceCanAccessPeer(
     peerDevice: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceCanAccessPeer", (out canAccessPeer, value device, value peerDevice), {
-        ::runtime::entry("cudaDeviceCanAccessPeer", || {
+        ::runtime::v13::entry("cudaDeviceCanAccessPeer", || {
             ::runtime::api::peer::cudaDeviceCanAccessPeer(
                 unsafe { Out::new(canAccessPeer, "canAccessPeer") }?,
                 device,
@@ -466,7 +466,7 @@ unsafe extern "C" fn cudaDeviceCanAccessPeer(
 
 unsafe extern "C" fn cudaDeviceDisablePeerAccess(peerDevice: c_int) -> cudaError_t {
     ::trace::call!("cudaDeviceDisablePeerAccess", (value peerDevice), {
-        ::runtime::entry("cudaDeviceDisablePeerAccess", || {
+        ::runtime::v13::entry("cudaDeviceDisablePeerAccess", || {
             ::runtime::api::peer::cudaDeviceDisablePeerAccess(peerDevice)
         })
     })
@@ -474,7 +474,7 @@ unsafe extern "C" fn cudaDeviceDisablePeerAccess(peerDevice: c_int) -> cudaError
 
 unsafe extern "C" fn cudaDeviceEnablePeerAccess(peerDevice: c_int, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaDeviceEnablePeerAccess", (value peerDevice, value flags), {
-        ::runtime::entry("cudaDeviceEnablePeerAccess", || {
+        ::runtime::v13::entry("cudaDeviceEnablePeerAccess", || {
             ::runtime::api::peer::cudaDeviceEnablePeerAccess(peerDevice, flags)
         })
     })
@@ -485,7 +485,7 @@ unsafe extern "C" fn cudaDeviceFlushGPUDirectRDMAWrites(
     scope: cudaFlushGPUDirectRDMAWritesScope,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceFlushGPUDirectRDMAWrites", (value target, value scope), {
-        ::runtime::entry("cudaDeviceFlushGPUDirectRDMAWrites", || {
+        ::runtime::v13::entry("cudaDeviceFlushGPUDirectRDMAWrites", || {
             ::runtime::api::device::cudaDeviceFlushGPUDirectRDMAWrites(target, scope)
         })
     })
@@ -497,7 +497,7 @@ unsafe extern "C" fn cudaDeviceGetAttribute(
     device: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetAttribute", (out value, value attr, value device), {
-        ::runtime::entry("cudaDeviceGetAttribute", || {
+        ::runtime::v13::entry("cudaDeviceGetAttribute", || {
             ::runtime::api::device::cudaDeviceGetAttribute(unsafe { Out::new(value, "value") }?, attr, device)
         })
     })
@@ -505,7 +505,7 @@ unsafe extern "C" fn cudaDeviceGetAttribute(
 
 unsafe extern "C" fn cudaDeviceGetByPCIBusId(device: *mut c_int, pciBusId: *const c_char) -> cudaError_t {
     ::trace::call!("cudaDeviceGetByPCIBusId", (out device, text pciBusId), {
-        ::runtime::entry("cudaDeviceGetByPCIBusId", || {
+        ::runtime::v13::entry("cudaDeviceGetByPCIBusId", || {
             ::runtime::api::device::cudaDeviceGetByPCIBusId(unsafe { Out::new(device, "device") }?, pciBusId)
         })
     })
@@ -513,7 +513,7 @@ unsafe extern "C" fn cudaDeviceGetByPCIBusId(device: *mut c_int, pciBusId: *cons
 
 unsafe extern "C" fn cudaDeviceGetCacheConfig(pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
     ::trace::call!("cudaDeviceGetCacheConfig", (out pCacheConfig), {
-        ::runtime::entry("cudaDeviceGetCacheConfig", || {
+        ::runtime::v13::entry("cudaDeviceGetCacheConfig", || {
             ::runtime::api::device::cudaDeviceGetCacheConfig(unsafe { Out::new(pCacheConfig, "pCacheConfig") }?)
         })
     })
@@ -521,7 +521,7 @@ unsafe extern "C" fn cudaDeviceGetCacheConfig(pCacheConfig: *mut cudaFuncCache) 
 
 unsafe extern "C" fn cudaDeviceGetDefaultMemPool(memPool: *mut cudaMemPool_t, device: c_int) -> cudaError_t {
     ::trace::call!("cudaDeviceGetDefaultMemPool", (out memPool, value device), {
-        ::runtime::entry("cudaDeviceGetDefaultMemPool", || {
+        ::runtime::v13::entry("cudaDeviceGetDefaultMemPool", || {
             ::runtime::api::memory_pool::cudaDeviceGetDefaultMemPool(
                 unsafe { Out::new(memPool, "memPool") }?,
                 device,
@@ -536,7 +536,7 @@ unsafe extern "C" fn cudaDeviceGetDevResource(
     type_: cudaDevResourceType,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetDevResource", (value device, value resource), {
-        ::runtime::entry("cudaDeviceGetDevResource", || {
+        ::runtime::v13::entry("cudaDeviceGetDevResource", || {
             ::runtime::api::execution_context::cudaDeviceGetDevResource(
                 device,
                 unsafe { Out::new(resource, "resource") }?,
@@ -551,7 +551,7 @@ unsafe extern "C" fn cudaDeviceGetExecutionCtx(
     device: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetExecutionCtx", (out ctx, value device), {
-        ::runtime::entry("cudaDeviceGetExecutionCtx", || {
+        ::runtime::v13::entry("cudaDeviceGetExecutionCtx", || {
             ::runtime::api::execution_context::cudaDeviceGetExecutionCtx(unsafe { Out::new(ctx, "ctx") }?, device)
         })
     })
@@ -563,7 +563,7 @@ unsafe extern "C" fn cudaDeviceGetGraphMemAttribute(
     value: *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetGraphMemAttribute", (value device, value attr, value value), {
-        ::runtime::entry("cudaDeviceGetGraphMemAttribute", || {
+        ::runtime::v13::entry("cudaDeviceGetGraphMemAttribute", || {
             ::runtime::api::graph::cudaDeviceGetGraphMemAttribute(device, attr, value)
         })
     })
@@ -576,7 +576,7 @@ unsafe extern "C" fn cudaDeviceGetHostAtomicCapabilities(
     device: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetHostAtomicCapabilities", (value capabilities, value operations, value count, value device), {
-        ::runtime::entry("cudaDeviceGetHostAtomicCapabilities", || {
+        ::runtime::v13::entry("cudaDeviceGetHostAtomicCapabilities", || {
             ::runtime::api::device::cudaDeviceGetHostAtomicCapabilities(capabilities, operations, count, device)
         })
     })
@@ -584,7 +584,7 @@ unsafe extern "C" fn cudaDeviceGetHostAtomicCapabilities(
 
 unsafe extern "C" fn cudaDeviceGetLimit(pValue: *mut usize, limit: cudaLimit) -> cudaError_t {
     ::trace::call!("cudaDeviceGetLimit", (out pValue, value limit), {
-        ::runtime::entry("cudaDeviceGetLimit", || {
+        ::runtime::v13::entry("cudaDeviceGetLimit", || {
             ::runtime::api::device::cudaDeviceGetLimit(unsafe { Out::new(pValue, "pValue") }?, limit)
         })
     })
@@ -592,7 +592,7 @@ unsafe extern "C" fn cudaDeviceGetLimit(pValue: *mut usize, limit: cudaLimit) ->
 
 unsafe extern "C" fn cudaDeviceGetMemPool(memPool: *mut cudaMemPool_t, device: c_int) -> cudaError_t {
     ::trace::call!("cudaDeviceGetMemPool", (out memPool, value device), {
-        ::runtime::entry("cudaDeviceGetMemPool", || {
+        ::runtime::v13::entry("cudaDeviceGetMemPool", || {
             ::runtime::api::memory_pool::cudaDeviceGetMemPool(unsafe { Out::new(memPool, "memPool") }?, device)
         })
     })
@@ -604,7 +604,7 @@ unsafe extern "C" fn cudaDeviceGetNvSciSyncAttributes(
     flags: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetNvSciSyncAttributes", (value nvSciSyncAttrList, value device, value flags), {
-        ::runtime::entry("cudaDeviceGetNvSciSyncAttributes", || {
+        ::runtime::v13::entry("cudaDeviceGetNvSciSyncAttributes", || {
             ::runtime::api::device::cudaDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, device, flags)
         })
     })
@@ -620,7 +620,7 @@ unsafe extern "C" fn cudaDeviceGetP2PAtomicCapabilities(
     ::trace::call!("cudaDeviceGetP2PAtomicCapabilities", (
         value capabilities, value operations, value count, value srcDevice, value dstDevice
     ), {
-        ::runtime::entry("cudaDeviceGetP2PAtomicCapabilities", || {
+        ::runtime::v13::entry("cudaDeviceGetP2PAtomicCapabilities", || {
             ::runtime::api::device::cudaDeviceGetP2PAtomicCapabilities(
                 capabilities,
                 operations,
@@ -639,7 +639,7 @@ unsafe extern "C" fn cudaDeviceGetP2PAttribute(
     dstDevice: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetP2PAttribute", (out value, value attr, value srcDevice, value dstDevice), {
-        ::runtime::entry("cudaDeviceGetP2PAttribute", || {
+        ::runtime::v13::entry("cudaDeviceGetP2PAttribute", || {
             ::runtime::api::peer::cudaDeviceGetP2PAttribute(
                 unsafe { Out::new(value, "value") }?,
                 attr,
@@ -652,7 +652,7 @@ unsafe extern "C" fn cudaDeviceGetP2PAttribute(
 
 unsafe extern "C" fn cudaDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, device: c_int) -> cudaError_t {
     ::trace::call!("cudaDeviceGetPCIBusId", (value pciBusId, value len, value device), {
-        ::runtime::entry("cudaDeviceGetPCIBusId", || {
+        ::runtime::v13::entry("cudaDeviceGetPCIBusId", || {
             ::runtime::api::device::cudaDeviceGetPCIBusId(unsafe { Out::new(pciBusId, "pciBusId") }?, len, device)
         })
     })
@@ -660,7 +660,7 @@ unsafe extern "C" fn cudaDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, de
 
 unsafe extern "C" fn cudaDeviceGetSharedMemConfig(pConfig: *mut cudaSharedMemConfig) -> cudaError_t {
     ::trace::call!("cudaDeviceGetSharedMemConfig", (out pConfig), {
-        ::runtime::entry("cudaDeviceGetSharedMemConfig", || {
+        ::runtime::v13::entry("cudaDeviceGetSharedMemConfig", || {
             ::runtime::api::device::cudaDeviceGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?)
         })
     })
@@ -671,7 +671,7 @@ unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(
     greatestPriority: *mut c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetStreamPriorityRange", (out leastPriority, out greatestPriority), {
-        ::runtime::entry("cudaDeviceGetStreamPriorityRange", || {
+        ::runtime::v13::entry("cudaDeviceGetStreamPriorityRange", || {
             ::runtime::api::device::cudaDeviceGetStreamPriorityRange(
                 unsafe { OptOut::new(leastPriority) },
                 unsafe { OptOut::new(greatestPriority) },
@@ -686,7 +686,7 @@ unsafe extern "C" fn cudaDeviceGetTexture1DLinearMaxWidth(
     device: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetTexture1DLinearMaxWidth", (out maxWidthInElements, value fmtDesc, value device), {
-        ::runtime::entry("cudaDeviceGetTexture1DLinearMaxWidth", || {
+        ::runtime::v13::entry("cudaDeviceGetTexture1DLinearMaxWidth", || {
             ::runtime::api::texture::cudaDeviceGetTexture1DLinearMaxWidth(
                 unsafe { Out::new(maxWidthInElements, "maxWidthInElements") }?,
                 unsafe { borrow(fmtDesc, "fmtDesc") }?,
@@ -698,7 +698,7 @@ unsafe extern "C" fn cudaDeviceGetTexture1DLinearMaxWidth(
 
 unsafe extern "C" fn cudaDeviceGraphMemTrim(device: c_int) -> cudaError_t {
     ::trace::call!("cudaDeviceGraphMemTrim", (value device), {
-        ::runtime::entry("cudaDeviceGraphMemTrim", || ::runtime::api::graph::cudaDeviceGraphMemTrim(device))
+        ::runtime::v13::entry("cudaDeviceGraphMemTrim", || ::runtime::api::graph::cudaDeviceGraphMemTrim(device))
     })
 }
 
@@ -709,7 +709,7 @@ unsafe extern "C" fn cudaDeviceRegisterAsyncNotification(
     callback: *mut cudaAsyncCallbackHandle_t,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceRegisterAsyncNotification", (value device, value callbackFunc, value userData, out callback), {
-        ::runtime::entry("cudaDeviceRegisterAsyncNotification", || {
+        ::runtime::v13::entry("cudaDeviceRegisterAsyncNotification", || {
             ::runtime::api::device::cudaDeviceRegisterAsyncNotification(
                 device,
                 callbackFunc,
@@ -722,13 +722,13 @@ unsafe extern "C" fn cudaDeviceRegisterAsyncNotification(
 
 unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
     ::trace::call!("cudaDeviceReset", (), {
-        ::runtime::entry("cudaDeviceReset", ::runtime::api::device::cudaDeviceReset)
+        ::runtime::v13::entry("cudaDeviceReset", ::runtime::api::device::cudaDeviceReset)
     })
 }
 
 unsafe extern "C" fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> cudaError_t {
     ::trace::call!("cudaDeviceSetCacheConfig", (value cacheConfig), {
-        ::runtime::entry("cudaDeviceSetCacheConfig", || {
+        ::runtime::v13::entry("cudaDeviceSetCacheConfig", || {
             ::runtime::api::device::cudaDeviceSetCacheConfig(cacheConfig)
         })
     })
@@ -740,7 +740,7 @@ unsafe extern "C" fn cudaDeviceSetGraphMemAttribute(
     value: *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceSetGraphMemAttribute", (value device, value attr, value value), {
-        ::runtime::entry("cudaDeviceSetGraphMemAttribute", || {
+        ::runtime::v13::entry("cudaDeviceSetGraphMemAttribute", || {
             ::runtime::api::graph::cudaDeviceSetGraphMemAttribute(device, attr, value)
         })
     })
@@ -748,13 +748,13 @@ unsafe extern "C" fn cudaDeviceSetGraphMemAttribute(
 
 unsafe extern "C" fn cudaDeviceSetLimit(limit: cudaLimit, value: usize) -> cudaError_t {
     ::trace::call!("cudaDeviceSetLimit", (value limit, value value), {
-        ::runtime::entry("cudaDeviceSetLimit", || ::runtime::api::device::cudaDeviceSetLimit(limit, value))
+        ::runtime::v13::entry("cudaDeviceSetLimit", || ::runtime::api::device::cudaDeviceSetLimit(limit, value))
     })
 }
 
 unsafe extern "C" fn cudaDeviceSetMemPool(device: c_int, memPool: cudaMemPool_t) -> cudaError_t {
     ::trace::call!("cudaDeviceSetMemPool", (value device, value memPool), {
-        ::runtime::entry("cudaDeviceSetMemPool", || {
+        ::runtime::v13::entry("cudaDeviceSetMemPool", || {
             ::runtime::api::memory_pool::cudaDeviceSetMemPool(device, memPool)
         })
     })
@@ -762,7 +762,7 @@ unsafe extern "C" fn cudaDeviceSetMemPool(device: c_int, memPool: cudaMemPool_t)
 
 unsafe extern "C" fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -> cudaError_t {
     ::trace::call!("cudaDeviceSetSharedMemConfig", (value config), {
-        ::runtime::entry("cudaDeviceSetSharedMemConfig", || {
+        ::runtime::v13::entry("cudaDeviceSetSharedMemConfig", || {
             ::runtime::api::device::cudaDeviceSetSharedMemConfig(config)
         })
     })
@@ -770,7 +770,7 @@ unsafe extern "C" fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -
 
 unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
     ::trace::call!("cudaDeviceSynchronize", (), {
-        ::runtime::entry("cudaDeviceSynchronize", ::runtime::api::device::cudaDeviceSynchronize)
+        ::runtime::v13::entry("cudaDeviceSynchronize", ::runtime::api::device::cudaDeviceSynchronize)
     })
 }
 
@@ -779,7 +779,7 @@ unsafe extern "C" fn cudaDeviceUnregisterAsyncNotification(
     callback: cudaAsyncCallbackHandle_t,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceUnregisterAsyncNotification", (value device, value callback), {
-        ::runtime::entry("cudaDeviceUnregisterAsyncNotification", || {
+        ::runtime::v13::entry("cudaDeviceUnregisterAsyncNotification", || {
             ::runtime::api::device::cudaDeviceUnregisterAsyncNotification(device, callback)
         })
     })
@@ -787,7 +787,7 @@ unsafe extern "C" fn cudaDeviceUnregisterAsyncNotification(
 
 unsafe extern "C" fn cudaDriverGetVersion(driverVersion: *mut c_int) -> cudaError_t {
     ::trace::call!("cudaDriverGetVersion", (out driverVersion), {
-        ::runtime::entry("cudaDriverGetVersion", || {
+        ::runtime::v13::entry("cudaDriverGetVersion", || {
             ::runtime::api::version::cudaDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?)
         })
     })
@@ -800,7 +800,7 @@ unsafe extern "C" fn cudaEGLStreamConsumerAcquireFrame(
     timeout: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaEGLStreamConsumerAcquireFrame", (value conn, value pCudaResource, value pStream, value timeout), {
-        ::runtime::entry("cudaEGLStreamConsumerAcquireFrame", || {
+        ::runtime::v13::entry("cudaEGLStreamConsumerAcquireFrame", || {
             ::runtime::api::graphics::cudaEGLStreamConsumerAcquireFrame(
                 conn,
                 unsafe { Out::new(pCudaResource, "pCudaResource") }?,
@@ -816,7 +816,7 @@ unsafe extern "C" fn cudaEGLStreamConsumerConnect(
     eglStream: EGLStreamKHR,
 ) -> cudaError_t {
     ::trace::call!("cudaEGLStreamConsumerConnect", (value conn, value eglStream), {
-        ::runtime::entry("cudaEGLStreamConsumerConnect", || {
+        ::runtime::v13::entry("cudaEGLStreamConsumerConnect", || {
             ::runtime::api::graphics::cudaEGLStreamConsumerConnect(conn, eglStream)
         })
     })
@@ -828,7 +828,7 @@ unsafe extern "C" fn cudaEGLStreamConsumerConnectWithFlags(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaEGLStreamConsumerConnectWithFlags", (value conn, value eglStream, value flags), {
-        ::runtime::entry("cudaEGLStreamConsumerConnectWithFlags", || {
+        ::runtime::v13::entry("cudaEGLStreamConsumerConnectWithFlags", || {
             ::runtime::api::graphics::cudaEGLStreamConsumerConnectWithFlags(conn, eglStream, flags)
         })
     })
@@ -836,7 +836,7 @@ unsafe extern "C" fn cudaEGLStreamConsumerConnectWithFlags(
 
 unsafe extern "C" fn cudaEGLStreamConsumerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
     ::trace::call!("cudaEGLStreamConsumerDisconnect", (value conn), {
-        ::runtime::entry("cudaEGLStreamConsumerDisconnect", || {
+        ::runtime::v13::entry("cudaEGLStreamConsumerDisconnect", || {
             ::runtime::api::graphics::cudaEGLStreamConsumerDisconnect(conn)
         })
     })
@@ -848,7 +848,7 @@ unsafe extern "C" fn cudaEGLStreamConsumerReleaseFrame(
     pStream: *mut cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaEGLStreamConsumerReleaseFrame", (value conn, value pStream), {
-        ::runtime::entry("cudaEGLStreamConsumerReleaseFrame", || {
+        ::runtime::v13::entry("cudaEGLStreamConsumerReleaseFrame", || {
             ::runtime::api::graphics::cudaEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
         })
     })
@@ -861,7 +861,7 @@ unsafe extern "C" fn cudaEGLStreamProducerConnect(
     height: EGLint,
 ) -> cudaError_t {
     ::trace::call!("cudaEGLStreamProducerConnect", (value conn, value eglStream, value width, value height), {
-        ::runtime::entry("cudaEGLStreamProducerConnect", || {
+        ::runtime::v13::entry("cudaEGLStreamProducerConnect", || {
             ::runtime::api::graphics::cudaEGLStreamProducerConnect(conn, eglStream, width, height)
         })
     })
@@ -869,7 +869,7 @@ unsafe extern "C" fn cudaEGLStreamProducerConnect(
 
 unsafe extern "C" fn cudaEGLStreamProducerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
     ::trace::call!("cudaEGLStreamProducerDisconnect", (value conn), {
-        ::runtime::entry("cudaEGLStreamProducerDisconnect", || {
+        ::runtime::v13::entry("cudaEGLStreamProducerDisconnect", || {
             ::runtime::api::graphics::cudaEGLStreamProducerDisconnect(conn)
         })
     })
@@ -881,7 +881,7 @@ unsafe extern "C" fn cudaEGLStreamProducerPresentFrame(
     pStream: *mut cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaEGLStreamProducerPresentFrame", (value conn, value pStream), {
-        ::runtime::entry("cudaEGLStreamProducerPresentFrame", || {
+        ::runtime::v13::entry("cudaEGLStreamProducerPresentFrame", || {
             ::runtime::api::graphics::cudaEGLStreamProducerPresentFrame(conn, eglframe, pStream)
         })
     })
@@ -893,7 +893,7 @@ unsafe extern "C" fn cudaEGLStreamProducerReturnFrame(
     pStream: *mut cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaEGLStreamProducerReturnFrame", (value conn, value eglframe, value pStream), {
-        ::runtime::entry("cudaEGLStreamProducerReturnFrame", || {
+        ::runtime::v13::entry("cudaEGLStreamProducerReturnFrame", || {
             ::runtime::api::graphics::cudaEGLStreamProducerReturnFrame(conn, eglframe, pStream)
         })
     })
@@ -901,7 +901,7 @@ unsafe extern "C" fn cudaEGLStreamProducerReturnFrame(
 
 unsafe extern "C" fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t {
     ::trace::call!("cudaEventCreate", (out event), {
-        ::runtime::entry("cudaEventCreate", || {
+        ::runtime::v13::entry("cudaEventCreate", || {
             ::runtime::api::event::cudaEventCreate(unsafe { Out::new(event, "event") }?)
         })
     })
@@ -913,7 +913,7 @@ unsafe extern "C" fn cudaEventCreateFromEGLSync(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaEventCreateFromEGLSync", (out phEvent, value eglSync, value flags), {
-        ::runtime::entry("cudaEventCreateFromEGLSync", || {
+        ::runtime::v13::entry("cudaEventCreateFromEGLSync", || {
             ::runtime::api::graphics::cudaEventCreateFromEGLSync(
                 unsafe { Out::new(phEvent, "phEvent") }?,
                 eglSync,
@@ -925,7 +925,7 @@ unsafe extern "C" fn cudaEventCreateFromEGLSync(
 
 unsafe extern "C" fn cudaEventCreateWithFlags(event: *mut cudaEvent_t, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaEventCreateWithFlags", (out event, value flags), {
-        ::runtime::entry("cudaEventCreateWithFlags", || {
+        ::runtime::v13::entry("cudaEventCreateWithFlags", || {
             ::runtime::api::event::cudaEventCreateWithFlags(unsafe { Out::new(event, "event") }?, flags)
         })
     })
@@ -933,13 +933,13 @@ unsafe extern "C" fn cudaEventCreateWithFlags(event: *mut cudaEvent_t, flags: c_
 
 unsafe extern "C" fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t {
     ::trace::call!("cudaEventDestroy", (value event), {
-        ::runtime::entry("cudaEventDestroy", || ::runtime::api::event::cudaEventDestroy(event))
+        ::runtime::v13::entry("cudaEventDestroy", || ::runtime::api::event::cudaEventDestroy(event))
     })
 }
 
 unsafe extern "C" fn cudaEventElapsedTime(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> cudaError_t {
     ::trace::call!("cudaEventElapsedTime", (out ms, value start, value end), {
-        ::runtime::entry("cudaEventElapsedTime", || {
+        ::runtime::v13::entry("cudaEventElapsedTime", || {
             ::runtime::api::event::cudaEventElapsedTime(unsafe { Out::new(ms, "ms") }?, start, end)
         })
     })
@@ -947,13 +947,13 @@ unsafe extern "C" fn cudaEventElapsedTime(ms: *mut f32, start: cudaEvent_t, end:
 
 unsafe extern "C" fn cudaEventQuery(event: cudaEvent_t) -> cudaError_t {
     ::trace::call!("cudaEventQuery", (value event), {
-        ::runtime::entry("cudaEventQuery", || ::runtime::api::event::cudaEventQuery(event))
+        ::runtime::v13::entry("cudaEventQuery", || ::runtime::api::event::cudaEventQuery(event))
     })
 }
 
 unsafe extern "C" fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaEventRecord", (value event, value stream), {
-        ::runtime::entry("cudaEventRecord", || ::runtime::api::event::cudaEventRecord(event, stream))
+        ::runtime::v13::entry("cudaEventRecord", || ::runtime::api::event::cudaEventRecord(event, stream))
     })
 }
 
@@ -963,7 +963,7 @@ unsafe extern "C" fn cudaEventRecordWithFlags(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaEventRecordWithFlags", (value event, value stream, value flags), {
-        ::runtime::entry("cudaEventRecordWithFlags", || {
+        ::runtime::v13::entry("cudaEventRecordWithFlags", || {
             ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
         })
     })
@@ -975,7 +975,7 @@ unsafe extern "C" fn cudaEventRecordWithFlags_ptsz(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaEventRecordWithFlags_ptsz", (value event, value stream, value flags), {
-        ::runtime::entry_per_thread("cudaEventRecordWithFlags_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaEventRecordWithFlags_ptsz", || {
             ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
         })
     })
@@ -983,7 +983,7 @@ unsafe extern "C" fn cudaEventRecordWithFlags_ptsz(
 
 unsafe extern "C" fn cudaEventRecord_ptsz(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaEventRecord_ptsz", (value event, value stream), {
-        ::runtime::entry_per_thread("cudaEventRecord_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaEventRecord_ptsz", || {
             ::runtime::api::event::cudaEventRecord(event, stream)
         })
     })
@@ -991,13 +991,13 @@ unsafe extern "C" fn cudaEventRecord_ptsz(event: cudaEvent_t, stream: cudaStream
 
 unsafe extern "C" fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
     ::trace::call!("cudaEventSynchronize", (value event), {
-        ::runtime::entry("cudaEventSynchronize", || ::runtime::api::event::cudaEventSynchronize(event))
+        ::runtime::v13::entry("cudaEventSynchronize", || ::runtime::api::event::cudaEventSynchronize(event))
     })
 }
 
 unsafe extern "C" fn cudaExecutionCtxDestroy(ctx: cudaExecutionContext_t) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxDestroy", (value ctx), {
-        ::runtime::entry("cudaExecutionCtxDestroy", || {
+        ::runtime::v13::entry("cudaExecutionCtxDestroy", || {
             ::runtime::api::execution_context::cudaExecutionCtxDestroy(ctx)
         })
     })
@@ -1009,7 +1009,7 @@ unsafe extern "C" fn cudaExecutionCtxGetDevResource(
     type_: cudaDevResourceType,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxGetDevResource", (value ctx, value resource), {
-        ::runtime::entry("cudaExecutionCtxGetDevResource", || {
+        ::runtime::v13::entry("cudaExecutionCtxGetDevResource", || {
             ::runtime::api::execution_context::cudaExecutionCtxGetDevResource(
                 ctx,
                 unsafe { Out::new(resource, "resource") }?,
@@ -1024,7 +1024,7 @@ unsafe extern "C" fn cudaExecutionCtxGetDevice(
     ctx: cudaExecutionContext_t,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxGetDevice", (out device, value ctx), {
-        ::runtime::entry("cudaExecutionCtxGetDevice", || {
+        ::runtime::v13::entry("cudaExecutionCtxGetDevice", || {
             ::runtime::api::execution_context::cudaExecutionCtxGetDevice(
                 unsafe { Out::new(device, "device") }?,
                 ctx,
@@ -1038,7 +1038,7 @@ unsafe extern "C" fn cudaExecutionCtxGetId(
     ctxId: *mut c_ulonglong,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxGetId", (value ctx, out ctxId), {
-        ::runtime::entry("cudaExecutionCtxGetId", || {
+        ::runtime::v13::entry("cudaExecutionCtxGetId", || {
             ::runtime::api::execution_context::cudaExecutionCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?)
         })
     })
@@ -1049,7 +1049,7 @@ unsafe extern "C" fn cudaExecutionCtxRecordEvent(
     event: cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxRecordEvent", (value ctx, value event), {
-        ::runtime::entry("cudaExecutionCtxRecordEvent", || {
+        ::runtime::v13::entry("cudaExecutionCtxRecordEvent", || {
             ::runtime::api::execution_context::cudaExecutionCtxRecordEvent(ctx, event)
         })
     })
@@ -1062,7 +1062,7 @@ unsafe extern "C" fn cudaExecutionCtxStreamCreate(
     priority: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxStreamCreate", (out phStream, value ctx, value flags, value priority), {
-        ::runtime::entry("cudaExecutionCtxStreamCreate", || {
+        ::runtime::v13::entry("cudaExecutionCtxStreamCreate", || {
             ::runtime::api::execution_context::cudaExecutionCtxStreamCreate(
                 unsafe { Out::new(phStream, "phStream") }?,
                 ctx,
@@ -1075,7 +1075,7 @@ unsafe extern "C" fn cudaExecutionCtxStreamCreate(
 
 unsafe extern "C" fn cudaExecutionCtxSynchronize(ctx: cudaExecutionContext_t) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxSynchronize", (value ctx), {
-        ::runtime::entry("cudaExecutionCtxSynchronize", || {
+        ::runtime::v13::entry("cudaExecutionCtxSynchronize", || {
             ::runtime::api::execution_context::cudaExecutionCtxSynchronize(ctx)
         })
     })
@@ -1086,7 +1086,7 @@ unsafe extern "C" fn cudaExecutionCtxWaitEvent(
     event: cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxWaitEvent", (value ctx, value event), {
-        ::runtime::entry("cudaExecutionCtxWaitEvent", || {
+        ::runtime::v13::entry("cudaExecutionCtxWaitEvent", || {
             ::runtime::api::execution_context::cudaExecutionCtxWaitEvent(ctx, event)
         })
     })
@@ -1098,7 +1098,7 @@ unsafe extern "C" fn cudaExternalMemoryGetMappedBuffer(
     bufferDesc: *const cudaExternalMemoryBufferDesc,
 ) -> cudaError_t {
     ::trace::call!("cudaExternalMemoryGetMappedBuffer", (out devPtr, value extMem, value bufferDesc), {
-        ::runtime::entry("cudaExternalMemoryGetMappedBuffer", || {
+        ::runtime::v13::entry("cudaExternalMemoryGetMappedBuffer", || {
             ::runtime::api::external::cudaExternalMemoryGetMappedBuffer(
                 unsafe { Out::new(devPtr, "devPtr") }?,
                 extMem,
@@ -1114,7 +1114,7 @@ unsafe extern "C" fn cudaExternalMemoryGetMappedMipmappedArray(
     mipmapDesc: *const cudaExternalMemoryMipmappedArrayDesc,
 ) -> cudaError_t {
     ::trace::call!("cudaExternalMemoryGetMappedMipmappedArray", (out mipmap, value extMem, value mipmapDesc), {
-        ::runtime::entry("cudaExternalMemoryGetMappedMipmappedArray", || {
+        ::runtime::v13::entry("cudaExternalMemoryGetMappedMipmappedArray", || {
             ::runtime::api::external::cudaExternalMemoryGetMappedMipmappedArray(
                 unsafe { Out::new(mipmap, "mipmap") }?,
                 extMem,
@@ -1126,25 +1126,25 @@ unsafe extern "C" fn cudaExternalMemoryGetMappedMipmappedArray(
 
 unsafe extern "C" fn cudaFree(devPtr: *mut c_void) -> cudaError_t {
     ::trace::call!("cudaFree", (value devPtr), {
-        ::runtime::entry("cudaFree", || ::runtime::api::memory::cudaFree(devPtr))
+        ::runtime::v13::entry("cudaFree", || ::runtime::api::memory::cudaFree(devPtr))
     })
 }
 
 unsafe extern "C" fn cudaFreeArray(array: cudaArray_t) -> cudaError_t {
     ::trace::call!("cudaFreeArray", (value array), {
-        ::runtime::entry("cudaFreeArray", || ::runtime::api::array::cudaFreeArray(array))
+        ::runtime::v13::entry("cudaFreeArray", || ::runtime::api::array::cudaFreeArray(array))
     })
 }
 
 unsafe extern "C" fn cudaFreeAsync(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaFreeAsync", (value devPtr, value hStream), {
-        ::runtime::entry("cudaFreeAsync", || ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream))
+        ::runtime::v13::entry("cudaFreeAsync", || ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream))
     })
 }
 
 unsafe extern "C" fn cudaFreeAsync_ptsz(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaFreeAsync_ptsz", (value devPtr, value hStream), {
-        ::runtime::entry_per_thread("cudaFreeAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaFreeAsync_ptsz", || {
             ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream)
         })
     })
@@ -1152,13 +1152,13 @@ unsafe extern "C" fn cudaFreeAsync_ptsz(devPtr: *mut c_void, hStream: cudaStream
 
 unsafe extern "C" fn cudaFreeHost(ptr: *mut c_void) -> cudaError_t {
     ::trace::call!("cudaFreeHost", (value ptr), {
-        ::runtime::entry("cudaFreeHost", || ::runtime::api::memory::cudaFreeHost(ptr))
+        ::runtime::v13::entry("cudaFreeHost", || ::runtime::api::memory::cudaFreeHost(ptr))
     })
 }
 
 unsafe extern "C" fn cudaFreeMipmappedArray(mipmappedArray: cudaMipmappedArray_t) -> cudaError_t {
     ::trace::call!("cudaFreeMipmappedArray", (value mipmappedArray), {
-        ::runtime::entry("cudaFreeMipmappedArray", || {
+        ::runtime::v13::entry("cudaFreeMipmappedArray", || {
             ::runtime::api::array::cudaFreeMipmappedArray(mipmappedArray)
         })
     })
@@ -1169,7 +1169,7 @@ unsafe extern "C" fn cudaFuncGetAttributes(
     func: *const c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaFuncGetAttributes", (out attr, value func), {
-        ::runtime::entry("cudaFuncGetAttributes", || {
+        ::runtime::v13::entry("cudaFuncGetAttributes", || {
             ::runtime::api::execution::cudaFuncGetAttributes_v13(unsafe { Out::new(attr, "attr") }?, func)
         })
     })
@@ -1177,7 +1177,7 @@ unsafe extern "C" fn cudaFuncGetAttributes(
 
 unsafe extern "C" fn cudaFuncGetName(name: *mut *const c_char, func: *const c_void) -> cudaError_t {
     ::trace::call!("cudaFuncGetName", (out name, value func), {
-        ::runtime::entry("cudaFuncGetName", || {
+        ::runtime::v13::entry("cudaFuncGetName", || {
             ::runtime::api::execution::cudaFuncGetName(unsafe { Out::new(name, "name") }?, func)
         })
     })
@@ -1185,7 +1185,7 @@ unsafe extern "C" fn cudaFuncGetName(name: *mut *const c_char, func: *const c_vo
 
 unsafe extern "C" fn cudaFuncGetParamCount(func: *const c_void, paramCount: *mut usize) -> cudaError_t {
     ::trace::call!("cudaFuncGetParamCount", (value func, out paramCount), {
-        ::runtime::entry("cudaFuncGetParamCount", || {
+        ::runtime::v13::entry("cudaFuncGetParamCount", || {
             ::runtime::api::execution::cudaFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?)
         })
     })
@@ -1198,7 +1198,7 @@ unsafe extern "C" fn cudaFuncGetParamInfo(
     paramSize: *mut usize,
 ) -> cudaError_t {
     ::trace::call!("cudaFuncGetParamInfo", (value func, value paramIndex, out paramOffset, out paramSize), {
-        ::runtime::entry("cudaFuncGetParamInfo", || {
+        ::runtime::v13::entry("cudaFuncGetParamInfo", || {
             ::runtime::api::execution::cudaFuncGetParamInfo(
                 func,
                 paramIndex,
@@ -1215,7 +1215,7 @@ unsafe extern "C" fn cudaFuncSetAttribute(
     value: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaFuncSetAttribute", (value func, value attr, value value), {
-        ::runtime::entry("cudaFuncSetAttribute", || {
+        ::runtime::v13::entry("cudaFuncSetAttribute", || {
             ::runtime::api::execution::cudaFuncSetAttribute(func, attr, value)
         })
     })
@@ -1223,7 +1223,7 @@ unsafe extern "C" fn cudaFuncSetAttribute(
 
 unsafe extern "C" fn cudaFuncSetCacheConfig(func: *const c_void, cacheConfig: cudaFuncCache) -> cudaError_t {
     ::trace::call!("cudaFuncSetCacheConfig", (value func, value cacheConfig), {
-        ::runtime::entry("cudaFuncSetCacheConfig", || {
+        ::runtime::v13::entry("cudaFuncSetCacheConfig", || {
             ::runtime::api::execution::cudaFuncSetCacheConfig(func, cacheConfig)
         })
     })
@@ -1234,7 +1234,7 @@ unsafe extern "C" fn cudaFuncSetSharedMemConfig(
     config: cudaSharedMemConfig,
 ) -> cudaError_t {
     ::trace::call!("cudaFuncSetSharedMemConfig", (value func, value config), {
-        ::runtime::entry("cudaFuncSetSharedMemConfig", || {
+        ::runtime::v13::entry("cudaFuncSetSharedMemConfig", || {
             ::runtime::api::execution::cudaFuncSetSharedMemConfig(func, config)
         })
     })
@@ -1249,7 +1249,7 @@ unsafe extern "C" fn cudaGLGetDevices(
     ::trace::call!("cudaGLGetDevices", (
         out pCudaDeviceCount, out pCudaDevices, value cudaDeviceCount, value deviceList
     ), {
-        ::runtime::entry("cudaGLGetDevices", || {
+        ::runtime::v13::entry("cudaGLGetDevices", || {
             ::runtime::api::graphics::cudaGLGetDevices(
                 unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
                 unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
@@ -1262,7 +1262,7 @@ unsafe extern "C" fn cudaGLGetDevices(
 
 unsafe extern "C" fn cudaGLMapBufferObject(devPtr: *mut *mut c_void, bufObj: GLuint) -> cudaError_t {
     ::trace::call!("cudaGLMapBufferObject", (out devPtr, value bufObj), {
-        ::runtime::entry("cudaGLMapBufferObject", || {
+        ::runtime::v13::entry("cudaGLMapBufferObject", || {
             ::runtime::api::graphics::cudaGLMapBufferObject(unsafe { Out::new(devPtr, "devPtr") }?, bufObj)
         })
     })
@@ -1274,7 +1274,7 @@ unsafe extern "C" fn cudaGLMapBufferObjectAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGLMapBufferObjectAsync", (out devPtr, value bufObj, value stream), {
-        ::runtime::entry("cudaGLMapBufferObjectAsync", || {
+        ::runtime::v13::entry("cudaGLMapBufferObjectAsync", || {
             ::runtime::api::graphics::cudaGLMapBufferObjectAsync(
                 unsafe { Out::new(devPtr, "devPtr") }?,
                 bufObj,
@@ -1286,7 +1286,7 @@ unsafe extern "C" fn cudaGLMapBufferObjectAsync(
 
 unsafe extern "C" fn cudaGLRegisterBufferObject(bufObj: GLuint) -> cudaError_t {
     ::trace::call!("cudaGLRegisterBufferObject", (value bufObj), {
-        ::runtime::entry("cudaGLRegisterBufferObject", || {
+        ::runtime::v13::entry("cudaGLRegisterBufferObject", || {
             ::runtime::api::graphics::cudaGLRegisterBufferObject(bufObj)
         })
     })
@@ -1294,7 +1294,7 @@ unsafe extern "C" fn cudaGLRegisterBufferObject(bufObj: GLuint) -> cudaError_t {
 
 unsafe extern "C" fn cudaGLSetBufferObjectMapFlags(bufObj: GLuint, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaGLSetBufferObjectMapFlags", (value bufObj, value flags), {
-        ::runtime::entry("cudaGLSetBufferObjectMapFlags", || {
+        ::runtime::v13::entry("cudaGLSetBufferObjectMapFlags", || {
             ::runtime::api::graphics::cudaGLSetBufferObjectMapFlags(bufObj, flags)
         })
     })
@@ -1302,19 +1302,19 @@ unsafe extern "C" fn cudaGLSetBufferObjectMapFlags(bufObj: GLuint, flags: c_uint
 
 unsafe extern "C" fn cudaGLSetGLDevice(device: c_int) -> cudaError_t {
     ::trace::call!("cudaGLSetGLDevice", (value device), {
-        ::runtime::entry("cudaGLSetGLDevice", || ::runtime::api::graphics::cudaGLSetGLDevice(device))
+        ::runtime::v13::entry("cudaGLSetGLDevice", || ::runtime::api::graphics::cudaGLSetGLDevice(device))
     })
 }
 
 unsafe extern "C" fn cudaGLUnmapBufferObject(bufObj: GLuint) -> cudaError_t {
     ::trace::call!("cudaGLUnmapBufferObject", (value bufObj), {
-        ::runtime::entry("cudaGLUnmapBufferObject", || ::runtime::api::graphics::cudaGLUnmapBufferObject(bufObj))
+        ::runtime::v13::entry("cudaGLUnmapBufferObject", || ::runtime::api::graphics::cudaGLUnmapBufferObject(bufObj))
     })
 }
 
 unsafe extern "C" fn cudaGLUnmapBufferObjectAsync(bufObj: GLuint, stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaGLUnmapBufferObjectAsync", (value bufObj, value stream), {
-        ::runtime::entry("cudaGLUnmapBufferObjectAsync", || {
+        ::runtime::v13::entry("cudaGLUnmapBufferObjectAsync", || {
             ::runtime::api::graphics::cudaGLUnmapBufferObjectAsync(bufObj, stream)
         })
     })
@@ -1322,7 +1322,7 @@ unsafe extern "C" fn cudaGLUnmapBufferObjectAsync(bufObj: GLuint, stream: cudaSt
 
 unsafe extern "C" fn cudaGLUnregisterBufferObject(bufObj: GLuint) -> cudaError_t {
     ::trace::call!("cudaGLUnregisterBufferObject", (value bufObj), {
-        ::runtime::entry("cudaGLUnregisterBufferObject", || {
+        ::runtime::v13::entry("cudaGLUnregisterBufferObject", || {
             ::runtime::api::graphics::cudaGLUnregisterBufferObject(bufObj)
         })
     })
@@ -1333,7 +1333,7 @@ unsafe extern "C" fn cudaGetChannelDesc(
     array: cudaArray_const_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGetChannelDesc", (out desc, value array), {
-        ::runtime::entry("cudaGetChannelDesc", || {
+        ::runtime::v13::entry("cudaGetChannelDesc", || {
             ::runtime::api::array::cudaGetChannelDesc(unsafe { Out::new(desc, "desc") }?, array)
         })
     })
@@ -1341,7 +1341,7 @@ unsafe extern "C" fn cudaGetChannelDesc(
 
 unsafe extern "C" fn cudaGetDevice(device: *mut c_int) -> cudaError_t {
     ::trace::call!("cudaGetDevice", (out device), {
-        ::runtime::entry("cudaGetDevice", || {
+        ::runtime::v13::entry("cudaGetDevice", || {
             ::runtime::api::device::cudaGetDevice(unsafe { Out::new(device, "device") }?)
         })
     })
@@ -1349,7 +1349,7 @@ unsafe extern "C" fn cudaGetDevice(device: *mut c_int) -> cudaError_t {
 
 unsafe extern "C" fn cudaGetDeviceCount(count: *mut c_int) -> cudaError_t {
     ::trace::call!("cudaGetDeviceCount", (out count), {
-        ::runtime::entry("cudaGetDeviceCount", || {
+        ::runtime::v13::entry("cudaGetDeviceCount", || {
             ::runtime::api::device::cudaGetDeviceCount(unsafe { Out::new(count, "count") }?)
         })
     })
@@ -1357,7 +1357,7 @@ unsafe extern "C" fn cudaGetDeviceCount(count: *mut c_int) -> cudaError_t {
 
 unsafe extern "C" fn cudaGetDeviceFlags(flags: *mut c_uint) -> cudaError_t {
     ::trace::call!("cudaGetDeviceFlags", (out flags), {
-        ::runtime::entry("cudaGetDeviceFlags", || {
+        ::runtime::v13::entry("cudaGetDeviceFlags", || {
             ::runtime::api::device::cudaGetDeviceFlags(unsafe { Out::new(flags, "flags") }?)
         })
     })
@@ -1365,7 +1365,7 @@ unsafe extern "C" fn cudaGetDeviceFlags(flags: *mut c_uint) -> cudaError_t {
 
 unsafe extern "C" fn cudaGetDeviceProperties(prop: *mut cudaDeviceProp, device: c_int) -> cudaError_t {
     ::trace::call!("cudaGetDeviceProperties", (out prop, value device), {
-        ::runtime::entry("cudaGetDeviceProperties", || {
+        ::runtime::v13::entry("cudaGetDeviceProperties", || {
             ::runtime::api::properties::cudaGetDeviceProperties_v13(unsafe { Out::new(prop, "prop") }?, device)
         })
     })
@@ -1378,7 +1378,7 @@ unsafe extern "C" fn cudaGetDriverEntryPoint(
     driverStatus: *mut cudaDriverEntryPointQueryResult,
 ) -> cudaError_t {
     ::trace::call!("cudaGetDriverEntryPoint", (text symbol, out funcPtr, value flags, out driverStatus), {
-        ::runtime::entry("cudaGetDriverEntryPoint", || {
+        ::runtime::v13::entry("cudaGetDriverEntryPoint", || {
             ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v13(
                 symbol,
                 unsafe { Out::new(funcPtr, "funcPtr") }?,
@@ -1399,7 +1399,7 @@ unsafe extern "C" fn cudaGetDriverEntryPointByVersion(
     ::trace::call!("cudaGetDriverEntryPointByVersion", (
         text symbol, out funcPtr, value cudaVersion, value flags, out driverStatus
     ), {
-        ::runtime::entry("cudaGetDriverEntryPointByVersion", || {
+        ::runtime::v13::entry("cudaGetDriverEntryPointByVersion", || {
             ::runtime::api::driver_entry::cudaGetDriverEntryPointByVersion(
                 symbol,
                 unsafe { Out::new(funcPtr, "funcPtr") }?,
@@ -1421,7 +1421,7 @@ unsafe extern "C" fn cudaGetDriverEntryPointByVersion_ptsz(
     ::trace::call!("cudaGetDriverEntryPointByVersion_ptsz", (
         text symbol, out funcPtr, value cudaVersion, value flags, out driverStatus
     ), {
-        ::runtime::entry_per_thread("cudaGetDriverEntryPointByVersion_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaGetDriverEntryPointByVersion_ptsz", || {
             ::runtime::api::driver_entry::cudaGetDriverEntryPointByVersion(
                 symbol,
                 unsafe { Out::new(funcPtr, "funcPtr") }?,
@@ -1440,7 +1440,7 @@ unsafe extern "C" fn cudaGetDriverEntryPoint_ptsz(
     driverStatus: *mut cudaDriverEntryPointQueryResult,
 ) -> cudaError_t {
     ::trace::call!("cudaGetDriverEntryPoint_ptsz", (text symbol, out funcPtr, value flags, out driverStatus), {
-        ::runtime::entry_per_thread("cudaGetDriverEntryPoint_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaGetDriverEntryPoint_ptsz", || {
             ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v13(
                 symbol,
                 unsafe { Out::new(funcPtr, "funcPtr") }?,
@@ -1472,7 +1472,7 @@ unsafe extern "C" fn cudaGetExportTable(
     pExportTableId: *const cudaUUID_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGetExportTable", (out ppExportTable, value pExportTableId), {
-        ::runtime::entry("cudaGetExportTable", || {
+        ::runtime::v13::entry("cudaGetExportTable", || {
             ::runtime::api::driver_entry::cudaGetExportTable(
                 unsafe { Out::new(ppExportTable, "ppExportTable") }?,
                 pExportTableId,
@@ -1486,7 +1486,7 @@ unsafe extern "C" fn cudaGetFuncBySymbol(
     symbolPtr: *const c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaGetFuncBySymbol", (out functionPtr, value symbolPtr), {
-        ::runtime::entry("cudaGetFuncBySymbol", || {
+        ::runtime::v13::entry("cudaGetFuncBySymbol", || {
             ::runtime::api::execution::cudaGetFuncBySymbol(
                 unsafe { Out::new(functionPtr, "functionPtr") }?,
                 symbolPtr,
@@ -1500,7 +1500,7 @@ unsafe extern "C" fn cudaGetKernel(
     entryFuncAddr: *const c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaGetKernel", (out kernelPtr, value entryFuncAddr), {
-        ::runtime::entry("cudaGetKernel", || {
+        ::runtime::v13::entry("cudaGetKernel", || {
             ::runtime::api::execution::cudaGetKernel(unsafe { Out::new(kernelPtr, "kernelPtr") }?, entryFuncAddr)
         })
     })
@@ -1522,7 +1522,7 @@ unsafe extern "C" fn cudaGetMipmappedArrayLevel(
     level: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGetMipmappedArrayLevel", (out levelArray, value mipmappedArray, value level), {
-        ::runtime::entry("cudaGetMipmappedArrayLevel", || {
+        ::runtime::v13::entry("cudaGetMipmappedArrayLevel", || {
             ::runtime::api::array::cudaGetMipmappedArrayLevel(
                 unsafe { Out::new(levelArray, "levelArray") }?,
                 mipmappedArray,
@@ -1537,7 +1537,7 @@ unsafe extern "C" fn cudaGetSurfaceObjectResourceDesc(
     surfObject: cudaSurfaceObject_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGetSurfaceObjectResourceDesc", (value pResDesc, value surfObject), {
-        ::runtime::entry("cudaGetSurfaceObjectResourceDesc", || {
+        ::runtime::v13::entry("cudaGetSurfaceObjectResourceDesc", || {
             ::runtime::api::texture::cudaGetSurfaceObjectResourceDesc_v13(
                 unsafe { Out::new(pResDesc, "pResDesc") }?,
                 surfObject,
@@ -1548,7 +1548,7 @@ unsafe extern "C" fn cudaGetSurfaceObjectResourceDesc(
 
 unsafe extern "C" fn cudaGetSymbolAddress(devPtr: *mut *mut c_void, symbol: *const c_void) -> cudaError_t {
     ::trace::call!("cudaGetSymbolAddress", (out devPtr, value symbol), {
-        ::runtime::entry("cudaGetSymbolAddress", || {
+        ::runtime::v13::entry("cudaGetSymbolAddress", || {
             ::runtime::api::symbol::cudaGetSymbolAddress(unsafe { Out::new(devPtr, "devPtr") }?, symbol)
         })
     })
@@ -1556,7 +1556,7 @@ unsafe extern "C" fn cudaGetSymbolAddress(devPtr: *mut *mut c_void, symbol: *con
 
 unsafe extern "C" fn cudaGetSymbolSize(size: *mut usize, symbol: *const c_void) -> cudaError_t {
     ::trace::call!("cudaGetSymbolSize", (out size, value symbol), {
-        ::runtime::entry("cudaGetSymbolSize", || {
+        ::runtime::v13::entry("cudaGetSymbolSize", || {
             ::runtime::api::symbol::cudaGetSymbolSize(unsafe { Out::new(size, "size") }?, symbol)
         })
     })
@@ -1567,7 +1567,7 @@ unsafe extern "C" fn cudaGetTextureObjectResourceDesc(
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGetTextureObjectResourceDesc", (value pResDesc, value texObject), {
-        ::runtime::entry("cudaGetTextureObjectResourceDesc", || {
+        ::runtime::v13::entry("cudaGetTextureObjectResourceDesc", || {
             ::runtime::api::texture::cudaGetTextureObjectResourceDesc_v13(
                 unsafe { Out::new(pResDesc, "pResDesc") }?,
                 texObject,
@@ -1581,7 +1581,7 @@ unsafe extern "C" fn cudaGetTextureObjectResourceViewDesc(
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGetTextureObjectResourceViewDesc", (value pResViewDesc, value texObject), {
-        ::runtime::entry("cudaGetTextureObjectResourceViewDesc", || {
+        ::runtime::v13::entry("cudaGetTextureObjectResourceViewDesc", || {
             ::runtime::api::texture::cudaGetTextureObjectResourceViewDesc_v13(
                 unsafe { Out::new(pResViewDesc, "pResViewDesc") }?,
                 texObject,
@@ -1595,7 +1595,7 @@ unsafe extern "C" fn cudaGetTextureObjectTextureDesc(
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGetTextureObjectTextureDesc", (out pTexDesc, value texObject), {
-        ::runtime::entry("cudaGetTextureObjectTextureDesc", || {
+        ::runtime::v13::entry("cudaGetTextureObjectTextureDesc", || {
             ::runtime::api::texture::cudaGetTextureObjectTextureDesc_v13(
                 unsafe { Out::new(pTexDesc, "pTexDesc") }?,
                 texObject,
@@ -1614,7 +1614,7 @@ unsafe extern "C" fn cudaGraphAddChildGraphNode(
     ::trace::call!("cudaGraphAddChildGraphNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value childGraph
     ), {
-        ::runtime::entry("cudaGraphAddChildGraphNode", || {
+        ::runtime::v13::entry("cudaGraphAddChildGraphNode", || {
             ::runtime::api::graph_node::cudaGraphAddChildGraphNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1636,7 +1636,7 @@ unsafe extern "C" fn cudaGraphAddDependencies(
     ::trace::call!("cudaGraphAddDependencies", (
         value graph, value from, value to, value edgeData, value numDependencies
     ), {
-        ::runtime::entry("cudaGraphAddDependencies", || {
+        ::runtime::v13::entry("cudaGraphAddDependencies", || {
             ::runtime::api::graph::cudaGraphAddDependencies_v13(graph, from, to, edgeData, numDependencies)
         })
     })
@@ -1651,7 +1651,7 @@ unsafe extern "C" fn cudaGraphAddEmptyNode(
     ::trace::call!("cudaGraphAddEmptyNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies
     ), {
-        ::runtime::entry("cudaGraphAddEmptyNode", || {
+        ::runtime::v13::entry("cudaGraphAddEmptyNode", || {
             ::runtime::api::graph_node::cudaGraphAddEmptyNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1672,7 +1672,7 @@ unsafe extern "C" fn cudaGraphAddEventRecordNode(
     ::trace::call!("cudaGraphAddEventRecordNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value event
     ), {
-        ::runtime::entry("cudaGraphAddEventRecordNode", || {
+        ::runtime::v13::entry("cudaGraphAddEventRecordNode", || {
             ::runtime::api::graph_node::cudaGraphAddEventRecordNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1694,7 +1694,7 @@ unsafe extern "C" fn cudaGraphAddEventWaitNode(
     ::trace::call!("cudaGraphAddEventWaitNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value event
     ), {
-        ::runtime::entry("cudaGraphAddEventWaitNode", || {
+        ::runtime::v13::entry("cudaGraphAddEventWaitNode", || {
             ::runtime::api::graph_node::cudaGraphAddEventWaitNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1716,7 +1716,7 @@ unsafe extern "C" fn cudaGraphAddExternalSemaphoresSignalNode(
     ::trace::call!("cudaGraphAddExternalSemaphoresSignalNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
     ), {
-        ::runtime::entry("cudaGraphAddExternalSemaphoresSignalNode", || {
+        ::runtime::v13::entry("cudaGraphAddExternalSemaphoresSignalNode", || {
             ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresSignalNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1738,7 +1738,7 @@ unsafe extern "C" fn cudaGraphAddExternalSemaphoresWaitNode(
     ::trace::call!("cudaGraphAddExternalSemaphoresWaitNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
     ), {
-        ::runtime::entry("cudaGraphAddExternalSemaphoresWaitNode", || {
+        ::runtime::v13::entry("cudaGraphAddExternalSemaphoresWaitNode", || {
             ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresWaitNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1760,7 +1760,7 @@ unsafe extern "C" fn cudaGraphAddHostNode(
     ::trace::call!("cudaGraphAddHostNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value pNodeParams
     ), {
-        ::runtime::entry("cudaGraphAddHostNode", || {
+        ::runtime::v13::entry("cudaGraphAddHostNode", || {
             ::runtime::api::graph_node::cudaGraphAddHostNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1782,7 +1782,7 @@ unsafe extern "C" fn cudaGraphAddKernelNode(
     ::trace::call!("cudaGraphAddKernelNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value pNodeParams
     ), {
-        ::runtime::entry("cudaGraphAddKernelNode", || {
+        ::runtime::v13::entry("cudaGraphAddKernelNode", || {
             ::runtime::api::graph_node::cudaGraphAddKernelNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1804,7 +1804,7 @@ unsafe extern "C" fn cudaGraphAddMemAllocNode(
     ::trace::call!("cudaGraphAddMemAllocNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
     ), {
-        ::runtime::entry("cudaGraphAddMemAllocNode", || {
+        ::runtime::v13::entry("cudaGraphAddMemAllocNode", || {
             ::runtime::api::graph_node::cudaGraphAddMemAllocNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1826,7 +1826,7 @@ unsafe extern "C" fn cudaGraphAddMemFreeNode(
     ::trace::call!("cudaGraphAddMemFreeNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value dptr
     ), {
-        ::runtime::entry("cudaGraphAddMemFreeNode", || {
+        ::runtime::v13::entry("cudaGraphAddMemFreeNode", || {
             ::runtime::api::graph_node::cudaGraphAddMemFreeNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1851,7 +1851,7 @@ unsafe extern "C" fn cudaGraphAddMemcpyNode1D(
     ::trace::call!("cudaGraphAddMemcpyNode1D", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value dst, value src, value count, value kind
     ), {
-        ::runtime::entry("cudaGraphAddMemcpyNode1D", || {
+        ::runtime::v13::entry("cudaGraphAddMemcpyNode1D", || {
             ::runtime::api::graph_node::cudaGraphAddMemcpyNode1D(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1876,7 +1876,7 @@ unsafe extern "C" fn cudaGraphAddMemcpyNode(
     ::trace::call!("cudaGraphAddMemcpyNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value pCopyParams
     ), {
-        ::runtime::entry("cudaGraphAddMemcpyNode", || {
+        ::runtime::v13::entry("cudaGraphAddMemcpyNode", || {
             ::runtime::api::graph_node::cudaGraphAddMemcpyNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1902,7 +1902,7 @@ unsafe extern "C" fn cudaGraphAddMemcpyNodeFromSymbol(
     ::trace::call!("cudaGraphAddMemcpyNodeFromSymbol", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value dst, value symbol, value count, value offset, value kind
     ), {
-        ::runtime::entry("cudaGraphAddMemcpyNodeFromSymbol", || {
+        ::runtime::v13::entry("cudaGraphAddMemcpyNodeFromSymbol", || {
             ::runtime::api::graph_node::cudaGraphAddMemcpyNodeFromSymbol(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1932,7 +1932,7 @@ unsafe extern "C" fn cudaGraphAddMemcpyNodeToSymbol(
     ::trace::call!("cudaGraphAddMemcpyNodeToSymbol", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value symbol, value src, value count, value offset, value kind
     ), {
-        ::runtime::entry("cudaGraphAddMemcpyNodeToSymbol", || {
+        ::runtime::v13::entry("cudaGraphAddMemcpyNodeToSymbol", || {
             ::runtime::api::graph_node::cudaGraphAddMemcpyNodeToSymbol(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1958,7 +1958,7 @@ unsafe extern "C" fn cudaGraphAddMemsetNode(
     ::trace::call!("cudaGraphAddMemsetNode", (
         out pGraphNode, value graph, value pDependencies, value numDependencies, value pMemsetParams
     ), {
-        ::runtime::entry("cudaGraphAddMemsetNode", || {
+        ::runtime::v13::entry("cudaGraphAddMemsetNode", || {
             ::runtime::api::graph_node::cudaGraphAddMemsetNode(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1981,7 +1981,7 @@ unsafe extern "C" fn cudaGraphAddNode(
     ::trace::call!("cudaGraphAddNode", (
         out pGraphNode, value graph, value pDependencies, value dependencyData, value numDependencies, value nodeParams
     ), {
-        ::runtime::entry("cudaGraphAddNode", || {
+        ::runtime::v13::entry("cudaGraphAddNode", || {
             ::runtime::api::graph_node::cudaGraphAddNode_v13(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1999,7 +1999,7 @@ unsafe extern "C" fn cudaGraphChildGraphNodeGetGraph(
     pGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphChildGraphNodeGetGraph", (value node, out pGraph), {
-        ::runtime::entry("cudaGraphChildGraphNodeGetGraph", || {
+        ::runtime::v13::entry("cudaGraphChildGraphNodeGetGraph", || {
             ::runtime::api::graph_node::cudaGraphChildGraphNodeGetGraph(
                 node,
                 unsafe { Out::new(pGraph, "pGraph") }?,
@@ -2013,7 +2013,7 @@ unsafe extern "C" fn cudaGraphClone(
     originalGraph: cudaGraph_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphClone", (out pGraphClone, value originalGraph), {
-        ::runtime::entry("cudaGraphClone", || {
+        ::runtime::v13::entry("cudaGraphClone", || {
             ::runtime::api::graph::cudaGraphClone(unsafe { Out::new(pGraphClone, "pGraphClone") }?, originalGraph)
         })
     })
@@ -2026,7 +2026,7 @@ unsafe extern "C" fn cudaGraphConditionalHandleCreate(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphConditionalHandleCreate", (out pHandle_out, value graph, value defaultLaunchValue, value flags), {
-        ::runtime::entry("cudaGraphConditionalHandleCreate", || {
+        ::runtime::v13::entry("cudaGraphConditionalHandleCreate", || {
             ::runtime::api::graph::cudaGraphConditionalHandleCreate(
                 unsafe { Out::new(pHandle_out, "pHandle_out") }?,
                 graph,
@@ -2047,7 +2047,7 @@ unsafe extern "C" fn cudaGraphConditionalHandleCreate_v2(
     ::trace::call!("cudaGraphConditionalHandleCreate_v2", (
         out pHandle_out, value graph, value ctx, value defaultLaunchValue, value flags
     ), {
-        ::runtime::entry("cudaGraphConditionalHandleCreate_v2", || {
+        ::runtime::v13::entry("cudaGraphConditionalHandleCreate_v2", || {
             ::runtime::api::graph::cudaGraphConditionalHandleCreate_v2(
                 unsafe { Out::new(pHandle_out, "pHandle_out") }?,
                 graph,
@@ -2061,7 +2061,7 @@ unsafe extern "C" fn cudaGraphConditionalHandleCreate_v2(
 
 unsafe extern "C" fn cudaGraphCreate(pGraph: *mut cudaGraph_t, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaGraphCreate", (out pGraph, value flags), {
-        ::runtime::entry("cudaGraphCreate", || {
+        ::runtime::v13::entry("cudaGraphCreate", || {
             ::runtime::api::graph::cudaGraphCreate(unsafe { Out::new(pGraph, "pGraph") }?, flags)
         })
     })
@@ -2073,7 +2073,7 @@ unsafe extern "C" fn cudaGraphDebugDotPrint(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphDebugDotPrint", (value graph, text path, value flags), {
-        ::runtime::entry("cudaGraphDebugDotPrint", || {
+        ::runtime::v13::entry("cudaGraphDebugDotPrint", || {
             ::runtime::api::graph::cudaGraphDebugDotPrint(graph, path, flags)
         })
     })
@@ -2081,13 +2081,13 @@ unsafe extern "C" fn cudaGraphDebugDotPrint(
 
 unsafe extern "C" fn cudaGraphDestroy(graph: cudaGraph_t) -> cudaError_t {
     ::trace::call!("cudaGraphDestroy", (value graph), {
-        ::runtime::entry("cudaGraphDestroy", || ::runtime::api::graph::cudaGraphDestroy(graph))
+        ::runtime::v13::entry("cudaGraphDestroy", || ::runtime::api::graph::cudaGraphDestroy(graph))
     })
 }
 
 unsafe extern "C" fn cudaGraphDestroyNode(node: cudaGraphNode_t) -> cudaError_t {
     ::trace::call!("cudaGraphDestroyNode", (value node), {
-        ::runtime::entry("cudaGraphDestroyNode", || ::runtime::api::graph::cudaGraphDestroyNode(node))
+        ::runtime::v13::entry("cudaGraphDestroyNode", || ::runtime::api::graph::cudaGraphDestroyNode(node))
     })
 }
 
@@ -2096,7 +2096,7 @@ unsafe extern "C" fn cudaGraphEventRecordNodeGetEvent(
     event_out: *mut cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphEventRecordNodeGetEvent", (value node, out event_out), {
-        ::runtime::entry("cudaGraphEventRecordNodeGetEvent", || {
+        ::runtime::v13::entry("cudaGraphEventRecordNodeGetEvent", || {
             ::runtime::api::graph_node::cudaGraphEventRecordNodeGetEvent(
                 node,
                 unsafe { Out::new(event_out, "event_out") }?,
@@ -2110,7 +2110,7 @@ unsafe extern "C" fn cudaGraphEventRecordNodeSetEvent(
     event: cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphEventRecordNodeSetEvent", (value node, value event), {
-        ::runtime::entry("cudaGraphEventRecordNodeSetEvent", || {
+        ::runtime::v13::entry("cudaGraphEventRecordNodeSetEvent", || {
             ::runtime::api::graph_node::cudaGraphEventRecordNodeSetEvent(node, event)
         })
     })
@@ -2121,7 +2121,7 @@ unsafe extern "C" fn cudaGraphEventWaitNodeGetEvent(
     event_out: *mut cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphEventWaitNodeGetEvent", (value node, out event_out), {
-        ::runtime::entry("cudaGraphEventWaitNodeGetEvent", || {
+        ::runtime::v13::entry("cudaGraphEventWaitNodeGetEvent", || {
             ::runtime::api::graph_node::cudaGraphEventWaitNodeGetEvent(
                 node,
                 unsafe { Out::new(event_out, "event_out") }?,
@@ -2135,7 +2135,7 @@ unsafe extern "C" fn cudaGraphEventWaitNodeSetEvent(
     event: cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphEventWaitNodeSetEvent", (value node, value event), {
-        ::runtime::entry("cudaGraphEventWaitNodeSetEvent", || {
+        ::runtime::v13::entry("cudaGraphEventWaitNodeSetEvent", || {
             ::runtime::api::graph_node::cudaGraphEventWaitNodeSetEvent(node, event)
         })
     })
@@ -2147,7 +2147,7 @@ unsafe extern "C" fn cudaGraphExecChildGraphNodeSetParams(
     childGraph: cudaGraph_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecChildGraphNodeSetParams", (value hGraphExec, value node, value childGraph), {
-        ::runtime::entry("cudaGraphExecChildGraphNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphExecChildGraphNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphExecChildGraphNodeSetParams(hGraphExec, node, childGraph)
         })
     })
@@ -2155,7 +2155,7 @@ unsafe extern "C" fn cudaGraphExecChildGraphNodeSetParams(
 
 unsafe extern "C" fn cudaGraphExecDestroy(graphExec: cudaGraphExec_t) -> cudaError_t {
     ::trace::call!("cudaGraphExecDestroy", (value graphExec), {
-        ::runtime::entry("cudaGraphExecDestroy", || ::runtime::api::graph::cudaGraphExecDestroy(graphExec))
+        ::runtime::v13::entry("cudaGraphExecDestroy", || ::runtime::api::graph::cudaGraphExecDestroy(graphExec))
     })
 }
 
@@ -2165,7 +2165,7 @@ unsafe extern "C" fn cudaGraphExecEventRecordNodeSetEvent(
     event: cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecEventRecordNodeSetEvent", (value hGraphExec, value hNode, value event), {
-        ::runtime::entry("cudaGraphExecEventRecordNodeSetEvent", || {
+        ::runtime::v13::entry("cudaGraphExecEventRecordNodeSetEvent", || {
             ::runtime::api::graph_node::cudaGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event)
         })
     })
@@ -2177,7 +2177,7 @@ unsafe extern "C" fn cudaGraphExecEventWaitNodeSetEvent(
     event: cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecEventWaitNodeSetEvent", (value hGraphExec, value hNode, value event), {
-        ::runtime::entry("cudaGraphExecEventWaitNodeSetEvent", || {
+        ::runtime::v13::entry("cudaGraphExecEventWaitNodeSetEvent", || {
             ::runtime::api::graph_node::cudaGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event)
         })
     })
@@ -2189,7 +2189,7 @@ unsafe extern "C" fn cudaGraphExecExternalSemaphoresSignalNodeSetParams(
     nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecExternalSemaphoresSignalNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
-        ::runtime::entry("cudaGraphExecExternalSemaphoresSignalNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphExecExternalSemaphoresSignalNodeSetParams", || {
             ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresSignalNodeSetParams(
                 hGraphExec,
                 hNode,
@@ -2205,7 +2205,7 @@ unsafe extern "C" fn cudaGraphExecExternalSemaphoresWaitNodeSetParams(
     nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecExternalSemaphoresWaitNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
-        ::runtime::entry("cudaGraphExecExternalSemaphoresWaitNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphExecExternalSemaphoresWaitNodeSetParams", || {
             ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresWaitNodeSetParams(
                 hGraphExec,
                 hNode,
@@ -2220,7 +2220,7 @@ unsafe extern "C" fn cudaGraphExecGetFlags(
     flags: *mut c_ulonglong,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecGetFlags", (value graphExec, out flags), {
-        ::runtime::entry("cudaGraphExecGetFlags", || {
+        ::runtime::v13::entry("cudaGraphExecGetFlags", || {
             ::runtime::api::graph::cudaGraphExecGetFlags(graphExec, unsafe { Out::new(flags, "flags") }?)
         })
     })
@@ -2228,7 +2228,7 @@ unsafe extern "C" fn cudaGraphExecGetFlags(
 
 unsafe extern "C" fn cudaGraphExecGetId(hGraphExec: cudaGraphExec_t, graphID: *mut c_uint) -> cudaError_t {
     ::trace::call!("cudaGraphExecGetId", (value hGraphExec, out graphID), {
-        ::runtime::entry("cudaGraphExecGetId", || {
+        ::runtime::v13::entry("cudaGraphExecGetId", || {
             ::runtime::api::graph::cudaGraphExecGetId(hGraphExec, unsafe { Out::new(graphID, "graphID") }?)
         })
     })
@@ -2240,7 +2240,7 @@ unsafe extern "C" fn cudaGraphExecHostNodeSetParams(
     pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecHostNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
-        ::runtime::entry("cudaGraphExecHostNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphExecHostNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphExecHostNodeSetParams(
                 hGraphExec,
                 node,
@@ -2256,7 +2256,7 @@ unsafe extern "C" fn cudaGraphExecKernelNodeSetParams(
     pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecKernelNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
-        ::runtime::entry("cudaGraphExecKernelNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphExecKernelNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphExecKernelNodeSetParams(
                 hGraphExec,
                 node,
@@ -2277,7 +2277,7 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams1D(
     ::trace::call!("cudaGraphExecMemcpyNodeSetParams1D", (
         value hGraphExec, value node, value dst, value src, value count, value kind
     ), {
-        ::runtime::entry("cudaGraphExecMemcpyNodeSetParams1D", || {
+        ::runtime::v13::entry("cudaGraphExecMemcpyNodeSetParams1D", || {
             ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams1D(
                 hGraphExec,
                 node,
@@ -2296,7 +2296,7 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams(
     pNodeParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecMemcpyNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
-        ::runtime::entry("cudaGraphExecMemcpyNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphExecMemcpyNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams(
                 hGraphExec,
                 node,
@@ -2318,7 +2318,7 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsFromSymbol(
     ::trace::call!("cudaGraphExecMemcpyNodeSetParamsFromSymbol", (
         value hGraphExec, value node, value dst, value symbol, value count, value offset, value kind
     ), {
-        ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsFromSymbol", || {
+        ::runtime::v13::entry("cudaGraphExecMemcpyNodeSetParamsFromSymbol", || {
             ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsFromSymbol(
                 hGraphExec,
                 node,
@@ -2344,7 +2344,7 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsToSymbol(
     ::trace::call!("cudaGraphExecMemcpyNodeSetParamsToSymbol", (
         value hGraphExec, value node, value symbol, value src, value count, value offset, value kind
     ), {
-        ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsToSymbol", || {
+        ::runtime::v13::entry("cudaGraphExecMemcpyNodeSetParamsToSymbol", || {
             ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsToSymbol(
                 hGraphExec,
                 node,
@@ -2364,7 +2364,7 @@ unsafe extern "C" fn cudaGraphExecMemsetNodeSetParams(
     pNodeParams: *const cudaMemsetParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecMemsetNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
-        ::runtime::entry("cudaGraphExecMemsetNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphExecMemsetNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphExecMemsetNodeSetParams(
                 hGraphExec,
                 node,
@@ -2380,7 +2380,7 @@ unsafe extern "C" fn cudaGraphExecNodeSetParams(
     nodeParams: *mut cudaGraphNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecNodeSetParams", (value graphExec, value node, value nodeParams), {
-        ::runtime::entry("cudaGraphExecNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphExecNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphExecNodeSetParams(graphExec, node, nodeParams)
         })
     })
@@ -2392,7 +2392,7 @@ unsafe extern "C" fn cudaGraphExecUpdate(
     resultInfo: *mut cudaGraphExecUpdateResultInfo,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecUpdate", (value hGraphExec, value hGraph, out resultInfo), {
-        ::runtime::entry("cudaGraphExecUpdate", || {
+        ::runtime::v13::entry("cudaGraphExecUpdate", || {
             ::runtime::api::graph::cudaGraphExecUpdate_v13(
                 hGraphExec,
                 hGraph,
@@ -2407,7 +2407,7 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeGetParams(
     params_out: *mut cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExternalSemaphoresSignalNodeGetParams", (value hNode, value params_out), {
-        ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeGetParams", || {
+        ::runtime::v13::entry("cudaGraphExternalSemaphoresSignalNodeGetParams", || {
             ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeGetParams(
                 hNode,
                 unsafe { Out::new(params_out, "params_out") }?,
@@ -2421,7 +2421,7 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeSetParams(
     nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExternalSemaphoresSignalNodeSetParams", (value hNode, value nodeParams), {
-        ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphExternalSemaphoresSignalNodeSetParams", || {
             ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeSetParams(
                 hNode,
                 unsafe { borrow(nodeParams, "nodeParams") }?,
@@ -2435,7 +2435,7 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeGetParams(
     params_out: *mut cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExternalSemaphoresWaitNodeGetParams", (value hNode, value params_out), {
-        ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeGetParams", || {
+        ::runtime::v13::entry("cudaGraphExternalSemaphoresWaitNodeGetParams", || {
             ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeGetParams(
                 hNode,
                 unsafe { Out::new(params_out, "params_out") }?,
@@ -2449,7 +2449,7 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeSetParams(
     nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExternalSemaphoresWaitNodeSetParams", (value hNode, value nodeParams), {
-        ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphExternalSemaphoresWaitNodeSetParams", || {
             ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeSetParams(
                 hNode,
                 unsafe { borrow(nodeParams, "nodeParams") }?,
@@ -2466,7 +2466,7 @@ unsafe extern "C" fn cudaGraphGetEdges(
     numEdges: *mut usize,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphGetEdges", (value graph, value from, value to, value edgeData, value numEdges), {
-        ::runtime::entry("cudaGraphGetEdges", || {
+        ::runtime::v13::entry("cudaGraphGetEdges", || {
             ::runtime::api::graph::cudaGraphGetEdges_v13(graph, from, to, edgeData, numEdges)
         })
     })
@@ -2474,7 +2474,7 @@ unsafe extern "C" fn cudaGraphGetEdges(
 
 unsafe extern "C" fn cudaGraphGetId(hGraph: cudaGraph_t, graphID: *mut c_uint) -> cudaError_t {
     ::trace::call!("cudaGraphGetId", (value hGraph, out graphID), {
-        ::runtime::entry("cudaGraphGetId", || {
+        ::runtime::v13::entry("cudaGraphGetId", || {
             ::runtime::api::graph::cudaGraphGetId(hGraph, unsafe { Out::new(graphID, "graphID") }?)
         })
     })
@@ -2486,7 +2486,7 @@ unsafe extern "C" fn cudaGraphGetNodes(
     numNodes: *mut usize,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphGetNodes", (value graph, value nodes, value numNodes), {
-        ::runtime::entry("cudaGraphGetNodes", || ::runtime::api::graph::cudaGraphGetNodes(graph, nodes, numNodes))
+        ::runtime::v13::entry("cudaGraphGetNodes", || ::runtime::api::graph::cudaGraphGetNodes(graph, nodes, numNodes))
     })
 }
 
@@ -2496,7 +2496,7 @@ unsafe extern "C" fn cudaGraphGetRootNodes(
     pNumRootNodes: *mut usize,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphGetRootNodes", (value graph, value pRootNodes, value pNumRootNodes), {
-        ::runtime::entry("cudaGraphGetRootNodes", || {
+        ::runtime::v13::entry("cudaGraphGetRootNodes", || {
             ::runtime::api::graph::cudaGraphGetRootNodes(graph, pRootNodes, pNumRootNodes)
         })
     })
@@ -2507,7 +2507,7 @@ unsafe extern "C" fn cudaGraphHostNodeGetParams(
     pNodeParams: *mut cudaHostNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphHostNodeGetParams", (value node, value pNodeParams), {
-        ::runtime::entry("cudaGraphHostNodeGetParams", || {
+        ::runtime::v13::entry("cudaGraphHostNodeGetParams", || {
             ::runtime::api::graph_node::cudaGraphHostNodeGetParams(
                 node,
                 unsafe { Out::new(pNodeParams, "pNodeParams") }?,
@@ -2521,7 +2521,7 @@ unsafe extern "C" fn cudaGraphHostNodeSetParams(
     pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphHostNodeSetParams", (value node, value pNodeParams), {
-        ::runtime::entry("cudaGraphHostNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphHostNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphHostNodeSetParams(
                 node,
                 unsafe { borrow(pNodeParams, "pNodeParams") }?,
@@ -2536,7 +2536,7 @@ unsafe extern "C" fn cudaGraphInstantiate(
     flags: c_ulonglong,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphInstantiate", (out pGraphExec, value graph, value flags), {
-        ::runtime::entry("cudaGraphInstantiate", || {
+        ::runtime::v13::entry("cudaGraphInstantiate", || {
             ::runtime::api::graph::cudaGraphInstantiate_v13(
                 unsafe { Out::new(pGraphExec, "pGraphExec") }?,
                 graph,
@@ -2552,7 +2552,7 @@ unsafe extern "C" fn cudaGraphInstantiateWithFlags(
     flags: c_ulonglong,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphInstantiateWithFlags", (out pGraphExec, value graph, value flags), {
-        ::runtime::entry("cudaGraphInstantiateWithFlags", || {
+        ::runtime::v13::entry("cudaGraphInstantiateWithFlags", || {
             ::runtime::api::graph::cudaGraphInstantiateWithFlags(
                 unsafe { Out::new(pGraphExec, "pGraphExec") }?,
                 graph,
@@ -2568,7 +2568,7 @@ unsafe extern "C" fn cudaGraphInstantiateWithParams(
     instantiateParams: *mut cudaGraphInstantiateParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphInstantiateWithParams", (out pGraphExec, value graph, value instantiateParams), {
-        ::runtime::entry("cudaGraphInstantiateWithParams", || {
+        ::runtime::v13::entry("cudaGraphInstantiateWithParams", || {
             ::runtime::api::graph::cudaGraphInstantiateWithParams(
                 unsafe { Out::new(pGraphExec, "pGraphExec") }?,
                 graph,
@@ -2584,7 +2584,7 @@ unsafe extern "C" fn cudaGraphInstantiateWithParams_ptsz(
     instantiateParams: *mut cudaGraphInstantiateParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphInstantiateWithParams_ptsz", (out pGraphExec, value graph, value instantiateParams), {
-        ::runtime::entry_per_thread("cudaGraphInstantiateWithParams_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaGraphInstantiateWithParams_ptsz", || {
             ::runtime::api::graph::cudaGraphInstantiateWithParams(
                 unsafe { Out::new(pGraphExec, "pGraphExec") }?,
                 graph,
@@ -2599,7 +2599,7 @@ unsafe extern "C" fn cudaGraphKernelNodeCopyAttributes(
     hSrc: cudaGraphNode_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphKernelNodeCopyAttributes", (value hDst, value hSrc), {
-        ::runtime::entry("cudaGraphKernelNodeCopyAttributes", || {
+        ::runtime::v13::entry("cudaGraphKernelNodeCopyAttributes", || {
             ::runtime::api::graph_node::cudaGraphKernelNodeCopyAttributes_v13(hDst, hSrc)
         })
     })
@@ -2611,7 +2611,7 @@ unsafe extern "C" fn cudaGraphKernelNodeGetAttribute(
     value_out: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphKernelNodeGetAttribute", (value hNode, value attr, value value_out), {
-        ::runtime::entry("cudaGraphKernelNodeGetAttribute", || {
+        ::runtime::v13::entry("cudaGraphKernelNodeGetAttribute", || {
             ::runtime::api::graph_node::cudaGraphKernelNodeGetAttribute(
                 hNode,
                 attr,
@@ -2626,7 +2626,7 @@ unsafe extern "C" fn cudaGraphKernelNodeGetParams(
     pNodeParams: *mut cudaKernelNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphKernelNodeGetParams", (value node, value pNodeParams), {
-        ::runtime::entry("cudaGraphKernelNodeGetParams", || {
+        ::runtime::v13::entry("cudaGraphKernelNodeGetParams", || {
             ::runtime::api::graph_node::cudaGraphKernelNodeGetParams(
                 node,
                 unsafe { Out::new(pNodeParams, "pNodeParams") }?,
@@ -2641,7 +2641,7 @@ unsafe extern "C" fn cudaGraphKernelNodeSetAttribute(
     value: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphKernelNodeSetAttribute", (value hNode, value attr, value value), {
-        ::runtime::entry("cudaGraphKernelNodeSetAttribute", || {
+        ::runtime::v13::entry("cudaGraphKernelNodeSetAttribute", || {
             ::runtime::api::graph_node::cudaGraphKernelNodeSetAttribute(
                 hNode,
                 attr,
@@ -2656,7 +2656,7 @@ unsafe extern "C" fn cudaGraphKernelNodeSetParams(
     pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphKernelNodeSetParams", (value node, value pNodeParams), {
-        ::runtime::entry("cudaGraphKernelNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphKernelNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphKernelNodeSetParams(
                 node,
                 unsafe { borrow(pNodeParams, "pNodeParams") }?,
@@ -2667,13 +2667,13 @@ unsafe extern "C" fn cudaGraphKernelNodeSetParams(
 
 unsafe extern "C" fn cudaGraphLaunch(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaGraphLaunch", (value graphExec, value stream), {
-        ::runtime::entry("cudaGraphLaunch", || ::runtime::api::graph::cudaGraphLaunch(graphExec, stream))
+        ::runtime::v13::entry("cudaGraphLaunch", || ::runtime::api::graph::cudaGraphLaunch(graphExec, stream))
     })
 }
 
 unsafe extern "C" fn cudaGraphLaunch_ptsz(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaGraphLaunch_ptsz", (value graphExec, value stream), {
-        ::runtime::entry_per_thread("cudaGraphLaunch_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaGraphLaunch_ptsz", || {
             ::runtime::api::graph::cudaGraphLaunch(graphExec, stream)
         })
     })
@@ -2684,7 +2684,7 @@ unsafe extern "C" fn cudaGraphMemAllocNodeGetParams(
     params_out: *mut cudaMemAllocNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphMemAllocNodeGetParams", (value node, value params_out), {
-        ::runtime::entry("cudaGraphMemAllocNodeGetParams", || {
+        ::runtime::v13::entry("cudaGraphMemAllocNodeGetParams", || {
             ::runtime::api::graph_node::cudaGraphMemAllocNodeGetParams(
                 node,
                 unsafe { Out::new(params_out, "params_out") }?,
@@ -2698,7 +2698,7 @@ unsafe extern "C" fn cudaGraphMemFreeNodeGetParams(
     dptr_out: *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphMemFreeNodeGetParams", (value node, value dptr_out), {
-        ::runtime::entry("cudaGraphMemFreeNodeGetParams", || {
+        ::runtime::v13::entry("cudaGraphMemFreeNodeGetParams", || {
             ::runtime::api::graph_node::cudaGraphMemFreeNodeGetParams(node, dptr_out)
         })
     })
@@ -2709,7 +2709,7 @@ unsafe extern "C" fn cudaGraphMemcpyNodeGetParams(
     pNodeParams: *mut cudaMemcpy3DParms,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphMemcpyNodeGetParams", (value node, out pNodeParams), {
-        ::runtime::entry("cudaGraphMemcpyNodeGetParams", || {
+        ::runtime::v13::entry("cudaGraphMemcpyNodeGetParams", || {
             ::runtime::api::graph_node::cudaGraphMemcpyNodeGetParams(
                 node,
                 unsafe { Out::new(pNodeParams, "pNodeParams") }?,
@@ -2726,7 +2726,7 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParams1D(
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphMemcpyNodeSetParams1D", (value node, value dst, value src, value count, value kind), {
-        ::runtime::entry("cudaGraphMemcpyNodeSetParams1D", || {
+        ::runtime::v13::entry("cudaGraphMemcpyNodeSetParams1D", || {
             ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams1D(node, dst, src, count, kind)
         })
     })
@@ -2737,7 +2737,7 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParams(
     pNodeParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphMemcpyNodeSetParams", (value node, value pNodeParams), {
-        ::runtime::entry("cudaGraphMemcpyNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphMemcpyNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams(
                 node,
                 unsafe { borrow(pNodeParams, "pNodeParams") }?,
@@ -2757,7 +2757,7 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsFromSymbol(
     ::trace::call!("cudaGraphMemcpyNodeSetParamsFromSymbol", (
         value node, value dst, value symbol, value count, value offset, value kind
     ), {
-        ::runtime::entry("cudaGraphMemcpyNodeSetParamsFromSymbol", || {
+        ::runtime::v13::entry("cudaGraphMemcpyNodeSetParamsFromSymbol", || {
             ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsFromSymbol(
                 node,
                 dst,
@@ -2781,7 +2781,7 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsToSymbol(
     ::trace::call!("cudaGraphMemcpyNodeSetParamsToSymbol", (
         value node, value symbol, value src, value count, value offset, value kind
     ), {
-        ::runtime::entry("cudaGraphMemcpyNodeSetParamsToSymbol", || {
+        ::runtime::v13::entry("cudaGraphMemcpyNodeSetParamsToSymbol", || {
             ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsToSymbol(
                 node,
                 symbol,
@@ -2799,7 +2799,7 @@ unsafe extern "C" fn cudaGraphMemsetNodeGetParams(
     pNodeParams: *mut cudaMemsetParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphMemsetNodeGetParams", (value node, out pNodeParams), {
-        ::runtime::entry("cudaGraphMemsetNodeGetParams", || {
+        ::runtime::v13::entry("cudaGraphMemsetNodeGetParams", || {
             ::runtime::api::graph_node::cudaGraphMemsetNodeGetParams(
                 node,
                 unsafe { Out::new(pNodeParams, "pNodeParams") }?,
@@ -2813,7 +2813,7 @@ unsafe extern "C" fn cudaGraphMemsetNodeSetParams(
     pNodeParams: *const cudaMemsetParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphMemsetNodeSetParams", (value node, value pNodeParams), {
-        ::runtime::entry("cudaGraphMemsetNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphMemsetNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphMemsetNodeSetParams(
                 node,
                 unsafe { borrow(pNodeParams, "pNodeParams") }?,
@@ -2828,7 +2828,7 @@ unsafe extern "C" fn cudaGraphNodeFindInClone(
     clonedGraph: cudaGraph_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeFindInClone", (out pNode, value originalNode, value clonedGraph), {
-        ::runtime::entry("cudaGraphNodeFindInClone", || {
+        ::runtime::v13::entry("cudaGraphNodeFindInClone", || {
             ::runtime::api::graph::cudaGraphNodeFindInClone(
                 unsafe { Out::new(pNode, "pNode") }?,
                 originalNode,
@@ -2843,7 +2843,7 @@ unsafe extern "C" fn cudaGraphNodeGetContainingGraph(
     phGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeGetContainingGraph", (value hNode, out phGraph), {
-        ::runtime::entry("cudaGraphNodeGetContainingGraph", || {
+        ::runtime::v13::entry("cudaGraphNodeGetContainingGraph", || {
             ::runtime::api::graph::cudaGraphNodeGetContainingGraph(
                 hNode,
                 unsafe { Out::new(phGraph, "phGraph") }?,
@@ -2861,7 +2861,7 @@ unsafe extern "C" fn cudaGraphNodeGetDependencies(
     ::trace::call!("cudaGraphNodeGetDependencies", (
         value node, value pDependencies, value edgeData, value pNumDependencies
     ), {
-        ::runtime::entry("cudaGraphNodeGetDependencies", || {
+        ::runtime::v13::entry("cudaGraphNodeGetDependencies", || {
             ::runtime::api::graph::cudaGraphNodeGetDependencies_v13(
                 node,
                 pDependencies,
@@ -2881,7 +2881,7 @@ unsafe extern "C" fn cudaGraphNodeGetDependentNodes(
     ::trace::call!("cudaGraphNodeGetDependentNodes", (
         value node, value pDependentNodes, value edgeData, value pNumDependentNodes
     ), {
-        ::runtime::entry("cudaGraphNodeGetDependentNodes", || {
+        ::runtime::v13::entry("cudaGraphNodeGetDependentNodes", || {
             ::runtime::api::graph::cudaGraphNodeGetDependentNodes_v13(
                 node,
                 pDependentNodes,
@@ -2898,7 +2898,7 @@ unsafe extern "C" fn cudaGraphNodeGetEnabled(
     isEnabled: *mut c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeGetEnabled", (value hGraphExec, value hNode, out isEnabled), {
-        ::runtime::entry("cudaGraphNodeGetEnabled", || {
+        ::runtime::v13::entry("cudaGraphNodeGetEnabled", || {
             ::runtime::api::graph::cudaGraphNodeGetEnabled(
                 hGraphExec,
                 hNode,
@@ -2910,7 +2910,7 @@ unsafe extern "C" fn cudaGraphNodeGetEnabled(
 
 unsafe extern "C" fn cudaGraphNodeGetLocalId(hNode: cudaGraphNode_t, nodeId: *mut c_uint) -> cudaError_t {
     ::trace::call!("cudaGraphNodeGetLocalId", (value hNode, out nodeId), {
-        ::runtime::entry("cudaGraphNodeGetLocalId", || {
+        ::runtime::v13::entry("cudaGraphNodeGetLocalId", || {
             ::runtime::api::graph::cudaGraphNodeGetLocalId(hNode, unsafe { Out::new(nodeId, "nodeId") }?)
         })
     })
@@ -2921,7 +2921,7 @@ unsafe extern "C" fn cudaGraphNodeGetParams(
     nodeParams: *mut cudaGraphNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeGetParams", (value node, value nodeParams), {
-        ::runtime::entry("cudaGraphNodeGetParams", || {
+        ::runtime::v13::entry("cudaGraphNodeGetParams", || {
             ::runtime::api::graph_node::cudaGraphNodeGetParams(
                 node,
                 unsafe { Out::new(nodeParams, "nodeParams") }?,
@@ -2935,7 +2935,7 @@ unsafe extern "C" fn cudaGraphNodeGetToolsId(
     toolsNodeId: *mut c_ulonglong,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeGetToolsId", (value hNode, out toolsNodeId), {
-        ::runtime::entry("cudaGraphNodeGetToolsId", || {
+        ::runtime::v13::entry("cudaGraphNodeGetToolsId", || {
             ::runtime::api::graph::cudaGraphNodeGetToolsId(
                 hNode,
                 unsafe { Out::new(toolsNodeId, "toolsNodeId") }?,
@@ -2949,7 +2949,7 @@ unsafe extern "C" fn cudaGraphNodeGetType(
     pType: *mut cudaGraphNodeType,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeGetType", (value node, out pType), {
-        ::runtime::entry("cudaGraphNodeGetType", || {
+        ::runtime::v13::entry("cudaGraphNodeGetType", || {
             ::runtime::api::graph::cudaGraphNodeGetType(node, unsafe { Out::new(pType, "pType") }?)
         })
     })
@@ -2961,7 +2961,7 @@ unsafe extern "C" fn cudaGraphNodeSetEnabled(
     isEnabled: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeSetEnabled", (value hGraphExec, value hNode, value isEnabled), {
-        ::runtime::entry("cudaGraphNodeSetEnabled", || {
+        ::runtime::v13::entry("cudaGraphNodeSetEnabled", || {
             ::runtime::api::graph::cudaGraphNodeSetEnabled(hGraphExec, hNode, isEnabled)
         })
     })
@@ -2972,7 +2972,7 @@ unsafe extern "C" fn cudaGraphNodeSetParams(
     nodeParams: *mut cudaGraphNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeSetParams", (value node, value nodeParams), {
-        ::runtime::entry("cudaGraphNodeSetParams", || {
+        ::runtime::v13::entry("cudaGraphNodeSetParams", || {
             ::runtime::api::graph_node::cudaGraphNodeSetParams(node, nodeParams)
         })
     })
@@ -2984,7 +2984,7 @@ unsafe extern "C" fn cudaGraphReleaseUserObject(
     count: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphReleaseUserObject", (value graph, value object, value count), {
-        ::runtime::entry("cudaGraphReleaseUserObject", || {
+        ::runtime::v13::entry("cudaGraphReleaseUserObject", || {
             ::runtime::api::graph::cudaGraphReleaseUserObject(graph, object, count)
         })
     })
@@ -3000,7 +3000,7 @@ unsafe extern "C" fn cudaGraphRemoveDependencies(
     ::trace::call!("cudaGraphRemoveDependencies", (
         value graph, value from, value to, value edgeData, value numDependencies
     ), {
-        ::runtime::entry("cudaGraphRemoveDependencies", || {
+        ::runtime::v13::entry("cudaGraphRemoveDependencies", || {
             ::runtime::api::graph::cudaGraphRemoveDependencies_v13(graph, from, to, edgeData, numDependencies)
         })
     })
@@ -3013,7 +3013,7 @@ unsafe extern "C" fn cudaGraphRetainUserObject(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphRetainUserObject", (value graph, value object, value count, value flags), {
-        ::runtime::entry("cudaGraphRetainUserObject", || {
+        ::runtime::v13::entry("cudaGraphRetainUserObject", || {
             ::runtime::api::graph::cudaGraphRetainUserObject(graph, object, count, flags)
         })
     })
@@ -3021,13 +3021,13 @@ unsafe extern "C" fn cudaGraphRetainUserObject(
 
 unsafe extern "C" fn cudaGraphUpload(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaGraphUpload", (value graphExec, value stream), {
-        ::runtime::entry("cudaGraphUpload", || ::runtime::api::graph::cudaGraphUpload(graphExec, stream))
+        ::runtime::v13::entry("cudaGraphUpload", || ::runtime::api::graph::cudaGraphUpload(graphExec, stream))
     })
 }
 
 unsafe extern "C" fn cudaGraphUpload_ptsz(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaGraphUpload_ptsz", (value graphExec, value stream), {
-        ::runtime::entry_per_thread("cudaGraphUpload_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaGraphUpload_ptsz", || {
             ::runtime::api::graph::cudaGraphUpload(graphExec, stream)
         })
     })
@@ -3039,7 +3039,7 @@ unsafe extern "C" fn cudaGraphicsEGLRegisterImage(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsEGLRegisterImage", (value pCudaResource, value image, value flags), {
-        ::runtime::entry("cudaGraphicsEGLRegisterImage", || {
+        ::runtime::v13::entry("cudaGraphicsEGLRegisterImage", || {
             ::runtime::api::graphics::cudaGraphicsEGLRegisterImage(
                 unsafe { Out::new(pCudaResource, "pCudaResource") }?,
                 image,
@@ -3055,7 +3055,7 @@ unsafe extern "C" fn cudaGraphicsGLRegisterBuffer(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsGLRegisterBuffer", (value resource, value buffer, value flags), {
-        ::runtime::entry("cudaGraphicsGLRegisterBuffer", || {
+        ::runtime::v13::entry("cudaGraphicsGLRegisterBuffer", || {
             ::runtime::api::graphics::cudaGraphicsGLRegisterBuffer(
                 unsafe { Out::new(resource, "resource") }?,
                 buffer,
@@ -3072,7 +3072,7 @@ unsafe extern "C" fn cudaGraphicsGLRegisterImage(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsGLRegisterImage", (value resource, value image, value target, value flags), {
-        ::runtime::entry("cudaGraphicsGLRegisterImage", || {
+        ::runtime::v13::entry("cudaGraphicsGLRegisterImage", || {
             ::runtime::api::graphics::cudaGraphicsGLRegisterImage(
                 unsafe { Out::new(resource, "resource") }?,
                 image,
@@ -3089,7 +3089,7 @@ unsafe extern "C" fn cudaGraphicsMapResources(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsMapResources", (value count, value resources, value stream), {
-        ::runtime::entry("cudaGraphicsMapResources", || {
+        ::runtime::v13::entry("cudaGraphicsMapResources", || {
             ::runtime::api::graphics::cudaGraphicsMapResources(count, resources, stream)
         })
     })
@@ -3102,7 +3102,7 @@ unsafe extern "C" fn cudaGraphicsResourceGetMappedEglFrame(
     mipLevel: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsResourceGetMappedEglFrame", (value eglFrame, value index, value mipLevel), {
-        ::runtime::entry("cudaGraphicsResourceGetMappedEglFrame", || {
+        ::runtime::v13::entry("cudaGraphicsResourceGetMappedEglFrame", || {
             ::runtime::api::graphics::cudaGraphicsResourceGetMappedEglFrame(
                 unsafe { Out::new(eglFrame, "eglFrame") }?,
                 resource,
@@ -3118,7 +3118,7 @@ unsafe extern "C" fn cudaGraphicsResourceGetMappedMipmappedArray(
     resource: cudaGraphicsResource_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsResourceGetMappedMipmappedArray", (out mipmappedArray), {
-        ::runtime::entry("cudaGraphicsResourceGetMappedMipmappedArray", || {
+        ::runtime::v13::entry("cudaGraphicsResourceGetMappedMipmappedArray", || {
             ::runtime::api::graphics::cudaGraphicsResourceGetMappedMipmappedArray(
                 unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
                 resource,
@@ -3133,7 +3133,7 @@ unsafe extern "C" fn cudaGraphicsResourceGetMappedPointer(
     resource: cudaGraphicsResource_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsResourceGetMappedPointer", (out devPtr, out size), {
-        ::runtime::entry("cudaGraphicsResourceGetMappedPointer", || {
+        ::runtime::v13::entry("cudaGraphicsResourceGetMappedPointer", || {
             ::runtime::api::graphics::cudaGraphicsResourceGetMappedPointer(
                 unsafe { Out::new(devPtr, "devPtr") }?,
                 unsafe { Out::new(size, "size") }?,
@@ -3148,7 +3148,7 @@ unsafe extern "C" fn cudaGraphicsResourceSetMapFlags(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsResourceSetMapFlags", (value flags), {
-        ::runtime::entry("cudaGraphicsResourceSetMapFlags", || {
+        ::runtime::v13::entry("cudaGraphicsResourceSetMapFlags", || {
             ::runtime::api::graphics::cudaGraphicsResourceSetMapFlags(resource, flags)
         })
     })
@@ -3161,7 +3161,7 @@ unsafe extern "C" fn cudaGraphicsSubResourceGetMappedArray(
     mipLevel: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsSubResourceGetMappedArray", (out array, value arrayIndex, value mipLevel), {
-        ::runtime::entry("cudaGraphicsSubResourceGetMappedArray", || {
+        ::runtime::v13::entry("cudaGraphicsSubResourceGetMappedArray", || {
             ::runtime::api::graphics::cudaGraphicsSubResourceGetMappedArray(
                 unsafe { Out::new(array, "array") }?,
                 resource,
@@ -3178,7 +3178,7 @@ unsafe extern "C" fn cudaGraphicsUnmapResources(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsUnmapResources", (value count, value resources, value stream), {
-        ::runtime::entry("cudaGraphicsUnmapResources", || {
+        ::runtime::v13::entry("cudaGraphicsUnmapResources", || {
             ::runtime::api::graphics::cudaGraphicsUnmapResources(count, resources, stream)
         })
     })
@@ -3186,7 +3186,7 @@ unsafe extern "C" fn cudaGraphicsUnmapResources(
 
 unsafe extern "C" fn cudaGraphicsUnregisterResource(resource: cudaGraphicsResource_t) -> cudaError_t {
     ::trace::call!("cudaGraphicsUnregisterResource", (), {
-        ::runtime::entry("cudaGraphicsUnregisterResource", || {
+        ::runtime::v13::entry("cudaGraphicsUnregisterResource", || {
             ::runtime::api::graphics::cudaGraphicsUnregisterResource(resource)
         })
     })
@@ -3198,7 +3198,7 @@ unsafe extern "C" fn cudaGraphicsVDPAURegisterOutputSurface(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsVDPAURegisterOutputSurface", (value resource, value vdpSurface, value flags), {
-        ::runtime::entry("cudaGraphicsVDPAURegisterOutputSurface", || {
+        ::runtime::v13::entry("cudaGraphicsVDPAURegisterOutputSurface", || {
             ::runtime::api::graphics::cudaGraphicsVDPAURegisterOutputSurface(
                 unsafe { Out::new(resource, "resource") }?,
                 vdpSurface,
@@ -3214,7 +3214,7 @@ unsafe extern "C" fn cudaGraphicsVDPAURegisterVideoSurface(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphicsVDPAURegisterVideoSurface", (value resource, value vdpSurface, value flags), {
-        ::runtime::entry("cudaGraphicsVDPAURegisterVideoSurface", || {
+        ::runtime::v13::entry("cudaGraphicsVDPAURegisterVideoSurface", || {
             ::runtime::api::graphics::cudaGraphicsVDPAURegisterVideoSurface(
                 unsafe { Out::new(resource, "resource") }?,
                 vdpSurface,
@@ -3231,7 +3231,7 @@ unsafe extern "C" fn cudaGreenCtxCreate(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGreenCtxCreate", (out phCtx, value device, value flags), {
-        ::runtime::entry("cudaGreenCtxCreate", || {
+        ::runtime::v13::entry("cudaGreenCtxCreate", || {
             ::runtime::api::execution_context::cudaGreenCtxCreate(
                 unsafe { Out::new(phCtx, "phCtx") }?,
                 desc,
@@ -3244,7 +3244,7 @@ unsafe extern "C" fn cudaGreenCtxCreate(
 
 unsafe extern "C" fn cudaHostAlloc(pHost: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaHostAlloc", (out pHost, value size, value flags), {
-        ::runtime::entry("cudaHostAlloc", || {
+        ::runtime::v13::entry("cudaHostAlloc", || {
             ::runtime::api::memory::cudaHostAlloc(unsafe { Out::new(pHost, "pHost") }?, size, flags)
         })
     })
@@ -3256,7 +3256,7 @@ unsafe extern "C" fn cudaHostGetDevicePointer(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaHostGetDevicePointer", (out pDevice, value pHost, value flags), {
-        ::runtime::entry("cudaHostGetDevicePointer", || {
+        ::runtime::v13::entry("cudaHostGetDevicePointer", || {
             ::runtime::api::memory::cudaHostGetDevicePointer(
                 unsafe { Out::new(pDevice, "pDevice") }?,
                 pHost,
@@ -3268,7 +3268,7 @@ unsafe extern "C" fn cudaHostGetDevicePointer(
 
 unsafe extern "C" fn cudaHostGetFlags(pFlags: *mut c_uint, pHost: *mut c_void) -> cudaError_t {
     ::trace::call!("cudaHostGetFlags", (out pFlags, value pHost), {
-        ::runtime::entry("cudaHostGetFlags", || {
+        ::runtime::v13::entry("cudaHostGetFlags", || {
             ::runtime::api::memory::cudaHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, pHost)
         })
     })
@@ -3276,13 +3276,13 @@ unsafe extern "C" fn cudaHostGetFlags(pFlags: *mut c_uint, pHost: *mut c_void) -
 
 unsafe extern "C" fn cudaHostRegister(ptr: *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaHostRegister", (value ptr, value size, value flags), {
-        ::runtime::entry("cudaHostRegister", || ::runtime::api::memory::cudaHostRegister(ptr, size, flags))
+        ::runtime::v13::entry("cudaHostRegister", || ::runtime::api::memory::cudaHostRegister(ptr, size, flags))
     })
 }
 
 unsafe extern "C" fn cudaHostUnregister(ptr: *mut c_void) -> cudaError_t {
     ::trace::call!("cudaHostUnregister", (value ptr), {
-        ::runtime::entry("cudaHostUnregister", || ::runtime::api::memory::cudaHostUnregister(ptr))
+        ::runtime::v13::entry("cudaHostUnregister", || ::runtime::api::memory::cudaHostUnregister(ptr))
     })
 }
 
@@ -3291,7 +3291,7 @@ unsafe extern "C" fn cudaImportExternalMemory(
     memHandleDesc: *const cudaExternalMemoryHandleDesc,
 ) -> cudaError_t {
     ::trace::call!("cudaImportExternalMemory", (out extMem_out, value memHandleDesc), {
-        ::runtime::entry("cudaImportExternalMemory", || {
+        ::runtime::v13::entry("cudaImportExternalMemory", || {
             ::runtime::api::external::cudaImportExternalMemory(
                 unsafe { Out::new(extMem_out, "extMem_out") }?,
                 unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
@@ -3305,7 +3305,7 @@ unsafe extern "C" fn cudaImportExternalSemaphore(
     semHandleDesc: *const cudaExternalSemaphoreHandleDesc,
 ) -> cudaError_t {
     ::trace::call!("cudaImportExternalSemaphore", (out extSem_out, value semHandleDesc), {
-        ::runtime::entry("cudaImportExternalSemaphore", || {
+        ::runtime::v13::entry("cudaImportExternalSemaphore", || {
             ::runtime::api::external::cudaImportExternalSemaphore(
                 unsafe { Out::new(extSem_out, "extSem_out") }?,
                 unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
@@ -3316,13 +3316,13 @@ unsafe extern "C" fn cudaImportExternalSemaphore(
 
 unsafe extern "C" fn cudaInitDevice(device: c_int, deviceFlags: c_uint, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaInitDevice", (value device, value deviceFlags, value flags), {
-        ::runtime::entry("cudaInitDevice", || ::runtime::api::device::cudaInitDevice(device, deviceFlags, flags))
+        ::runtime::v13::entry("cudaInitDevice", || ::runtime::api::device::cudaInitDevice(device, deviceFlags, flags))
     })
 }
 
 unsafe extern "C" fn cudaIpcCloseMemHandle(devPtr: *mut c_void) -> cudaError_t {
     ::trace::call!("cudaIpcCloseMemHandle", (value devPtr), {
-        ::runtime::entry("cudaIpcCloseMemHandle", || ::runtime::api::ipc::cudaIpcCloseMemHandle(devPtr))
+        ::runtime::v13::entry("cudaIpcCloseMemHandle", || ::runtime::api::ipc::cudaIpcCloseMemHandle(devPtr))
     })
 }
 
@@ -3331,7 +3331,7 @@ unsafe extern "C" fn cudaIpcGetEventHandle(
     event: cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaIpcGetEventHandle", (out handle, value event), {
-        ::runtime::entry("cudaIpcGetEventHandle", || {
+        ::runtime::v13::entry("cudaIpcGetEventHandle", || {
             ::runtime::api::ipc::cudaIpcGetEventHandle(unsafe { Out::new(handle, "handle") }?, event)
         })
     })
@@ -3342,7 +3342,7 @@ unsafe extern "C" fn cudaIpcGetMemHandle(
     devPtr: *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaIpcGetMemHandle", (out handle, value devPtr), {
-        ::runtime::entry("cudaIpcGetMemHandle", || {
+        ::runtime::v13::entry("cudaIpcGetMemHandle", || {
             ::runtime::api::ipc::cudaIpcGetMemHandle(unsafe { Out::new(handle, "handle") }?, devPtr)
         })
     })
@@ -3353,7 +3353,7 @@ unsafe extern "C" fn cudaIpcOpenEventHandle(
     handle: cudaIpcEventHandle_t,
 ) -> cudaError_t {
     ::trace::call!("cudaIpcOpenEventHandle", (out event, value handle), {
-        ::runtime::entry("cudaIpcOpenEventHandle", || {
+        ::runtime::v13::entry("cudaIpcOpenEventHandle", || {
             ::runtime::api::ipc::cudaIpcOpenEventHandle(unsafe { Out::new(event, "event") }?, handle)
         })
     })
@@ -3365,7 +3365,7 @@ unsafe extern "C" fn cudaIpcOpenMemHandle(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaIpcOpenMemHandle", (out devPtr, value handle, value flags), {
-        ::runtime::entry("cudaIpcOpenMemHandle", || {
+        ::runtime::v13::entry("cudaIpcOpenMemHandle", || {
             ::runtime::api::ipc::cudaIpcOpenMemHandle(unsafe { Out::new(devPtr, "devPtr") }?, handle, flags)
         })
     })
@@ -3378,7 +3378,7 @@ unsafe extern "C" fn cudaKernelSetAttributeForDevice(
     device: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaKernelSetAttributeForDevice", (value kernel, value attr, value value, value device), {
-        ::runtime::entry("cudaKernelSetAttributeForDevice", || {
+        ::runtime::v13::entry("cudaKernelSetAttributeForDevice", || {
             ::runtime::api::library::cudaKernelSetAttributeForDevice(kernel, attr, value, device)
         })
     })
@@ -3395,7 +3395,7 @@ unsafe extern "C" fn cudaLaunchCooperativeKernel(
     ::trace::call!("cudaLaunchCooperativeKernel", (
         value func, value gridDim, value blockDim, value args, value sharedMem, value stream
     ), {
-        ::runtime::entry("cudaLaunchCooperativeKernel", || {
+        ::runtime::v13::entry("cudaLaunchCooperativeKernel", || {
             ::runtime::api::execution::cudaLaunchCooperativeKernel(
                 func,
                 gridDim,
@@ -3419,7 +3419,7 @@ unsafe extern "C" fn cudaLaunchCooperativeKernel_ptsz(
     ::trace::call!("cudaLaunchCooperativeKernel_ptsz", (
         value func, value gridDim, value blockDim, value args, value sharedMem, value stream
     ), {
-        ::runtime::entry_per_thread("cudaLaunchCooperativeKernel_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaLaunchCooperativeKernel_ptsz", || {
             ::runtime::api::execution::cudaLaunchCooperativeKernel(
                 func,
                 gridDim,
@@ -3438,7 +3438,7 @@ unsafe extern "C" fn cudaLaunchHostFunc(
     userData: *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaLaunchHostFunc", (value stream, value fn_, value userData), {
-        ::runtime::entry("cudaLaunchHostFunc", || {
+        ::runtime::v13::entry("cudaLaunchHostFunc", || {
             ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
         })
     })
@@ -3450,7 +3450,7 @@ unsafe extern "C" fn cudaLaunchHostFunc_ptsz(
     userData: *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaLaunchHostFunc_ptsz", (value stream, value fn_, value userData), {
-        ::runtime::entry_per_thread("cudaLaunchHostFunc_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaLaunchHostFunc_ptsz", || {
             ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
         })
     })
@@ -3463,7 +3463,7 @@ unsafe extern "C" fn cudaLaunchHostFunc_v2(
     syncMode: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaLaunchHostFunc_v2", (value stream, value fn_, value userData, value syncMode), {
-        ::runtime::entry("cudaLaunchHostFunc_v2", || {
+        ::runtime::v13::entry("cudaLaunchHostFunc_v2", || {
             ::runtime::api::execution::cudaLaunchHostFunc_v2(stream, fn_, userData, syncMode)
         })
     })
@@ -3476,7 +3476,7 @@ unsafe extern "C" fn cudaLaunchHostFunc_v2_ptsz(
     syncMode: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaLaunchHostFunc_v2_ptsz", (value stream, value fn_, value userData, value syncMode), {
-        ::runtime::entry_per_thread("cudaLaunchHostFunc_v2_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaLaunchHostFunc_v2_ptsz", || {
             ::runtime::api::execution::cudaLaunchHostFunc_v2(stream, fn_, userData, syncMode)
         })
     })
@@ -3493,7 +3493,7 @@ unsafe extern "C" fn cudaLaunchKernel(
     ::trace::call!("cudaLaunchKernel", (
         value func, value gridDim, value blockDim, value args, value sharedMem, value stream
     ), {
-        ::runtime::entry("cudaLaunchKernel", || {
+        ::runtime::v13::entry("cudaLaunchKernel", || {
             ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
         })
     })
@@ -3505,7 +3505,7 @@ unsafe extern "C" fn cudaLaunchKernelExC(
     args: *mut *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaLaunchKernelExC", (value config, value func, value args), {
-        ::runtime::entry("cudaLaunchKernelExC", || {
+        ::runtime::v13::entry("cudaLaunchKernelExC", || {
             ::runtime::api::execution::cudaLaunchKernelExC_v13(unsafe { borrow(config, "config") }?, func, args)
         })
     })
@@ -3517,7 +3517,7 @@ unsafe extern "C" fn cudaLaunchKernelExC_ptsz(
     args: *mut *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaLaunchKernelExC_ptsz", (value config, value func, value args), {
-        ::runtime::entry_per_thread("cudaLaunchKernelExC_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaLaunchKernelExC_ptsz", || {
             ::runtime::api::execution::cudaLaunchKernelExC_v13(unsafe { borrow(config, "config") }?, func, args)
         })
     })
@@ -3534,7 +3534,7 @@ unsafe extern "C" fn cudaLaunchKernel_ptsz(
     ::trace::call!("cudaLaunchKernel_ptsz", (
         value func, value gridDim, value blockDim, value args, value sharedMem, value stream
     ), {
-        ::runtime::entry_per_thread("cudaLaunchKernel_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaLaunchKernel_ptsz", || {
             ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
         })
     })
@@ -3546,7 +3546,7 @@ unsafe extern "C" fn cudaLibraryEnumerateKernels(
     lib: cudaLibrary_t,
 ) -> cudaError_t {
     ::trace::call!("cudaLibraryEnumerateKernels", (out kernels, value numKernels, value lib), {
-        ::runtime::entry("cudaLibraryEnumerateKernels", || {
+        ::runtime::v13::entry("cudaLibraryEnumerateKernels", || {
             ::runtime::api::library::cudaLibraryEnumerateKernels(
                 unsafe { Out::new(kernels, "kernels") }?,
                 numKernels,
@@ -3563,7 +3563,7 @@ unsafe extern "C" fn cudaLibraryGetGlobal(
     name: *const c_char,
 ) -> cudaError_t {
     ::trace::call!("cudaLibraryGetGlobal", (out dptr, out bytes, value library, text name), {
-        ::runtime::entry("cudaLibraryGetGlobal", || {
+        ::runtime::v13::entry("cudaLibraryGetGlobal", || {
             ::runtime::api::library::cudaLibraryGetGlobal(
                 unsafe { OptOut::new(dptr) },
                 unsafe { OptOut::new(bytes) },
@@ -3580,7 +3580,7 @@ unsafe extern "C" fn cudaLibraryGetKernel(
     name: *const c_char,
 ) -> cudaError_t {
     ::trace::call!("cudaLibraryGetKernel", (out pKernel, value library, text name), {
-        ::runtime::entry("cudaLibraryGetKernel", || {
+        ::runtime::v13::entry("cudaLibraryGetKernel", || {
             ::runtime::api::library::cudaLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name)
         })
     })
@@ -3588,7 +3588,7 @@ unsafe extern "C" fn cudaLibraryGetKernel(
 
 unsafe extern "C" fn cudaLibraryGetKernelCount(count: *mut c_uint, lib: cudaLibrary_t) -> cudaError_t {
     ::trace::call!("cudaLibraryGetKernelCount", (out count, value lib), {
-        ::runtime::entry("cudaLibraryGetKernelCount", || {
+        ::runtime::v13::entry("cudaLibraryGetKernelCount", || {
             ::runtime::api::library::cudaLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib)
         })
     })
@@ -3601,7 +3601,7 @@ unsafe extern "C" fn cudaLibraryGetManaged(
     name: *const c_char,
 ) -> cudaError_t {
     ::trace::call!("cudaLibraryGetManaged", (out dptr, out bytes, value library, text name), {
-        ::runtime::entry("cudaLibraryGetManaged", || {
+        ::runtime::v13::entry("cudaLibraryGetManaged", || {
             ::runtime::api::library::cudaLibraryGetManaged(
                 unsafe { OptOut::new(dptr) },
                 unsafe { OptOut::new(bytes) },
@@ -3618,7 +3618,7 @@ unsafe extern "C" fn cudaLibraryGetUnifiedFunction(
     symbol: *const c_char,
 ) -> cudaError_t {
     ::trace::call!("cudaLibraryGetUnifiedFunction", (out fptr, value library, text symbol), {
-        ::runtime::entry("cudaLibraryGetUnifiedFunction", || {
+        ::runtime::v13::entry("cudaLibraryGetUnifiedFunction", || {
             ::runtime::api::library::cudaLibraryGetUnifiedFunction(
                 unsafe { Out::new(fptr, "fptr") }?,
                 library,
@@ -3641,7 +3641,7 @@ unsafe extern "C" fn cudaLibraryLoadData(
     ::trace::call!("cudaLibraryLoadData", (
         out library, value code, value jitOptions, value jitOptionsValues, value numJitOptions, value libraryOptions, value libraryOptionValues, value numLibraryOptions
     ), {
-        ::runtime::entry("cudaLibraryLoadData", || {
+        ::runtime::v13::entry("cudaLibraryLoadData", || {
             ::runtime::api::library::cudaLibraryLoadData(
                 unsafe { Out::new(library, "library") }?,
                 code,
@@ -3669,7 +3669,7 @@ unsafe extern "C" fn cudaLibraryLoadFromFile(
     ::trace::call!("cudaLibraryLoadFromFile", (
         out library, text fileName, value jitOptions, value jitOptionsValues, value numJitOptions, value libraryOptions, value libraryOptionValues, value numLibraryOptions
     ), {
-        ::runtime::entry("cudaLibraryLoadFromFile", || {
+        ::runtime::v13::entry("cudaLibraryLoadFromFile", || {
             ::runtime::api::library::cudaLibraryLoadFromFile(
                 unsafe { Out::new(library, "library") }?,
                 fileName,
@@ -3686,13 +3686,13 @@ unsafe extern "C" fn cudaLibraryLoadFromFile(
 
 unsafe extern "C" fn cudaLibraryUnload(library: cudaLibrary_t) -> cudaError_t {
     ::trace::call!("cudaLibraryUnload", (value library), {
-        ::runtime::entry("cudaLibraryUnload", || ::runtime::api::library::cudaLibraryUnload(library))
+        ::runtime::v13::entry("cudaLibraryUnload", || ::runtime::api::library::cudaLibraryUnload(library))
     })
 }
 
 unsafe extern "C" fn cudaLogsCurrent(iterator_out: *mut cudaLogIterator, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaLogsCurrent", (out iterator_out, value flags), {
-        ::runtime::entry("cudaLogsCurrent", || {
+        ::runtime::v13::entry("cudaLogsCurrent", || {
             ::runtime::api::logs::cudaLogsCurrent(unsafe { Out::new(iterator_out, "iterator_out") }?, flags)
         })
     })
@@ -3704,7 +3704,7 @@ unsafe extern "C" fn cudaLogsDumpToFile(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaLogsDumpToFile", (value iterator, text pathToFile, value flags), {
-        ::runtime::entry("cudaLogsDumpToFile", || {
+        ::runtime::v13::entry("cudaLogsDumpToFile", || {
             ::runtime::api::logs::cudaLogsDumpToFile(iterator, pathToFile, flags)
         })
     })
@@ -3717,7 +3717,7 @@ unsafe extern "C" fn cudaLogsDumpToMemory(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaLogsDumpToMemory", (value iterator, value buffer, value size, value flags), {
-        ::runtime::entry("cudaLogsDumpToMemory", || {
+        ::runtime::v13::entry("cudaLogsDumpToMemory", || {
             ::runtime::api::logs::cudaLogsDumpToMemory(iterator, buffer, size, flags)
         })
     })
@@ -3729,7 +3729,7 @@ unsafe extern "C" fn cudaLogsRegisterCallback(
     callback_out: *mut cudaLogsCallbackHandle,
 ) -> cudaError_t {
     ::trace::call!("cudaLogsRegisterCallback", (value callbackFunc, value userData, out callback_out), {
-        ::runtime::entry("cudaLogsRegisterCallback", || {
+        ::runtime::v13::entry("cudaLogsRegisterCallback", || {
             ::runtime::api::logs::cudaLogsRegisterCallback(
                 callbackFunc,
                 userData,
@@ -3741,7 +3741,7 @@ unsafe extern "C" fn cudaLogsRegisterCallback(
 
 unsafe extern "C" fn cudaLogsUnregisterCallback(callback: cudaLogsCallbackHandle) -> cudaError_t {
     ::trace::call!("cudaLogsUnregisterCallback", (value callback), {
-        ::runtime::entry("cudaLogsUnregisterCallback", || {
+        ::runtime::v13::entry("cudaLogsUnregisterCallback", || {
             ::runtime::api::logs::cudaLogsUnregisterCallback(callback)
         })
     })
@@ -3749,7 +3749,7 @@ unsafe extern "C" fn cudaLogsUnregisterCallback(callback: cudaLogsCallbackHandle
 
 unsafe extern "C" fn cudaMalloc3D(pitchedDevPtr: *mut cudaPitchedPtr, extent: cudaExtent) -> cudaError_t {
     ::trace::call!("cudaMalloc3D", (out pitchedDevPtr, value extent), {
-        ::runtime::entry("cudaMalloc3D", || {
+        ::runtime::v13::entry("cudaMalloc3D", || {
             ::runtime::api::memory::cudaMalloc3D(unsafe { Out::new(pitchedDevPtr, "pitchedDevPtr") }?, extent)
         })
     })
@@ -3762,7 +3762,7 @@ unsafe extern "C" fn cudaMalloc3DArray(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaMalloc3DArray", (out array, value desc, value extent, value flags), {
-        ::runtime::entry("cudaMalloc3DArray", || {
+        ::runtime::v13::entry("cudaMalloc3DArray", || {
             ::runtime::api::array::cudaMalloc3DArray(
                 unsafe { Out::new(array, "array") }?,
                 unsafe { borrow(desc, "desc") }?,
@@ -3775,7 +3775,7 @@ unsafe extern "C" fn cudaMalloc3DArray(
 
 unsafe extern "C" fn cudaMalloc(devPtr: *mut *mut c_void, size: usize) -> cudaError_t {
     ::trace::call!("cudaMalloc", (out devPtr, value size), {
-        ::runtime::entry("cudaMalloc", || {
+        ::runtime::v13::entry("cudaMalloc", || {
             ::runtime::api::memory::cudaMalloc(unsafe { Out::new(devPtr, "devPtr") }?, size)
         })
     })
@@ -3789,7 +3789,7 @@ unsafe extern "C" fn cudaMallocArray(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaMallocArray", (out array, value desc, value width, value height, value flags), {
-        ::runtime::entry("cudaMallocArray", || {
+        ::runtime::v13::entry("cudaMallocArray", || {
             ::runtime::api::array::cudaMallocArray(
                 unsafe { Out::new(array, "array") }?,
                 unsafe { borrow(desc, "desc") }?,
@@ -3807,7 +3807,7 @@ unsafe extern "C" fn cudaMallocAsync(
     hStream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMallocAsync", (out devPtr, value size, value hStream), {
-        ::runtime::entry("cudaMallocAsync", || {
+        ::runtime::v13::entry("cudaMallocAsync", || {
             ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
         })
     })
@@ -3819,7 +3819,7 @@ unsafe extern "C" fn cudaMallocAsync_ptsz(
     hStream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMallocAsync_ptsz", (out devPtr, value size, value hStream), {
-        ::runtime::entry_per_thread("cudaMallocAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMallocAsync_ptsz", || {
             ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
         })
     })
@@ -3832,7 +3832,7 @@ unsafe extern "C" fn cudaMallocFromPoolAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMallocFromPoolAsync", (out ptr, value size, value memPool, value stream), {
-        ::runtime::entry("cudaMallocFromPoolAsync", || {
+        ::runtime::v13::entry("cudaMallocFromPoolAsync", || {
             ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
                 unsafe { Out::new(ptr, "ptr") }?,
                 size,
@@ -3850,7 +3850,7 @@ unsafe extern "C" fn cudaMallocFromPoolAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMallocFromPoolAsync_ptsz", (out ptr, value size, value memPool, value stream), {
-        ::runtime::entry_per_thread("cudaMallocFromPoolAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMallocFromPoolAsync_ptsz", || {
             ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
                 unsafe { Out::new(ptr, "ptr") }?,
                 size,
@@ -3863,7 +3863,7 @@ unsafe extern "C" fn cudaMallocFromPoolAsync_ptsz(
 
 unsafe extern "C" fn cudaMallocHost(ptr: *mut *mut c_void, size: usize) -> cudaError_t {
     ::trace::call!("cudaMallocHost", (out ptr, value size), {
-        ::runtime::entry("cudaMallocHost", || {
+        ::runtime::v13::entry("cudaMallocHost", || {
             ::runtime::api::memory::cudaMallocHost(unsafe { Out::new(ptr, "ptr") }?, size)
         })
     })
@@ -3871,7 +3871,7 @@ unsafe extern "C" fn cudaMallocHost(ptr: *mut *mut c_void, size: usize) -> cudaE
 
 unsafe extern "C" fn cudaMallocManaged(devPtr: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaMallocManaged", (out devPtr, value size, value flags), {
-        ::runtime::entry("cudaMallocManaged", || {
+        ::runtime::v13::entry("cudaMallocManaged", || {
             ::runtime::api::memory::cudaMallocManaged(unsafe { Out::new(devPtr, "devPtr") }?, size, flags)
         })
     })
@@ -3887,7 +3887,7 @@ unsafe extern "C" fn cudaMallocMipmappedArray(
     ::trace::call!("cudaMallocMipmappedArray", (
         out mipmappedArray, value desc, value extent, value numLevels, value flags
     ), {
-        ::runtime::entry("cudaMallocMipmappedArray", || {
+        ::runtime::v13::entry("cudaMallocMipmappedArray", || {
             ::runtime::api::array::cudaMallocMipmappedArray(
                 unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
                 unsafe { borrow(desc, "desc") }?,
@@ -3906,7 +3906,7 @@ unsafe extern "C" fn cudaMallocPitch(
     height: usize,
 ) -> cudaError_t {
     ::trace::call!("cudaMallocPitch", (out devPtr, out pitch, value width, value height), {
-        ::runtime::entry("cudaMallocPitch", || {
+        ::runtime::v13::entry("cudaMallocPitch", || {
             ::runtime::api::memory::cudaMallocPitch(
                 unsafe { Out::new(devPtr, "devPtr") }?,
                 unsafe { Out::new(pitch, "pitch") }?,
@@ -3924,7 +3924,7 @@ unsafe extern "C" fn cudaMemAdvise(
     location: cudaMemLocation,
 ) -> cudaError_t {
     ::trace::call!("cudaMemAdvise", (value devPtr, value count, value advice), {
-        ::runtime::entry("cudaMemAdvise", || {
+        ::runtime::v13::entry("cudaMemAdvise", || {
             ::runtime::api::unified::cudaMemAdvise_v13(devPtr, count, advice, location)
         })
     })
@@ -3943,7 +3943,7 @@ unsafe extern "C" fn cudaMemDiscardAndPrefetchBatchAsync(
     ::trace::call!("cudaMemDiscardAndPrefetchBatchAsync", (
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
     ), {
-        ::runtime::entry("cudaMemDiscardAndPrefetchBatchAsync", || {
+        ::runtime::v13::entry("cudaMemDiscardAndPrefetchBatchAsync", || {
             ::runtime::api::unified::cudaMemDiscardAndPrefetchBatchAsync(
                 dptrs,
                 sizes,
@@ -3971,7 +3971,7 @@ unsafe extern "C" fn cudaMemDiscardAndPrefetchBatchAsync_ptsz(
     ::trace::call!("cudaMemDiscardAndPrefetchBatchAsync_ptsz", (
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemDiscardAndPrefetchBatchAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemDiscardAndPrefetchBatchAsync_ptsz", || {
             ::runtime::api::unified::cudaMemDiscardAndPrefetchBatchAsync(
                 dptrs,
                 sizes,
@@ -3994,7 +3994,7 @@ unsafe extern "C" fn cudaMemDiscardBatchAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemDiscardBatchAsync", (value dptrs, value sizes, value count, value flags, value stream), {
-        ::runtime::entry("cudaMemDiscardBatchAsync", || {
+        ::runtime::v13::entry("cudaMemDiscardBatchAsync", || {
             ::runtime::api::unified::cudaMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)
         })
     })
@@ -4008,7 +4008,7 @@ unsafe extern "C" fn cudaMemDiscardBatchAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemDiscardBatchAsync_ptsz", (value dptrs, value sizes, value count, value flags, value stream), {
-        ::runtime::entry_per_thread("cudaMemDiscardBatchAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemDiscardBatchAsync_ptsz", || {
             ::runtime::api::unified::cudaMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)
         })
     })
@@ -4020,7 +4020,7 @@ unsafe extern "C" fn cudaMemGetDefaultMemPool(
     type_: cudaMemAllocationType,
 ) -> cudaError_t {
     ::trace::call!("cudaMemGetDefaultMemPool", (out memPool, value location, value type_), {
-        ::runtime::entry("cudaMemGetDefaultMemPool", || {
+        ::runtime::v13::entry("cudaMemGetDefaultMemPool", || {
             ::runtime::api::memory_pool::cudaMemGetDefaultMemPool(
                 unsafe { Out::new(memPool, "memPool") }?,
                 location,
@@ -4032,7 +4032,7 @@ unsafe extern "C" fn cudaMemGetDefaultMemPool(
 
 unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cudaError_t {
     ::trace::call!("cudaMemGetInfo", (out free, out total), {
-        ::runtime::entry("cudaMemGetInfo", || {
+        ::runtime::v13::entry("cudaMemGetInfo", || {
             ::runtime::api::memory::cudaMemGetInfo(
                 unsafe { Out::new(free, "free") }?,
                 unsafe { Out::new(total, "total") }?,
@@ -4051,7 +4051,7 @@ unsafe extern "C" fn cudaMemGetLocationInfo(
     ::trace::call!("cudaMemGetLocationInfo", (
         value devPtr, value size, value summaryGranularity, value samplingGranularity, value location_out
     ), {
-        ::runtime::entry("cudaMemGetLocationInfo", || {
+        ::runtime::v13::entry("cudaMemGetLocationInfo", || {
             ::runtime::api::unified::cudaMemGetLocationInfo(
                 devPtr,
                 size,
@@ -4069,7 +4069,7 @@ unsafe extern "C" fn cudaMemGetMemPool(
     type_: cudaMemAllocationType,
 ) -> cudaError_t {
     ::trace::call!("cudaMemGetMemPool", (out memPool, value location, value type_), {
-        ::runtime::entry("cudaMemGetMemPool", || {
+        ::runtime::v13::entry("cudaMemGetMemPool", || {
             ::runtime::api::memory_pool::cudaMemGetMemPool(
                 unsafe { Out::new(memPool, "memPool") }?,
                 location,
@@ -4084,7 +4084,7 @@ unsafe extern "C" fn cudaMemPoolCreate(
     poolProps: *const cudaMemPoolProps,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPoolCreate", (out memPool, value poolProps), {
-        ::runtime::entry("cudaMemPoolCreate", || {
+        ::runtime::v13::entry("cudaMemPoolCreate", || {
             ::runtime::api::memory_pool::cudaMemPoolCreate(
                 unsafe { Out::new(memPool, "memPool") }?,
                 unsafe { borrow(poolProps, "poolProps") }?,
@@ -4095,7 +4095,7 @@ unsafe extern "C" fn cudaMemPoolCreate(
 
 unsafe extern "C" fn cudaMemPoolDestroy(memPool: cudaMemPool_t) -> cudaError_t {
     ::trace::call!("cudaMemPoolDestroy", (value memPool), {
-        ::runtime::entry("cudaMemPoolDestroy", || ::runtime::api::memory_pool::cudaMemPoolDestroy(memPool))
+        ::runtime::v13::entry("cudaMemPoolDestroy", || ::runtime::api::memory_pool::cudaMemPoolDestroy(memPool))
     })
 }
 
@@ -4104,7 +4104,7 @@ unsafe extern "C" fn cudaMemPoolExportPointer(
     ptr: *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPoolExportPointer", (out exportData, value ptr), {
-        ::runtime::entry("cudaMemPoolExportPointer", || {
+        ::runtime::v13::entry("cudaMemPoolExportPointer", || {
             ::runtime::api::memory_pool::cudaMemPoolExportPointer(
                 unsafe { Out::new(exportData, "exportData") }?,
                 ptr,
@@ -4120,7 +4120,7 @@ unsafe extern "C" fn cudaMemPoolExportToShareableHandle(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPoolExportToShareableHandle", (value shareableHandle, value memPool, value handleType, value flags), {
-        ::runtime::entry("cudaMemPoolExportToShareableHandle", || {
+        ::runtime::v13::entry("cudaMemPoolExportToShareableHandle", || {
             ::runtime::api::memory_pool::cudaMemPoolExportToShareableHandle(
                 shareableHandle,
                 memPool,
@@ -4137,7 +4137,7 @@ unsafe extern "C" fn cudaMemPoolGetAccess(
     location: *mut cudaMemLocation,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPoolGetAccess", (out flags, value memPool, value location), {
-        ::runtime::entry("cudaMemPoolGetAccess", || {
+        ::runtime::v13::entry("cudaMemPoolGetAccess", || {
             ::runtime::api::memory_pool::cudaMemPoolGetAccess(
                 unsafe { Out::new(flags, "flags") }?,
                 memPool,
@@ -4153,7 +4153,7 @@ unsafe extern "C" fn cudaMemPoolGetAttribute(
     value: *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPoolGetAttribute", (value memPool, value attr, value value), {
-        ::runtime::entry("cudaMemPoolGetAttribute", || {
+        ::runtime::v13::entry("cudaMemPoolGetAttribute", || {
             ::runtime::api::memory_pool::cudaMemPoolGetAttribute(memPool, attr, value)
         })
     })
@@ -4166,7 +4166,7 @@ unsafe extern "C" fn cudaMemPoolImportFromShareableHandle(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPoolImportFromShareableHandle", (out memPool, value shareableHandle, value handleType, value flags), {
-        ::runtime::entry("cudaMemPoolImportFromShareableHandle", || {
+        ::runtime::v13::entry("cudaMemPoolImportFromShareableHandle", || {
             ::runtime::api::memory_pool::cudaMemPoolImportFromShareableHandle(
                 unsafe { Out::new(memPool, "memPool") }?,
                 shareableHandle,
@@ -4183,7 +4183,7 @@ unsafe extern "C" fn cudaMemPoolImportPointer(
     exportData: *mut cudaMemPoolPtrExportData,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPoolImportPointer", (out ptr, value memPool, value exportData), {
-        ::runtime::entry("cudaMemPoolImportPointer", || {
+        ::runtime::v13::entry("cudaMemPoolImportPointer", || {
             ::runtime::api::memory_pool::cudaMemPoolImportPointer(
                 unsafe { Out::new(ptr, "ptr") }?,
                 memPool,
@@ -4199,7 +4199,7 @@ unsafe extern "C" fn cudaMemPoolSetAccess(
     count: usize,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPoolSetAccess", (value memPool, value descList, value count), {
-        ::runtime::entry("cudaMemPoolSetAccess", || {
+        ::runtime::v13::entry("cudaMemPoolSetAccess", || {
             ::runtime::api::memory_pool::cudaMemPoolSetAccess(memPool, descList, count)
         })
     })
@@ -4211,7 +4211,7 @@ unsafe extern "C" fn cudaMemPoolSetAttribute(
     value: *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPoolSetAttribute", (value memPool, value attr, value value), {
-        ::runtime::entry("cudaMemPoolSetAttribute", || {
+        ::runtime::v13::entry("cudaMemPoolSetAttribute", || {
             ::runtime::api::memory_pool::cudaMemPoolSetAttribute(memPool, attr, value)
         })
     })
@@ -4219,7 +4219,7 @@ unsafe extern "C" fn cudaMemPoolSetAttribute(
 
 unsafe extern "C" fn cudaMemPoolTrimTo(memPool: cudaMemPool_t, minBytesToKeep: usize) -> cudaError_t {
     ::trace::call!("cudaMemPoolTrimTo", (value memPool, value minBytesToKeep), {
-        ::runtime::entry("cudaMemPoolTrimTo", || {
+        ::runtime::v13::entry("cudaMemPoolTrimTo", || {
             ::runtime::api::memory_pool::cudaMemPoolTrimTo(memPool, minBytesToKeep)
         })
     })
@@ -4233,7 +4233,7 @@ unsafe extern "C" fn cudaMemPrefetchAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPrefetchAsync", (value devPtr, value count, value flags, value stream), {
-        ::runtime::entry("cudaMemPrefetchAsync", || {
+        ::runtime::v13::entry("cudaMemPrefetchAsync", || {
             ::runtime::api::unified::cudaMemPrefetchAsync_v13(devPtr, count, location, flags, stream)
         })
     })
@@ -4247,7 +4247,7 @@ unsafe extern "C" fn cudaMemPrefetchAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPrefetchAsync_ptsz", (value devPtr, value count, value flags, value stream), {
-        ::runtime::entry_per_thread("cudaMemPrefetchAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemPrefetchAsync_ptsz", || {
             ::runtime::api::unified::cudaMemPrefetchAsync_v13(devPtr, count, location, flags, stream)
         })
     })
@@ -4266,7 +4266,7 @@ unsafe extern "C" fn cudaMemPrefetchBatchAsync(
     ::trace::call!("cudaMemPrefetchBatchAsync", (
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
     ), {
-        ::runtime::entry("cudaMemPrefetchBatchAsync", || {
+        ::runtime::v13::entry("cudaMemPrefetchBatchAsync", || {
             ::runtime::api::unified::cudaMemPrefetchBatchAsync(
                 dptrs,
                 sizes,
@@ -4294,7 +4294,7 @@ unsafe extern "C" fn cudaMemPrefetchBatchAsync_ptsz(
     ::trace::call!("cudaMemPrefetchBatchAsync_ptsz", (
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemPrefetchBatchAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemPrefetchBatchAsync_ptsz", || {
             ::runtime::api::unified::cudaMemPrefetchBatchAsync(
                 dptrs,
                 sizes,
@@ -4317,7 +4317,7 @@ unsafe extern "C" fn cudaMemRangeGetAttribute(
     count: usize,
 ) -> cudaError_t {
     ::trace::call!("cudaMemRangeGetAttribute", (value data, value dataSize, value attribute, value devPtr, value count), {
-        ::runtime::entry("cudaMemRangeGetAttribute", || {
+        ::runtime::v13::entry("cudaMemRangeGetAttribute", || {
             ::runtime::api::unified::cudaMemRangeGetAttribute(data, dataSize, attribute, devPtr, count)
         })
     })
@@ -4334,7 +4334,7 @@ unsafe extern "C" fn cudaMemRangeGetAttributes(
     ::trace::call!("cudaMemRangeGetAttributes", (
         value data, value dataSizes, value attributes, value numAttributes, value devPtr, value count
     ), {
-        ::runtime::entry("cudaMemRangeGetAttributes", || {
+        ::runtime::v13::entry("cudaMemRangeGetAttributes", || {
             ::runtime::api::unified::cudaMemRangeGetAttributes(
                 data,
                 dataSizes,
@@ -4353,7 +4353,7 @@ unsafe extern "C" fn cudaMemSetMemPool(
     memPool: cudaMemPool_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemSetMemPool", (value location, value type_, value memPool), {
-        ::runtime::entry("cudaMemSetMemPool", || {
+        ::runtime::v13::entry("cudaMemSetMemPool", || {
             ::runtime::api::memory_pool::cudaMemSetMemPool(location, type_, memPool)
         })
     })
@@ -4371,7 +4371,7 @@ unsafe extern "C" fn cudaMemcpy2D(
     ::trace::call!("cudaMemcpy2D", (
         value dst, value dpitch, value src, value spitch, value width, value height, value kind
     ), {
-        ::runtime::entry("cudaMemcpy2D", || {
+        ::runtime::v13::entry("cudaMemcpy2D", || {
             ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
         })
     })
@@ -4391,7 +4391,7 @@ unsafe extern "C" fn cudaMemcpy2DArrayToArray(
     ::trace::call!("cudaMemcpy2DArrayToArray", (
         value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value width, value height, value kind
     ), {
-        ::runtime::entry("cudaMemcpy2DArrayToArray", || {
+        ::runtime::v13::entry("cudaMemcpy2DArrayToArray", || {
             ::runtime::api::array::cudaMemcpy2DArrayToArray(
                 dst,
                 wOffsetDst,
@@ -4421,7 +4421,7 @@ unsafe extern "C" fn cudaMemcpy2DArrayToArray_ptds(
     ::trace::call!("cudaMemcpy2DArrayToArray_ptds", (
         value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value width, value height, value kind
     ), {
-        ::runtime::entry_per_thread("cudaMemcpy2DArrayToArray_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy2DArrayToArray_ptds", || {
             ::runtime::api::array::cudaMemcpy2DArrayToArray(
                 dst,
                 wOffsetDst,
@@ -4450,7 +4450,7 @@ unsafe extern "C" fn cudaMemcpy2DAsync(
     ::trace::call!("cudaMemcpy2DAsync", (
         value dst, value dpitch, value src, value spitch, value width, value height, value kind, value stream
     ), {
-        ::runtime::entry("cudaMemcpy2DAsync", || {
+        ::runtime::v13::entry("cudaMemcpy2DAsync", || {
             ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
         })
     })
@@ -4469,7 +4469,7 @@ unsafe extern "C" fn cudaMemcpy2DAsync_ptsz(
     ::trace::call!("cudaMemcpy2DAsync_ptsz", (
         value dst, value dpitch, value src, value spitch, value width, value height, value kind, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemcpy2DAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy2DAsync_ptsz", || {
             ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
         })
     })
@@ -4488,7 +4488,7 @@ unsafe extern "C" fn cudaMemcpy2DFromArray(
     ::trace::call!("cudaMemcpy2DFromArray", (
         value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind
     ), {
-        ::runtime::entry("cudaMemcpy2DFromArray", || {
+        ::runtime::v13::entry("cudaMemcpy2DFromArray", || {
             ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
         })
     })
@@ -4508,7 +4508,7 @@ unsafe extern "C" fn cudaMemcpy2DFromArrayAsync(
     ::trace::call!("cudaMemcpy2DFromArrayAsync", (
         value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind, value stream
     ), {
-        ::runtime::entry("cudaMemcpy2DFromArrayAsync", || {
+        ::runtime::v13::entry("cudaMemcpy2DFromArrayAsync", || {
             ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
                 dst,
                 dpitch,
@@ -4538,7 +4538,7 @@ unsafe extern "C" fn cudaMemcpy2DFromArrayAsync_ptsz(
     ::trace::call!("cudaMemcpy2DFromArrayAsync_ptsz", (
         value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemcpy2DFromArrayAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy2DFromArrayAsync_ptsz", || {
             ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
                 dst,
                 dpitch,
@@ -4567,7 +4567,7 @@ unsafe extern "C" fn cudaMemcpy2DFromArray_ptds(
     ::trace::call!("cudaMemcpy2DFromArray_ptds", (
         value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind
     ), {
-        ::runtime::entry_per_thread("cudaMemcpy2DFromArray_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy2DFromArray_ptds", || {
             ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
         })
     })
@@ -4586,7 +4586,7 @@ unsafe extern "C" fn cudaMemcpy2DToArray(
     ::trace::call!("cudaMemcpy2DToArray", (
         value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind
     ), {
-        ::runtime::entry("cudaMemcpy2DToArray", || {
+        ::runtime::v13::entry("cudaMemcpy2DToArray", || {
             ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
         })
     })
@@ -4606,7 +4606,7 @@ unsafe extern "C" fn cudaMemcpy2DToArrayAsync(
     ::trace::call!("cudaMemcpy2DToArrayAsync", (
         value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind, value stream
     ), {
-        ::runtime::entry("cudaMemcpy2DToArrayAsync", || {
+        ::runtime::v13::entry("cudaMemcpy2DToArrayAsync", || {
             ::runtime::api::array::cudaMemcpy2DToArrayAsync(
                 dst,
                 wOffset,
@@ -4636,7 +4636,7 @@ unsafe extern "C" fn cudaMemcpy2DToArrayAsync_ptsz(
     ::trace::call!("cudaMemcpy2DToArrayAsync_ptsz", (
         value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemcpy2DToArrayAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy2DToArrayAsync_ptsz", || {
             ::runtime::api::array::cudaMemcpy2DToArrayAsync(
                 dst,
                 wOffset,
@@ -4665,7 +4665,7 @@ unsafe extern "C" fn cudaMemcpy2DToArray_ptds(
     ::trace::call!("cudaMemcpy2DToArray_ptds", (
         value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind
     ), {
-        ::runtime::entry_per_thread("cudaMemcpy2DToArray_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy2DToArray_ptds", || {
             ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
         })
     })
@@ -4683,7 +4683,7 @@ unsafe extern "C" fn cudaMemcpy2D_ptds(
     ::trace::call!("cudaMemcpy2D_ptds", (
         value dst, value dpitch, value src, value spitch, value width, value height, value kind
     ), {
-        ::runtime::entry_per_thread("cudaMemcpy2D_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy2D_ptds", || {
             ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
         })
     })
@@ -4691,13 +4691,13 @@ unsafe extern "C" fn cudaMemcpy2D_ptds(
 
 unsafe extern "C" fn cudaMemcpy3D(p: *const cudaMemcpy3DParms) -> cudaError_t {
     ::trace::call!("cudaMemcpy3D", (value p), {
-        ::runtime::entry("cudaMemcpy3D", || ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?))
+        ::runtime::v13::entry("cudaMemcpy3D", || ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?))
     })
 }
 
 unsafe extern "C" fn cudaMemcpy3DAsync(p: *const cudaMemcpy3DParms, stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DAsync", (value p, value stream), {
-        ::runtime::entry("cudaMemcpy3DAsync", || {
+        ::runtime::v13::entry("cudaMemcpy3DAsync", || {
             ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
         })
     })
@@ -4708,7 +4708,7 @@ unsafe extern "C" fn cudaMemcpy3DAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DAsync_ptsz", (value p, value stream), {
-        ::runtime::entry_per_thread("cudaMemcpy3DAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy3DAsync_ptsz", || {
             ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
         })
     })
@@ -4721,7 +4721,7 @@ unsafe extern "C" fn cudaMemcpy3DBatchAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DBatchAsync", (value numOps, value opList, value flags, value stream), {
-        ::runtime::entry("cudaMemcpy3DBatchAsync", || {
+        ::runtime::v13::entry("cudaMemcpy3DBatchAsync", || {
             ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v13(numOps, opList, flags, stream)
         })
     })
@@ -4734,7 +4734,7 @@ unsafe extern "C" fn cudaMemcpy3DBatchAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DBatchAsync_ptsz", (value numOps, value opList, value flags, value stream), {
-        ::runtime::entry_per_thread("cudaMemcpy3DBatchAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy3DBatchAsync_ptsz", || {
             ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v13(numOps, opList, flags, stream)
         })
     })
@@ -4742,7 +4742,7 @@ unsafe extern "C" fn cudaMemcpy3DBatchAsync_ptsz(
 
 unsafe extern "C" fn cudaMemcpy3DPeer(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DPeer", (value p), {
-        ::runtime::entry("cudaMemcpy3DPeer", || {
+        ::runtime::v13::entry("cudaMemcpy3DPeer", || {
             ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
         })
     })
@@ -4753,7 +4753,7 @@ unsafe extern "C" fn cudaMemcpy3DPeerAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DPeerAsync", (value p, value stream), {
-        ::runtime::entry("cudaMemcpy3DPeerAsync", || {
+        ::runtime::v13::entry("cudaMemcpy3DPeerAsync", || {
             ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
         })
     })
@@ -4764,7 +4764,7 @@ unsafe extern "C" fn cudaMemcpy3DPeerAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DPeerAsync_ptsz", (value p, value stream), {
-        ::runtime::entry_per_thread("cudaMemcpy3DPeerAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy3DPeerAsync_ptsz", || {
             ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
         })
     })
@@ -4772,7 +4772,7 @@ unsafe extern "C" fn cudaMemcpy3DPeerAsync_ptsz(
 
 unsafe extern "C" fn cudaMemcpy3DPeer_ptds(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DPeer_ptds", (value p), {
-        ::runtime::entry_per_thread("cudaMemcpy3DPeer_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy3DPeer_ptds", || {
             ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
         })
     })
@@ -4784,7 +4784,7 @@ unsafe extern "C" fn cudaMemcpy3DWithAttributesAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DWithAttributesAsync", (value op, value flags, value stream), {
-        ::runtime::entry("cudaMemcpy3DWithAttributesAsync", || {
+        ::runtime::v13::entry("cudaMemcpy3DWithAttributesAsync", || {
             ::runtime::api::batch_copy::cudaMemcpy3DWithAttributesAsync(op, flags, stream)
         })
     })
@@ -4796,7 +4796,7 @@ unsafe extern "C" fn cudaMemcpy3DWithAttributesAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DWithAttributesAsync_ptsz", (value op, value flags, value stream), {
-        ::runtime::entry_per_thread("cudaMemcpy3DWithAttributesAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy3DWithAttributesAsync_ptsz", || {
             ::runtime::api::batch_copy::cudaMemcpy3DWithAttributesAsync(op, flags, stream)
         })
     })
@@ -4804,7 +4804,7 @@ unsafe extern "C" fn cudaMemcpy3DWithAttributesAsync_ptsz(
 
 unsafe extern "C" fn cudaMemcpy3D_ptds(p: *const cudaMemcpy3DParms) -> cudaError_t {
     ::trace::call!("cudaMemcpy3D_ptds", (value p), {
-        ::runtime::entry_per_thread("cudaMemcpy3D_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy3D_ptds", || {
             ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?)
         })
     })
@@ -4817,7 +4817,7 @@ unsafe extern "C" fn cudaMemcpy(
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy", (value dst, value src, value count, value kind), {
-        ::runtime::entry("cudaMemcpy", || ::runtime::api::memory::cudaMemcpy(dst, src, count, kind))
+        ::runtime::v13::entry("cudaMemcpy", || ::runtime::api::memory::cudaMemcpy(dst, src, count, kind))
     })
 }
 
@@ -4834,7 +4834,7 @@ unsafe extern "C" fn cudaMemcpyArrayToArray(
     ::trace::call!("cudaMemcpyArrayToArray", (
         value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value count, value kind
     ), {
-        ::runtime::entry("cudaMemcpyArrayToArray", || {
+        ::runtime::v13::entry("cudaMemcpyArrayToArray", || {
             ::runtime::api::array::cudaMemcpyArrayToArray(
                 dst,
                 wOffsetDst,
@@ -4862,7 +4862,7 @@ unsafe extern "C" fn cudaMemcpyArrayToArray_ptds(
     ::trace::call!("cudaMemcpyArrayToArray_ptds", (
         value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value count, value kind
     ), {
-        ::runtime::entry_per_thread("cudaMemcpyArrayToArray_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyArrayToArray_ptds", || {
             ::runtime::api::array::cudaMemcpyArrayToArray(
                 dst,
                 wOffsetDst,
@@ -4885,7 +4885,7 @@ unsafe extern "C" fn cudaMemcpyAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyAsync", (value dst, value src, value count, value kind, value stream), {
-        ::runtime::entry("cudaMemcpyAsync", || {
+        ::runtime::v13::entry("cudaMemcpyAsync", || {
             ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
         })
     })
@@ -4899,7 +4899,7 @@ unsafe extern "C" fn cudaMemcpyAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyAsync_ptsz", (value dst, value src, value count, value kind, value stream), {
-        ::runtime::entry_per_thread("cudaMemcpyAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyAsync_ptsz", || {
             ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
         })
     })
@@ -4918,7 +4918,7 @@ unsafe extern "C" fn cudaMemcpyBatchAsync(
     ::trace::call!("cudaMemcpyBatchAsync", (
         value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, value stream
     ), {
-        ::runtime::entry("cudaMemcpyBatchAsync", || {
+        ::runtime::v13::entry("cudaMemcpyBatchAsync", || {
             ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v13(
                 dsts,
                 srcs,
@@ -4946,7 +4946,7 @@ unsafe extern "C" fn cudaMemcpyBatchAsync_ptsz(
     ::trace::call!("cudaMemcpyBatchAsync_ptsz", (
         value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemcpyBatchAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyBatchAsync_ptsz", || {
             ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v13(
                 dsts,
                 srcs,
@@ -4972,7 +4972,7 @@ unsafe extern "C" fn cudaMemcpyFromArray(
     ::trace::call!("cudaMemcpyFromArray", (
         value dst, value src, value wOffset, value hOffset, value count, value kind
     ), {
-        ::runtime::entry("cudaMemcpyFromArray", || {
+        ::runtime::v13::entry("cudaMemcpyFromArray", || {
             ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
         })
     })
@@ -4990,7 +4990,7 @@ unsafe extern "C" fn cudaMemcpyFromArrayAsync(
     ::trace::call!("cudaMemcpyFromArrayAsync", (
         value dst, value src, value wOffset, value hOffset, value count, value kind, value stream
     ), {
-        ::runtime::entry("cudaMemcpyFromArrayAsync", || {
+        ::runtime::v13::entry("cudaMemcpyFromArrayAsync", || {
             ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
         })
     })
@@ -5008,7 +5008,7 @@ unsafe extern "C" fn cudaMemcpyFromArrayAsync_ptsz(
     ::trace::call!("cudaMemcpyFromArrayAsync_ptsz", (
         value dst, value src, value wOffset, value hOffset, value count, value kind, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemcpyFromArrayAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyFromArrayAsync_ptsz", || {
             ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
         })
     })
@@ -5025,7 +5025,7 @@ unsafe extern "C" fn cudaMemcpyFromArray_ptds(
     ::trace::call!("cudaMemcpyFromArray_ptds", (
         value dst, value src, value wOffset, value hOffset, value count, value kind
     ), {
-        ::runtime::entry_per_thread("cudaMemcpyFromArray_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyFromArray_ptds", || {
             ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
         })
     })
@@ -5039,7 +5039,7 @@ unsafe extern "C" fn cudaMemcpyFromSymbol(
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyFromSymbol", (value dst, value symbol, value count, value offset, value kind), {
-        ::runtime::entry("cudaMemcpyFromSymbol", || {
+        ::runtime::v13::entry("cudaMemcpyFromSymbol", || {
             ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
         })
     })
@@ -5056,7 +5056,7 @@ unsafe extern "C" fn cudaMemcpyFromSymbolAsync(
     ::trace::call!("cudaMemcpyFromSymbolAsync", (
         value dst, value symbol, value count, value offset, value kind, value stream
     ), {
-        ::runtime::entry("cudaMemcpyFromSymbolAsync", || {
+        ::runtime::v13::entry("cudaMemcpyFromSymbolAsync", || {
             ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
         })
     })
@@ -5073,7 +5073,7 @@ unsafe extern "C" fn cudaMemcpyFromSymbolAsync_ptsz(
     ::trace::call!("cudaMemcpyFromSymbolAsync_ptsz", (
         value dst, value symbol, value count, value offset, value kind, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemcpyFromSymbolAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyFromSymbolAsync_ptsz", || {
             ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
         })
     })
@@ -5087,7 +5087,7 @@ unsafe extern "C" fn cudaMemcpyFromSymbol_ptds(
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyFromSymbol_ptds", (value dst, value symbol, value count, value offset, value kind), {
-        ::runtime::entry_per_thread("cudaMemcpyFromSymbol_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyFromSymbol_ptds", || {
             ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
         })
     })
@@ -5101,7 +5101,7 @@ unsafe extern "C" fn cudaMemcpyPeer(
     count: usize,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyPeer", (value dst, value dstDevice, value src, value srcDevice, value count), {
-        ::runtime::entry("cudaMemcpyPeer", || {
+        ::runtime::v13::entry("cudaMemcpyPeer", || {
             ::runtime::api::peer::cudaMemcpyPeer(dst, dstDevice, src, srcDevice, count)
         })
     })
@@ -5118,7 +5118,7 @@ unsafe extern "C" fn cudaMemcpyPeerAsync(
     ::trace::call!("cudaMemcpyPeerAsync", (
         value dst, value dstDevice, value src, value srcDevice, value count, value stream
     ), {
-        ::runtime::entry("cudaMemcpyPeerAsync", || {
+        ::runtime::v13::entry("cudaMemcpyPeerAsync", || {
             ::runtime::api::peer::cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, stream)
         })
     })
@@ -5135,7 +5135,7 @@ unsafe extern "C" fn cudaMemcpyToArray(
     ::trace::call!("cudaMemcpyToArray", (
         value dst, value wOffset, value hOffset, value src, value count, value kind
     ), {
-        ::runtime::entry("cudaMemcpyToArray", || {
+        ::runtime::v13::entry("cudaMemcpyToArray", || {
             ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
         })
     })
@@ -5153,7 +5153,7 @@ unsafe extern "C" fn cudaMemcpyToArrayAsync(
     ::trace::call!("cudaMemcpyToArrayAsync", (
         value dst, value wOffset, value hOffset, value src, value count, value kind, value stream
     ), {
-        ::runtime::entry("cudaMemcpyToArrayAsync", || {
+        ::runtime::v13::entry("cudaMemcpyToArrayAsync", || {
             ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
         })
     })
@@ -5171,7 +5171,7 @@ unsafe extern "C" fn cudaMemcpyToArrayAsync_ptsz(
     ::trace::call!("cudaMemcpyToArrayAsync_ptsz", (
         value dst, value wOffset, value hOffset, value src, value count, value kind, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemcpyToArrayAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyToArrayAsync_ptsz", || {
             ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
         })
     })
@@ -5188,7 +5188,7 @@ unsafe extern "C" fn cudaMemcpyToArray_ptds(
     ::trace::call!("cudaMemcpyToArray_ptds", (
         value dst, value wOffset, value hOffset, value src, value count, value kind
     ), {
-        ::runtime::entry_per_thread("cudaMemcpyToArray_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyToArray_ptds", || {
             ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
         })
     })
@@ -5202,7 +5202,7 @@ unsafe extern "C" fn cudaMemcpyToSymbol(
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyToSymbol", (value symbol, value src, value count, value offset, value kind), {
-        ::runtime::entry("cudaMemcpyToSymbol", || {
+        ::runtime::v13::entry("cudaMemcpyToSymbol", || {
             ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
         })
     })
@@ -5219,7 +5219,7 @@ unsafe extern "C" fn cudaMemcpyToSymbolAsync(
     ::trace::call!("cudaMemcpyToSymbolAsync", (
         value symbol, value src, value count, value offset, value kind, value stream
     ), {
-        ::runtime::entry("cudaMemcpyToSymbolAsync", || {
+        ::runtime::v13::entry("cudaMemcpyToSymbolAsync", || {
             ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
         })
     })
@@ -5236,7 +5236,7 @@ unsafe extern "C" fn cudaMemcpyToSymbolAsync_ptsz(
     ::trace::call!("cudaMemcpyToSymbolAsync_ptsz", (
         value symbol, value src, value count, value offset, value kind, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemcpyToSymbolAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyToSymbolAsync_ptsz", || {
             ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
         })
     })
@@ -5250,7 +5250,7 @@ unsafe extern "C" fn cudaMemcpyToSymbol_ptds(
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyToSymbol_ptds", (value symbol, value src, value count, value offset, value kind), {
-        ::runtime::entry_per_thread("cudaMemcpyToSymbol_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyToSymbol_ptds", || {
             ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
         })
     })
@@ -5264,7 +5264,7 @@ unsafe extern "C" fn cudaMemcpyWithAttributesAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyWithAttributesAsync", (value dst, value src, value size, value attr, value stream), {
-        ::runtime::entry("cudaMemcpyWithAttributesAsync", || {
+        ::runtime::v13::entry("cudaMemcpyWithAttributesAsync", || {
             ::runtime::api::batch_copy::cudaMemcpyWithAttributesAsync(dst, src, size, attr, stream)
         })
     })
@@ -5278,7 +5278,7 @@ unsafe extern "C" fn cudaMemcpyWithAttributesAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyWithAttributesAsync_ptsz", (value dst, value src, value size, value attr, value stream), {
-        ::runtime::entry_per_thread("cudaMemcpyWithAttributesAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpyWithAttributesAsync_ptsz", || {
             ::runtime::api::batch_copy::cudaMemcpyWithAttributesAsync(dst, src, size, attr, stream)
         })
     })
@@ -5291,7 +5291,7 @@ unsafe extern "C" fn cudaMemcpy_ptds(
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy_ptds", (value dst, value src, value count, value kind), {
-        ::runtime::entry_per_thread("cudaMemcpy_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemcpy_ptds", || {
             ::runtime::api::memory::cudaMemcpy(dst, src, count, kind)
         })
     })
@@ -5305,7 +5305,7 @@ unsafe extern "C" fn cudaMemset2D(
     height: usize,
 ) -> cudaError_t {
     ::trace::call!("cudaMemset2D", (value devPtr, value pitch, value value, value width, value height), {
-        ::runtime::entry("cudaMemset2D", || {
+        ::runtime::v13::entry("cudaMemset2D", || {
             ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
         })
     })
@@ -5322,7 +5322,7 @@ unsafe extern "C" fn cudaMemset2DAsync(
     ::trace::call!("cudaMemset2DAsync", (
         value devPtr, value pitch, value value, value width, value height, value stream
     ), {
-        ::runtime::entry("cudaMemset2DAsync", || {
+        ::runtime::v13::entry("cudaMemset2DAsync", || {
             ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
         })
     })
@@ -5339,7 +5339,7 @@ unsafe extern "C" fn cudaMemset2DAsync_ptsz(
     ::trace::call!("cudaMemset2DAsync_ptsz", (
         value devPtr, value pitch, value value, value width, value height, value stream
     ), {
-        ::runtime::entry_per_thread("cudaMemset2DAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemset2DAsync_ptsz", || {
             ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
         })
     })
@@ -5353,7 +5353,7 @@ unsafe extern "C" fn cudaMemset2D_ptds(
     height: usize,
 ) -> cudaError_t {
     ::trace::call!("cudaMemset2D_ptds", (value devPtr, value pitch, value value, value width, value height), {
-        ::runtime::entry_per_thread("cudaMemset2D_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemset2D_ptds", || {
             ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
         })
     })
@@ -5365,7 +5365,7 @@ unsafe extern "C" fn cudaMemset3D(
     extent: cudaExtent,
 ) -> cudaError_t {
     ::trace::call!("cudaMemset3D", (value pitchedDevPtr, value value, value extent), {
-        ::runtime::entry("cudaMemset3D", || ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent))
+        ::runtime::v13::entry("cudaMemset3D", || ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent))
     })
 }
 
@@ -5376,7 +5376,7 @@ unsafe extern "C" fn cudaMemset3DAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemset3DAsync", (value pitchedDevPtr, value value, value extent, value stream), {
-        ::runtime::entry("cudaMemset3DAsync", || {
+        ::runtime::v13::entry("cudaMemset3DAsync", || {
             ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
         })
     })
@@ -5389,7 +5389,7 @@ unsafe extern "C" fn cudaMemset3DAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemset3DAsync_ptsz", (value pitchedDevPtr, value value, value extent, value stream), {
-        ::runtime::entry_per_thread("cudaMemset3DAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemset3DAsync_ptsz", || {
             ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
         })
     })
@@ -5401,7 +5401,7 @@ unsafe extern "C" fn cudaMemset3D_ptds(
     extent: cudaExtent,
 ) -> cudaError_t {
     ::trace::call!("cudaMemset3D_ptds", (value pitchedDevPtr, value value, value extent), {
-        ::runtime::entry_per_thread("cudaMemset3D_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemset3D_ptds", || {
             ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent)
         })
     })
@@ -5409,7 +5409,7 @@ unsafe extern "C" fn cudaMemset3D_ptds(
 
 unsafe extern "C" fn cudaMemset(devPtr: *mut c_void, value: c_int, count: usize) -> cudaError_t {
     ::trace::call!("cudaMemset", (value devPtr, value value, value count), {
-        ::runtime::entry("cudaMemset", || ::runtime::api::memory::cudaMemset(devPtr, value, count))
+        ::runtime::v13::entry("cudaMemset", || ::runtime::api::memory::cudaMemset(devPtr, value, count))
     })
 }
 
@@ -5420,7 +5420,7 @@ unsafe extern "C" fn cudaMemsetAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemsetAsync", (value devPtr, value value, value count, value stream), {
-        ::runtime::entry("cudaMemsetAsync", || {
+        ::runtime::v13::entry("cudaMemsetAsync", || {
             ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
         })
     })
@@ -5433,7 +5433,7 @@ unsafe extern "C" fn cudaMemsetAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemsetAsync_ptsz", (value devPtr, value value, value count, value stream), {
-        ::runtime::entry_per_thread("cudaMemsetAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaMemsetAsync_ptsz", || {
             ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
         })
     })
@@ -5441,7 +5441,7 @@ unsafe extern "C" fn cudaMemsetAsync_ptsz(
 
 unsafe extern "C" fn cudaMemset_ptds(devPtr: *mut c_void, value: c_int, count: usize) -> cudaError_t {
     ::trace::call!("cudaMemset_ptds", (value devPtr, value value, value count), {
-        ::runtime::entry_per_thread("cudaMemset_ptds", || {
+        ::runtime::v13::entry_per_thread("cudaMemset_ptds", || {
             ::runtime::api::memory::cudaMemset(devPtr, value, count)
         })
     })
@@ -5453,7 +5453,7 @@ unsafe extern "C" fn cudaMipmappedArrayGetMemoryRequirements(
     device: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaMipmappedArrayGetMemoryRequirements", (out memoryRequirements, value mipmap, value device), {
-        ::runtime::entry("cudaMipmappedArrayGetMemoryRequirements", || {
+        ::runtime::v13::entry("cudaMipmappedArrayGetMemoryRequirements", || {
             ::runtime::api::array::cudaMipmappedArrayGetMemoryRequirements(
                 unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
                 mipmap,
@@ -5468,7 +5468,7 @@ unsafe extern "C" fn cudaMipmappedArrayGetSparseProperties(
     mipmap: cudaMipmappedArray_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMipmappedArrayGetSparseProperties", (out sparseProperties, value mipmap), {
-        ::runtime::entry("cudaMipmappedArrayGetSparseProperties", || {
+        ::runtime::v13::entry("cudaMipmappedArrayGetSparseProperties", || {
             ::runtime::api::array::cudaMipmappedArrayGetSparseProperties(
                 unsafe { Out::new(sparseProperties, "sparseProperties") }?,
                 mipmap,
@@ -5484,7 +5484,7 @@ unsafe extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(
     blockSize: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaOccupancyAvailableDynamicSMemPerBlock", (out dynamicSmemSize, value func, value numBlocks, value blockSize), {
-        ::runtime::entry("cudaOccupancyAvailableDynamicSMemPerBlock", || {
+        ::runtime::v13::entry("cudaOccupancyAvailableDynamicSMemPerBlock", || {
             ::runtime::api::occupancy::cudaOccupancyAvailableDynamicSMemPerBlock(
                 unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?,
                 func,
@@ -5502,7 +5502,7 @@ unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     dynamicSMemSize: usize,
 ) -> cudaError_t {
     ::trace::call!("cudaOccupancyMaxActiveBlocksPerMultiprocessor", (out numBlocks, value func, value blockSize, value dynamicSMemSize), {
-        ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessor", || {
+        ::runtime::v13::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessor", || {
             ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                 unsafe { Out::new(numBlocks, "numBlocks") }?,
                 func,
@@ -5523,7 +5523,7 @@ unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     ::trace::call!("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (
         out numBlocks, value func, value blockSize, value dynamicSMemSize, value flags
     ), {
-        ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || {
+        ::runtime::v13::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || {
             ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
                 unsafe { Out::new(numBlocks, "numBlocks") }?,
                 func,
@@ -5541,7 +5541,7 @@ unsafe extern "C" fn cudaOccupancyMaxActiveClusters(
     launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
     ::trace::call!("cudaOccupancyMaxActiveClusters", (out numClusters, value func, value launchConfig), {
-        ::runtime::entry("cudaOccupancyMaxActiveClusters", || {
+        ::runtime::v13::entry("cudaOccupancyMaxActiveClusters", || {
             ::runtime::api::execution::cudaOccupancyMaxActiveClusters_v13(
                 unsafe { Out::new(numClusters, "numClusters") }?,
                 func,
@@ -5557,7 +5557,7 @@ unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(
     launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
     ::trace::call!("cudaOccupancyMaxPotentialClusterSize", (out clusterSize, value func, value launchConfig), {
-        ::runtime::entry("cudaOccupancyMaxPotentialClusterSize", || {
+        ::runtime::v13::entry("cudaOccupancyMaxPotentialClusterSize", || {
             ::runtime::api::execution::cudaOccupancyMaxPotentialClusterSize_v13(
                 unsafe { Out::new(clusterSize, "clusterSize") }?,
                 func,
@@ -5582,7 +5582,7 @@ unsafe extern "C" fn cudaPointerGetAttributes(
     ptr: *const c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaPointerGetAttributes", (value attributes, value ptr), {
-        ::runtime::entry("cudaPointerGetAttributes", || {
+        ::runtime::v13::entry("cudaPointerGetAttributes", || {
             ::runtime::api::unified::cudaPointerGetAttributes_v13(
                 unsafe { Out::new(attributes, "attributes") }?,
                 ptr,
@@ -5593,19 +5593,19 @@ unsafe extern "C" fn cudaPointerGetAttributes(
 
 unsafe extern "C" fn cudaProfilerStart() -> cudaError_t {
     ::trace::call!("cudaProfilerStart", (), {
-        ::runtime::entry("cudaProfilerStart", ::runtime::api::device::cudaProfilerStart)
+        ::runtime::v13::entry("cudaProfilerStart", ::runtime::api::device::cudaProfilerStart)
     })
 }
 
 unsafe extern "C" fn cudaProfilerStop() -> cudaError_t {
     ::trace::call!("cudaProfilerStop", (), {
-        ::runtime::entry("cudaProfilerStop", ::runtime::api::device::cudaProfilerStop)
+        ::runtime::v13::entry("cudaProfilerStop", ::runtime::api::device::cudaProfilerStop)
     })
 }
 
 unsafe extern "C" fn cudaRuntimeGetVersion(runtimeVersion: *mut c_int) -> cudaError_t {
     ::trace::call!("cudaRuntimeGetVersion", (out runtimeVersion), {
-        ::runtime::entry("cudaRuntimeGetVersion", || {
+        ::runtime::v13::entry("cudaRuntimeGetVersion", || {
             ::runtime::api::version::cudaRuntimeGetVersion_v13(
                 unsafe { Out::new(runtimeVersion, "runtimeVersion") }?,
             )
@@ -5615,19 +5615,19 @@ unsafe extern "C" fn cudaRuntimeGetVersion(runtimeVersion: *mut c_int) -> cudaEr
 
 unsafe extern "C" fn cudaSetDevice(device: c_int) -> cudaError_t {
     ::trace::call!("cudaSetDevice", (value device), {
-        ::runtime::entry("cudaSetDevice", || ::runtime::api::device::cudaSetDevice(device))
+        ::runtime::v13::entry("cudaSetDevice", || ::runtime::api::device::cudaSetDevice(device))
     })
 }
 
 unsafe extern "C" fn cudaSetDeviceFlags(flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaSetDeviceFlags", (value flags), {
-        ::runtime::entry("cudaSetDeviceFlags", || ::runtime::api::device::cudaSetDeviceFlags(flags))
+        ::runtime::v13::entry("cudaSetDeviceFlags", || ::runtime::api::device::cudaSetDeviceFlags(flags))
     })
 }
 
 unsafe extern "C" fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> cudaError_t {
     ::trace::call!("cudaSetValidDevices", (value device_arr, value len), {
-        ::runtime::entry("cudaSetValidDevices", || ::runtime::api::device::cudaSetValidDevices(device_arr, len))
+        ::runtime::v13::entry("cudaSetValidDevices", || ::runtime::api::device::cudaSetValidDevices(device_arr, len))
     })
 }
 
@@ -5638,7 +5638,7 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaSignalExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
-        ::runtime::entry("cudaSignalExternalSemaphoresAsync", || {
+        ::runtime::v13::entry("cudaSignalExternalSemaphoresAsync", || {
             ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v13(
                 extSemArray,
                 paramsArray,
@@ -5656,7 +5656,7 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaSignalExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
-        ::runtime::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
             ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v13(
                 extSemArray,
                 paramsArray,
@@ -5674,7 +5674,7 @@ unsafe extern "C" fn cudaStreamAddCallback(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamAddCallback", (value stream, value callback, value userData, value flags), {
-        ::runtime::entry("cudaStreamAddCallback", || {
+        ::runtime::v13::entry("cudaStreamAddCallback", || {
             ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
         })
     })
@@ -5687,7 +5687,7 @@ unsafe extern "C" fn cudaStreamAddCallback_ptsz(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamAddCallback_ptsz", (value stream, value callback, value userData, value flags), {
-        ::runtime::entry_per_thread("cudaStreamAddCallback_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamAddCallback_ptsz", || {
             ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
         })
     })
@@ -5700,7 +5700,7 @@ unsafe extern "C" fn cudaStreamAttachMemAsync(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamAttachMemAsync", (value stream, value devPtr, value length, value flags), {
-        ::runtime::entry("cudaStreamAttachMemAsync", || {
+        ::runtime::v13::entry("cudaStreamAttachMemAsync", || {
             ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
         })
     })
@@ -5713,7 +5713,7 @@ unsafe extern "C" fn cudaStreamAttachMemAsync_ptsz(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamAttachMemAsync_ptsz", (value stream, value devPtr, value length, value flags), {
-        ::runtime::entry_per_thread("cudaStreamAttachMemAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamAttachMemAsync_ptsz", || {
             ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
         })
     })
@@ -5724,7 +5724,7 @@ unsafe extern "C" fn cudaStreamBeginCapture(
     mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamBeginCapture", (value stream, value mode), {
-        ::runtime::entry("cudaStreamBeginCapture", || {
+        ::runtime::v13::entry("cudaStreamBeginCapture", || {
             ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
         })
     })
@@ -5741,7 +5741,7 @@ unsafe extern "C" fn cudaStreamBeginCaptureToGraph(
     ::trace::call!("cudaStreamBeginCaptureToGraph", (
         value stream, value graph, value dependencies, value dependencyData, value numDependencies, value mode
     ), {
-        ::runtime::entry("cudaStreamBeginCaptureToGraph", || {
+        ::runtime::v13::entry("cudaStreamBeginCaptureToGraph", || {
             ::runtime::api::capture::cudaStreamBeginCaptureToGraph(
                 stream,
                 graph,
@@ -5765,7 +5765,7 @@ unsafe extern "C" fn cudaStreamBeginCaptureToGraph_ptsz(
     ::trace::call!("cudaStreamBeginCaptureToGraph_ptsz", (
         value stream, value graph, value dependencies, value dependencyData, value numDependencies, value mode
     ), {
-        ::runtime::entry_per_thread("cudaStreamBeginCaptureToGraph_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamBeginCaptureToGraph_ptsz", || {
             ::runtime::api::capture::cudaStreamBeginCaptureToGraph(
                 stream,
                 graph,
@@ -5783,7 +5783,7 @@ unsafe extern "C" fn cudaStreamBeginCapture_ptsz(
     mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamBeginCapture_ptsz", (value stream, value mode), {
-        ::runtime::entry_per_thread("cudaStreamBeginCapture_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamBeginCapture_ptsz", || {
             ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
         })
     })
@@ -5796,7 +5796,7 @@ unsafe extern "C" fn cudaStreamBeginRecaptureToGraph(
     callbackData: *mut cudaGraphRecaptureCallbackData,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamBeginRecaptureToGraph", (value stream, value mode, value graph, value callbackData), {
-        ::runtime::entry("cudaStreamBeginRecaptureToGraph", || {
+        ::runtime::v13::entry("cudaStreamBeginRecaptureToGraph", || {
             ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(stream, mode, graph, callbackData)
         })
     })
@@ -5809,7 +5809,7 @@ unsafe extern "C" fn cudaStreamBeginRecaptureToGraph_ptsz(
     callbackData: *mut cudaGraphRecaptureCallbackData,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamBeginRecaptureToGraph_ptsz", (value stream, value mode, value graph, value callbackData), {
-        ::runtime::entry_per_thread("cudaStreamBeginRecaptureToGraph_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamBeginRecaptureToGraph_ptsz", || {
             ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(stream, mode, graph, callbackData)
         })
     })
@@ -5820,7 +5820,7 @@ unsafe extern "C" fn cudaStreamCopyAttributes(
     srcStream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamCopyAttributes", (value dstStream, value srcStream), {
-        ::runtime::entry("cudaStreamCopyAttributes", || {
+        ::runtime::v13::entry("cudaStreamCopyAttributes", || {
             ::runtime::api::stream::cudaStreamCopyAttributes(dstStream, srcStream)
         })
     })
@@ -5828,7 +5828,7 @@ unsafe extern "C" fn cudaStreamCopyAttributes(
 
 unsafe extern "C" fn cudaStreamCopyAttributes_ptsz(dst: cudaStream_t, src: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaStreamCopyAttributes_ptsz", (value dst, value src), {
-        ::runtime::entry_per_thread("cudaStreamCopyAttributes_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamCopyAttributes_ptsz", || {
             ::runtime::api::stream::cudaStreamCopyAttributes(dst, src)
         })
     })
@@ -5836,7 +5836,7 @@ unsafe extern "C" fn cudaStreamCopyAttributes_ptsz(dst: cudaStream_t, src: cudaS
 
 unsafe extern "C" fn cudaStreamCreate(pStream: *mut cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaStreamCreate", (out pStream), {
-        ::runtime::entry("cudaStreamCreate", || {
+        ::runtime::v13::entry("cudaStreamCreate", || {
             ::runtime::api::stream::cudaStreamCreate(unsafe { Out::new(pStream, "pStream") }?)
         })
     })
@@ -5844,7 +5844,7 @@ unsafe extern "C" fn cudaStreamCreate(pStream: *mut cudaStream_t) -> cudaError_t
 
 unsafe extern "C" fn cudaStreamCreateWithFlags(pStream: *mut cudaStream_t, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaStreamCreateWithFlags", (out pStream, value flags), {
-        ::runtime::entry("cudaStreamCreateWithFlags", || {
+        ::runtime::v13::entry("cudaStreamCreateWithFlags", || {
             ::runtime::api::stream::cudaStreamCreateWithFlags(unsafe { Out::new(pStream, "pStream") }?, flags)
         })
     })
@@ -5856,7 +5856,7 @@ unsafe extern "C" fn cudaStreamCreateWithPriority(
     priority: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamCreateWithPriority", (out pStream, value flags, value priority), {
-        ::runtime::entry("cudaStreamCreateWithPriority", || {
+        ::runtime::v13::entry("cudaStreamCreateWithPriority", || {
             ::runtime::api::stream::cudaStreamCreateWithPriority(
                 unsafe { Out::new(pStream, "pStream") }?,
                 flags,
@@ -5868,13 +5868,13 @@ unsafe extern "C" fn cudaStreamCreateWithPriority(
 
 unsafe extern "C" fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaStreamDestroy", (value stream), {
-        ::runtime::entry("cudaStreamDestroy", || ::runtime::api::stream::cudaStreamDestroy(stream))
+        ::runtime::v13::entry("cudaStreamDestroy", || ::runtime::api::stream::cudaStreamDestroy(stream))
     })
 }
 
 unsafe extern "C" fn cudaStreamEndCapture(stream: cudaStream_t, pGraph: *mut cudaGraph_t) -> cudaError_t {
     ::trace::call!("cudaStreamEndCapture", (value stream, out pGraph), {
-        ::runtime::entry("cudaStreamEndCapture", || {
+        ::runtime::v13::entry("cudaStreamEndCapture", || {
             ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { OptOut::new(pGraph) })
         })
     })
@@ -5885,7 +5885,7 @@ unsafe extern "C" fn cudaStreamEndCapture_ptsz(
     pGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamEndCapture_ptsz", (value stream, out pGraph), {
-        ::runtime::entry_per_thread("cudaStreamEndCapture_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamEndCapture_ptsz", || {
             ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { OptOut::new(pGraph) })
         })
     })
@@ -5897,7 +5897,7 @@ unsafe extern "C" fn cudaStreamGetAttribute(
     value: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamGetAttribute", (value stream, value attr, value value), {
-        ::runtime::entry("cudaStreamGetAttribute", || {
+        ::runtime::v13::entry("cudaStreamGetAttribute", || {
             ::runtime::api::stream::cudaStreamGetAttribute(stream, attr, unsafe { Out::new(value, "value") }?)
         })
     })
@@ -5909,7 +5909,7 @@ unsafe extern "C" fn cudaStreamGetAttribute_ptsz(
     value_out: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamGetAttribute_ptsz", (value hStream, value attr, value value_out), {
-        ::runtime::entry_per_thread("cudaStreamGetAttribute_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamGetAttribute_ptsz", || {
             ::runtime::api::stream::cudaStreamGetAttribute(
                 hStream,
                 attr,
@@ -5931,7 +5931,7 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo(
     ::trace::call!("cudaStreamGetCaptureInfo", (
         value stream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out edgeData_out, out numDependencies_out
     ), {
-        ::runtime::entry("cudaStreamGetCaptureInfo", || {
+        ::runtime::v13::entry("cudaStreamGetCaptureInfo", || {
             ::runtime::api::capture::cudaStreamGetCaptureInfo_v13(
                 stream,
                 unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
@@ -5957,7 +5957,7 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo_ptsz(
     ::trace::call!("cudaStreamGetCaptureInfo_ptsz", (
         value stream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out edgeData_out, out numDependencies_out
     ), {
-        ::runtime::entry_per_thread("cudaStreamGetCaptureInfo_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamGetCaptureInfo_ptsz", || {
             ::runtime::api::capture::cudaStreamGetCaptureInfo_v13(
                 stream,
                 unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
@@ -5977,7 +5977,7 @@ unsafe extern "C" fn cudaStreamGetDevResource(
     type_: cudaDevResourceType,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamGetDevResource", (value hStream, value resource), {
-        ::runtime::entry("cudaStreamGetDevResource", || {
+        ::runtime::v13::entry("cudaStreamGetDevResource", || {
             ::runtime::api::execution_context::cudaStreamGetDevResource(
                 hStream,
                 unsafe { Out::new(resource, "resource") }?,
@@ -5993,7 +5993,7 @@ unsafe extern "C" fn cudaStreamGetDevResource_ptsz(
     type_: cudaDevResourceType,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamGetDevResource_ptsz", (value hStream, value resource), {
-        ::runtime::entry_per_thread("cudaStreamGetDevResource_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamGetDevResource_ptsz", || {
             ::runtime::api::execution_context::cudaStreamGetDevResource(
                 hStream,
                 unsafe { Out::new(resource, "resource") }?,
@@ -6005,7 +6005,7 @@ unsafe extern "C" fn cudaStreamGetDevResource_ptsz(
 
 unsafe extern "C" fn cudaStreamGetDevice(hStream: cudaStream_t, device: *mut c_int) -> cudaError_t {
     ::trace::call!("cudaStreamGetDevice", (value hStream, out device), {
-        ::runtime::entry("cudaStreamGetDevice", || {
+        ::runtime::v13::entry("cudaStreamGetDevice", || {
             ::runtime::api::stream::cudaStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
         })
     })
@@ -6013,7 +6013,7 @@ unsafe extern "C" fn cudaStreamGetDevice(hStream: cudaStream_t, device: *mut c_i
 
 unsafe extern "C" fn cudaStreamGetDevice_ptsz(hStream: cudaStream_t, device: *mut c_int) -> cudaError_t {
     ::trace::call!("cudaStreamGetDevice_ptsz", (value hStream, out device), {
-        ::runtime::entry_per_thread("cudaStreamGetDevice_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamGetDevice_ptsz", || {
             ::runtime::api::stream::cudaStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
         })
     })
@@ -6021,7 +6021,7 @@ unsafe extern "C" fn cudaStreamGetDevice_ptsz(hStream: cudaStream_t, device: *mu
 
 unsafe extern "C" fn cudaStreamGetFlags(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
     ::trace::call!("cudaStreamGetFlags", (value hStream, out flags), {
-        ::runtime::entry("cudaStreamGetFlags", || {
+        ::runtime::v13::entry("cudaStreamGetFlags", || {
             ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
         })
     })
@@ -6029,7 +6029,7 @@ unsafe extern "C" fn cudaStreamGetFlags(hStream: cudaStream_t, flags: *mut c_uin
 
 unsafe extern "C" fn cudaStreamGetFlags_ptsz(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
     ::trace::call!("cudaStreamGetFlags_ptsz", (value hStream, out flags), {
-        ::runtime::entry_per_thread("cudaStreamGetFlags_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamGetFlags_ptsz", || {
             ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
         })
     })
@@ -6037,7 +6037,7 @@ unsafe extern "C" fn cudaStreamGetFlags_ptsz(hStream: cudaStream_t, flags: *mut 
 
 unsafe extern "C" fn cudaStreamGetId(hStream: cudaStream_t, streamId: *mut c_ulonglong) -> cudaError_t {
     ::trace::call!("cudaStreamGetId", (value hStream, out streamId), {
-        ::runtime::entry("cudaStreamGetId", || {
+        ::runtime::v13::entry("cudaStreamGetId", || {
             ::runtime::api::stream::cudaStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
         })
     })
@@ -6045,7 +6045,7 @@ unsafe extern "C" fn cudaStreamGetId(hStream: cudaStream_t, streamId: *mut c_ulo
 
 unsafe extern "C" fn cudaStreamGetId_ptsz(hStream: cudaStream_t, streamId: *mut c_ulonglong) -> cudaError_t {
     ::trace::call!("cudaStreamGetId_ptsz", (value hStream, out streamId), {
-        ::runtime::entry_per_thread("cudaStreamGetId_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamGetId_ptsz", || {
             ::runtime::api::stream::cudaStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
         })
     })
@@ -6053,7 +6053,7 @@ unsafe extern "C" fn cudaStreamGetId_ptsz(hStream: cudaStream_t, streamId: *mut 
 
 unsafe extern "C" fn cudaStreamGetPriority(hStream: cudaStream_t, priority: *mut c_int) -> cudaError_t {
     ::trace::call!("cudaStreamGetPriority", (value hStream, out priority), {
-        ::runtime::entry("cudaStreamGetPriority", || {
+        ::runtime::v13::entry("cudaStreamGetPriority", || {
             ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
         })
     })
@@ -6061,7 +6061,7 @@ unsafe extern "C" fn cudaStreamGetPriority(hStream: cudaStream_t, priority: *mut
 
 unsafe extern "C" fn cudaStreamGetPriority_ptsz(hStream: cudaStream_t, priority: *mut c_int) -> cudaError_t {
     ::trace::call!("cudaStreamGetPriority_ptsz", (value hStream, out priority), {
-        ::runtime::entry_per_thread("cudaStreamGetPriority_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamGetPriority_ptsz", || {
             ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
         })
     })
@@ -6072,7 +6072,7 @@ unsafe extern "C" fn cudaStreamIsCapturing(
     pCaptureStatus: *mut cudaStreamCaptureStatus,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamIsCapturing", (value stream, out pCaptureStatus), {
-        ::runtime::entry("cudaStreamIsCapturing", || {
+        ::runtime::v13::entry("cudaStreamIsCapturing", || {
             ::runtime::api::stream::cudaStreamIsCapturing(
                 stream,
                 unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
@@ -6086,7 +6086,7 @@ unsafe extern "C" fn cudaStreamIsCapturing_ptsz(
     pCaptureStatus: *mut cudaStreamCaptureStatus,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamIsCapturing_ptsz", (value stream, out pCaptureStatus), {
-        ::runtime::entry_per_thread("cudaStreamIsCapturing_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamIsCapturing_ptsz", || {
             ::runtime::api::stream::cudaStreamIsCapturing(
                 stream,
                 unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
@@ -6097,13 +6097,13 @@ unsafe extern "C" fn cudaStreamIsCapturing_ptsz(
 
 unsafe extern "C" fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaStreamQuery", (value stream), {
-        ::runtime::entry("cudaStreamQuery", || ::runtime::api::stream::cudaStreamQuery(stream))
+        ::runtime::v13::entry("cudaStreamQuery", || ::runtime::api::stream::cudaStreamQuery(stream))
     })
 }
 
 unsafe extern "C" fn cudaStreamQuery_ptsz(stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaStreamQuery_ptsz", (value stream), {
-        ::runtime::entry_per_thread("cudaStreamQuery_ptsz", || ::runtime::api::stream::cudaStreamQuery(stream))
+        ::runtime::v13::entry_per_thread("cudaStreamQuery_ptsz", || ::runtime::api::stream::cudaStreamQuery(stream))
     })
 }
 
@@ -6113,7 +6113,7 @@ unsafe extern "C" fn cudaStreamSetAttribute(
     param: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamSetAttribute", (value stream, value attr, value param), {
-        ::runtime::entry("cudaStreamSetAttribute", || {
+        ::runtime::v13::entry("cudaStreamSetAttribute", || {
             ::runtime::api::stream::cudaStreamSetAttribute(stream, attr, unsafe { borrow(param, "param") }?)
         })
     })
@@ -6125,7 +6125,7 @@ unsafe extern "C" fn cudaStreamSetAttribute_ptsz(
     value: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamSetAttribute_ptsz", (value hStream, value attr, value value), {
-        ::runtime::entry_per_thread("cudaStreamSetAttribute_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamSetAttribute_ptsz", || {
             ::runtime::api::stream::cudaStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
         })
     })
@@ -6133,13 +6133,13 @@ unsafe extern "C" fn cudaStreamSetAttribute_ptsz(
 
 unsafe extern "C" fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaStreamSynchronize", (value stream), {
-        ::runtime::entry("cudaStreamSynchronize", || ::runtime::api::stream::cudaStreamSynchronize(stream))
+        ::runtime::v13::entry("cudaStreamSynchronize", || ::runtime::api::stream::cudaStreamSynchronize(stream))
     })
 }
 
 unsafe extern "C" fn cudaStreamSynchronize_ptsz(stream: cudaStream_t) -> cudaError_t {
     ::trace::call!("cudaStreamSynchronize_ptsz", (value stream), {
-        ::runtime::entry_per_thread("cudaStreamSynchronize_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamSynchronize_ptsz", || {
             ::runtime::api::stream::cudaStreamSynchronize(stream)
         })
     })
@@ -6155,7 +6155,7 @@ unsafe extern "C" fn cudaStreamUpdateCaptureDependencies(
     ::trace::call!("cudaStreamUpdateCaptureDependencies", (
         value stream, value dependencies, value dependencyData, value numDependencies, value flags
     ), {
-        ::runtime::entry("cudaStreamUpdateCaptureDependencies", || {
+        ::runtime::v13::entry("cudaStreamUpdateCaptureDependencies", || {
             ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v13(
                 stream,
                 dependencies,
@@ -6177,7 +6177,7 @@ unsafe extern "C" fn cudaStreamUpdateCaptureDependencies_ptsz(
     ::trace::call!("cudaStreamUpdateCaptureDependencies_ptsz", (
         value stream, value dependencies, value dependencyData, value numDependencies, value flags
     ), {
-        ::runtime::entry_per_thread("cudaStreamUpdateCaptureDependencies_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamUpdateCaptureDependencies_ptsz", || {
             ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v13(
                 stream,
                 dependencies,
@@ -6195,7 +6195,7 @@ unsafe extern "C" fn cudaStreamWaitEvent(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamWaitEvent", (value stream, value event, value flags), {
-        ::runtime::entry("cudaStreamWaitEvent", || {
+        ::runtime::v13::entry("cudaStreamWaitEvent", || {
             ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
         })
     })
@@ -6207,7 +6207,7 @@ unsafe extern "C" fn cudaStreamWaitEvent_ptsz(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamWaitEvent_ptsz", (value stream, value event, value flags), {
-        ::runtime::entry_per_thread("cudaStreamWaitEvent_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaStreamWaitEvent_ptsz", || {
             ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
         })
     })
@@ -6233,7 +6233,7 @@ unsafe extern "C" fn cudaSubgridWorksetCreate() -> cudaError_t {
 
 unsafe extern "C" fn cudaThreadExchangeStreamCaptureMode(mode: *mut cudaStreamCaptureMode) -> cudaError_t {
     ::trace::call!("cudaThreadExchangeStreamCaptureMode", (out mode), {
-        ::runtime::entry("cudaThreadExchangeStreamCaptureMode", || {
+        ::runtime::v13::entry("cudaThreadExchangeStreamCaptureMode", || {
             ::runtime::api::stream::cudaThreadExchangeStreamCaptureMode(unsafe { Out::new(mode, "mode") }?)
         })
     })
@@ -6249,7 +6249,7 @@ unsafe extern "C" fn cudaUserObjectCreate(
     ::trace::call!("cudaUserObjectCreate", (
         out object_out, value ptr, value destroy, value initialRefcount, value flags
     ), {
-        ::runtime::entry("cudaUserObjectCreate", || {
+        ::runtime::v13::entry("cudaUserObjectCreate", || {
             ::runtime::api::graph::cudaUserObjectCreate(
                 unsafe { Out::new(object_out, "object_out") }?,
                 ptr,
@@ -6263,13 +6263,13 @@ unsafe extern "C" fn cudaUserObjectCreate(
 
 unsafe extern "C" fn cudaUserObjectRelease(object: cudaUserObject_t, count: c_uint) -> cudaError_t {
     ::trace::call!("cudaUserObjectRelease", (value object, value count), {
-        ::runtime::entry("cudaUserObjectRelease", || ::runtime::api::graph::cudaUserObjectRelease(object, count))
+        ::runtime::v13::entry("cudaUserObjectRelease", || ::runtime::api::graph::cudaUserObjectRelease(object, count))
     })
 }
 
 unsafe extern "C" fn cudaUserObjectRetain(object: cudaUserObject_t, count: c_uint) -> cudaError_t {
     ::trace::call!("cudaUserObjectRetain", (value object, value count), {
-        ::runtime::entry("cudaUserObjectRetain", || ::runtime::api::graph::cudaUserObjectRetain(object, count))
+        ::runtime::v13::entry("cudaUserObjectRetain", || ::runtime::api::graph::cudaUserObjectRetain(object, count))
     })
 }
 
@@ -6279,7 +6279,7 @@ unsafe extern "C" fn cudaVDPAUGetDevice(
     vdpGetProcAddress: VdpGetProcAddress,
 ) -> cudaError_t {
     ::trace::call!("cudaVDPAUGetDevice", (out device, value vdpDevice, value vdpGetProcAddress), {
-        ::runtime::entry("cudaVDPAUGetDevice", || {
+        ::runtime::v13::entry("cudaVDPAUGetDevice", || {
             ::runtime::api::graphics::cudaVDPAUGetDevice(
                 unsafe { Out::new(device, "device") }?,
                 vdpDevice,
@@ -6295,7 +6295,7 @@ unsafe extern "C" fn cudaVDPAUSetVDPAUDevice(
     vdpGetProcAddress: VdpGetProcAddress,
 ) -> cudaError_t {
     ::trace::call!("cudaVDPAUSetVDPAUDevice", (value device, value vdpDevice, value vdpGetProcAddress), {
-        ::runtime::entry("cudaVDPAUSetVDPAUDevice", || {
+        ::runtime::v13::entry("cudaVDPAUSetVDPAUDevice", || {
             ::runtime::api::graphics::cudaVDPAUSetVDPAUDevice(device, vdpDevice, vdpGetProcAddress)
         })
     })
@@ -6308,7 +6308,7 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaWaitExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
-        ::runtime::entry("cudaWaitExternalSemaphoresAsync", || {
+        ::runtime::v13::entry("cudaWaitExternalSemaphoresAsync", || {
             ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v13(
                 extSemArray,
                 paramsArray,
@@ -6326,7 +6326,7 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaWaitExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
-        ::runtime::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
+        ::runtime::v13::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
             ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v13(
                 extSemArray,
                 paramsArray,

@@ -30,7 +30,8 @@ pub fn cudaLaunchKernel(
     })
 }
 
-/// Runs a kernel. Bad dimensions are cudaErrorInvalidConfiguration (the driver would say invalid value).
+/// Runs a kernel. Bad dimensions are cudaErrorInvalidConfiguration (the driver would say invalid value); see
+/// [`check_dimensions`].
 #[inline]
 fn launch(
     driver: &Driver,
@@ -193,18 +194,23 @@ pub fn cudaLaunchHostFunc(stream: cudaStream_t, fn_: cudaHostFn_t, userData: *mu
     device::attach()?.cuLaunchHostFunc(stream::meant(stream), fn_, userData)
 }
 
-/// CUDA: zero or too large dimensions are an invalid configuration, for any kernel.
+/// CUDA: zero or too large dimensions are an invalid configuration, for any kernel; of CUDA 13 the zeros alone.
 pub fn check_dimensions(grid: dim3, block: dim3) -> Result {
     let limits = device::current()?.limits()?;
+    for (what, size) in [("grid", grid), ("block", block)] {
+        if size.x == 0 || size.y == 0 || size.z == 0 {
+            return Err(Error::InvalidConfiguration(what));
+        }
+    }
     let within = |size: dim3, most: [u32; 3]| {
-        [size.x, size.y, size.z].into_iter().zip(most).all(|(size, most)| size > 0 && size <= most)
+        [size.x, size.y, size.z].into_iter().zip(most).all(|(size, most)| size <= most)
     };
     if !within(grid, limits.grid) {
-        return Err(Error::InvalidConfiguration("grid"));
+        return Err(Error::TooLarge("grid"));
     }
     let n_threads = u64::from(block.x) * u64::from(block.y) * u64::from(block.z);
     if !within(block, limits.block) || n_threads > u64::from(limits.threads_per_block) {
-        return Err(Error::InvalidConfiguration("block"));
+        return Err(Error::TooLarge("block"));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use cuda_abi::runtime::{
 use cuda_abi::{CUcontext, CUdevice_P2PAttribute};
 
 use super::memory::{address, cudaMemcpy3D, cudaMemcpy3DAsync};
-use crate::{Error, Result, device, driver, stream};
+use crate::{Result, device, driver, stream};
 
 pub fn cudaDeviceCanAccessPeer(canAccessPeer: Out<'_, c_int>, device: c_int, peerDevice: c_int) -> Result {
     let (device, peer) = (device::at(device)?, device::at(peerDevice)?);
@@ -39,12 +39,7 @@ pub fn cudaDeviceGetP2PAttribute(
 
 pub fn cudaDeviceEnablePeerAccess(peerDevice: c_int, flags: c_uint) -> Result {
     let driver = device::attach()?;
-    let peer = device::at(peerDevice)?;
-    // CUDA: what cudaDeviceCanAccessPeer says no to is an invalid device, and it does for a device and itself.
-    if peer.ordinal == device::current()?.ordinal {
-        return Err(Error::InvalidDevice(peerDevice));
-    }
-    driver.cuCtxEnablePeerAccess(peer.context()?, flags)
+    driver.cuCtxEnablePeerAccess(device::at(peerDevice)?.context()?, flags)
 }
 
 pub fn cudaDeviceDisablePeerAccess(peerDevice: c_int) -> Result {

@@ -280,47 +280,57 @@ fn create(
     Ok(())
 }
 
+/// CUDA: a texture without a description is an invalid resource handle (measured with CUDA 13.5's runtime).
+fn described<'a, T>(desc: *const T) -> Result<&'a T> {
+    // SAFETY: CUDA's contract: a readable structure or none.
+    unsafe { desc.as_ref() }.ok_or(Error::NoTextureDescription)
+}
+
 pub fn cudaCreateTextureObject_v11(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v11::cudaResourceDesc,
-    pTexDesc: &v11::cudaTextureDesc,
+    pTexDesc: *const v11::cudaTextureDesc,
     pResViewDesc: *const v11::cudaResourceViewDesc,
 ) -> Result {
     // SAFETY: CUDA's contract: a readable structure or none.
     let view = unsafe { pResViewDesc.as_ref() };
+    let pTexDesc = described(pTexDesc)?;
     create(pTexObject, &resource_of!(pResDesc), &newest(pTexDesc), view_of!(view))
 }
 
 pub fn cudaCreateTextureObject_v2(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v11::cudaResourceDesc,
-    pTexDesc: &cudaTextureDesc_v2,
+    pTexDesc: *const cudaTextureDesc_v2,
     pResViewDesc: *const v11::cudaResourceViewDesc,
 ) -> Result {
     // SAFETY: CUDA's contract: a readable structure or none.
     let view = unsafe { pResViewDesc.as_ref() };
+    let pTexDesc = described(pTexDesc)?;
     create(pTexObject, &resource_of!(pResDesc), &pTexDesc.newest(), view_of!(view))
 }
 
 pub fn cudaCreateTextureObject_v12(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v12::cudaResourceDesc,
-    pTexDesc: &v12::cudaTextureDesc,
+    pTexDesc: *const v12::cudaTextureDesc,
     pResViewDesc: *const v12::cudaResourceViewDesc,
 ) -> Result {
     // SAFETY: CUDA's contract: a readable structure or none.
     let view = unsafe { pResViewDesc.as_ref() };
+    let pTexDesc = described(pTexDesc)?;
     create(pTexObject, &resource_of!(pResDesc), &pTexDesc.newest(), view_of!(view))
 }
 
 pub fn cudaCreateTextureObject_v13(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v13::cudaResourceDesc,
-    pTexDesc: &v13::cudaTextureDesc,
+    pTexDesc: *const v13::cudaTextureDesc,
     pResViewDesc: *const v13::cudaResourceViewDesc,
 ) -> Result {
     // SAFETY: CUDA's contract: a readable structure or none.
     let view = unsafe { pResViewDesc.as_ref() };
+    let pTexDesc = described(pTexDesc)?;
     create(pTexObject, &resource_of!(pResDesc), pTexDesc, view_of!(view))
 }
 

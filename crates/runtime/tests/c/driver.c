@@ -10,6 +10,9 @@ static char trace[65536];
 static int n_devices = 2, driver_version = 13050, image_error = 0;
 static __thread void *current;
 static int contexts[2];
+// As NVIDIA's: a primary context that was reset is destroyed where it is current, until it is retained once more.
+static int is_destroyed[2];
+#define ALIVE() do { if (current && is_destroyed[(int *)current - contexts]) return 709; } while (0)
 static char library, kernel_add;
 static int global_word;
 static int managed_word;
@@ -41,13 +44,13 @@ int cuDeviceGetAttribute(int *v, int a, int d) {
     default: *v = 1000 + a; return a > 150;
     }
 }
-int cuDevicePrimaryCtxRetain(void **c, int d) { NOTE(); *c = &contexts[d]; return 0; }
-int cuDevicePrimaryCtxReset_v2(int d) { NOTE(); return 0; }
+int cuDevicePrimaryCtxRetain(void **c, int d) { NOTE(); is_destroyed[d] = 0; *c = &contexts[d]; return 0; }
+int cuDevicePrimaryCtxReset_v2(int d) { NOTE(); is_destroyed[d] = 1; return 0; }
 int cuCtxGetCurrent(void **c) { *c = current; return 0; }
 int cuCtxSetCurrent(void *c) { NOTE(); current = c; return 0; }
-int cuCtxGetDevice(int *d) { if (!current) return 201; *d = (int)((int *)current - contexts); return 0; }
+int cuCtxGetDevice(int *d) { ALIVE(); if (!current) return 201; *d = (int)((int *)current - contexts); return 0; }
 int cuCtxSynchronize(void) { NOTE(); return 0; }
-int cuMemAlloc_v2(ptr_t *p, size_t n) { NOTE(); if (n == 0) return 1; if (n > 1ull << 40) return 2; *p = (ptr_t)malloc(n); return 0; }
+int cuMemAlloc_v2(ptr_t *p, size_t n) { NOTE(); ALIVE(); if (n == 0) return 1; if (n > 1ull << 40) return 2; *p = (ptr_t)malloc(n); return 0; }
 int cuMemFree_v2(ptr_t p) { NOTE(); free((void *)p); return 0; }
 int cuMemcpyHtoD_v2(ptr_t d, const void *s, size_t n) { NOTE(); if (!d || !s) return 1; memcpy((void *)d, s, n); return 0; }
 int cuMemcpyDtoH_v2(void *d, ptr_t s, size_t n) { NOTE(); if (!d || !s) return 1; memcpy(d, (void *)s, n); return 0; }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::code::{Code, Result};
 use super::cores::Core;
-use crate::back::llvm::inst::{float, matrix, minifloat, round, wide};
+use crate::back::llvm::inst::{float, minifloat, round, wide};
 use crate::back::llvm::{Builder, Type, Unsupported, Val};
 use crate::ir::{Float, FloatMode, Inst, Num, Op, Round, Value};
 use crate::matrix::{BitProduct, Element, LANES, Metadata, Mma, Part};
@@ -123,7 +123,7 @@ impl Code<'_> {
         if adds_later {
             return Ok(c.iter().zip(&d).map(|(c, d)| self.b.same("sadd.sat", &[c, d])).collect());
         }
-        if mma.d != Element::F16 && !mma.saturates {
+        if mma.d != Element::F16 {
             return Ok(d);
         }
         let per = mma.d.per_register() as usize;
@@ -396,24 +396,14 @@ impl Code<'_> {
                 let mut all = Builder::int(word, 0);
                 for (nth, element) in elements.iter().enumerate() {
                     let half = round::narrow_f32(&mut self.b, Float::F16, Round::Nearest, element);
-                    let half = self.finite(mma, &half, 0x8000, 0x7c00);
                     let half = self.b.resize(&half, 32, false);
                     let half = self.b.bin_int("shl", &half, 16 * nth as i128);
                     all = self.b.or(&all, &half);
                 }
                 all
             }
-            Element::F32 => {
-                let bits = self.b.to_bits(&elements[0]);
-                let bits = self.finite(mma, &bits, 0x8000_0000, 0x7f80_0000);
-                self.b.bitcast(&bits, bits.ty.float())
-            }
             _ => elements[0].clone(),
         }
-    }
-
-    fn finite(&mut self, mma: &Mma, bits: &Val, sign: i128, infinity: i128) -> Val {
-        if mma.saturates { matrix::finite(&mut self.b, bits, sign, infinity) } else { bits.clone() }
     }
 }
 

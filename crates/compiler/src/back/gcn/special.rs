@@ -40,11 +40,6 @@ impl Code<'_> {
                 let linear = self.linear_thread();
                 self.b.bin_int("lshr", &linear, 5)
             }
-            Special::NWarpId => {
-                let threads = self.block_threads();
-                let rounded = self.b.bin_int("add", &threads, 31);
-                self.b.bin_int("lshr", &rounded, 5)
-            }
             Special::NSmId => self.launch(field::MULTIPROCESSORS, word),
             Special::SmId => self.multiprocessor(),
             Special::GridId => self.launch(field::GRID_ID, wide),

@@ -10,7 +10,6 @@ use crate::ir::{CLUSTER_SHIFT, Special, TENSOR_MEMORY};
 pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
     let word = Type::int(32, 1);
     let block = code.options.block;
-    let n_warps = block.iter().map(|n| u64::from(*n)).product::<u64>().div_ceil(32);
     let number = |value: u64| Builder::int(word, i128::from(value));
     let value = match special {
         // The fourth component of every vector register is 0.
@@ -44,19 +43,6 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
             let linear = code.load_field("%thread", thread::LINEAR, word);
             code.b.bin_int("lshr", &linear, 5)
         }
-        Special::NWarpId if code.options.open => {
-            let n_threads = code.load_field("%launch", launch::BLOCK, word);
-            code.b.bin_int("lshr", &n_threads, 5)
-        }
-        Special::NWarpId if block == ANY_BLOCK => {
-            let sides = [0, 1, 2].map(|axis| side(code, axis));
-            let [x, y, z] = &sides;
-            let area = code.b.mul(x, y);
-            let n_threads = code.b.mul(&area, z);
-            let more = code.b.bin_int("add", &n_threads, 31);
-            code.b.bin_int("lshr", &more, 5)
-        }
-        Special::NWarpId => number(n_warps),
         Special::SmId => code.load_field("%worker", worker::NUMBER, word),
         Special::NSmId => code.load_field("%launch", launch::N_WORKERS, word),
         Special::GridId => code.load_field("%launch", launch::GRID_ID, Type::int(64, 1)),

@@ -98,7 +98,10 @@ fn computes(op: &Op) -> bool {
         Op::Float(bin, Float::F32, mode) => *bin != FloatBin::CopySign && !mode.sat,
         Op::FloatUn(_, Float::F32, mode) | Op::Fma(Float::F32, mode) => !mode.sat,
         Op::RoundInt { ty: Float::F32, mode } => !mode.sat,
-        Op::Cvt { from: Num::Float(_), to: Num::Float(Float::F32), mode } => !mode.sat,
+        // Conversions from f64, and from bf16 without `.ftz`, keep a NaN's sign and payload on GPUs as here.
+        Op::Cvt { from: Num::Float(from), to: Num::Float(Float::F32), mode } => {
+            !mode.sat && *from != Float::F64 && (*from != Float::Bf16 || mode.ftz)
+        }
         Op::Mma(_) => true,
         _ => false,
     }

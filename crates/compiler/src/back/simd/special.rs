@@ -112,8 +112,6 @@ impl Emitter<'_> {
             Special::Nctaid(2) | Special::NClusterId(2) => named("%grid.z"),
             Special::Ctaid(_) | Special::ClusterId(_) => number(0),
             Special::Nctaid(_) | Special::NClusterId(_) => number(0),
-            Special::NWarpId if self.threads.open => self.b.bin_int("lshr", &named("%ntid.x"), 5),
-            Special::NWarpId => number(self.threads.total().div_ceil(32)),
             Special::SmId => named("%smid"),
             Special::NSmId => named("%workers"),
             Special::GridId => Val::new(Type::int(64, 1), "%gridid"),

@@ -13,6 +13,7 @@ use crate::{
 struct Library {
     /// An address; 0 before `cublasInit` and after `cublasShutdown`.
     handle: usize,
+    /// What the last routine answered.
     last: cublasStatus_t,
 }
 
@@ -32,17 +33,15 @@ pub fn handle() -> Result<cublasHandle_t> {
     }
 }
 
-/// The last error, which is gone then.
+/// The last routine's status, which is told once.
 pub fn take_last() -> cublasStatus_t {
     core::mem::replace(&mut LIBRARY.lock().last, cublasStatus_t::CUBLAS_STATUS_SUCCESS)
 }
 
-/// Calls the later API's routine and keeps its error.
+/// Calls the later API's routine and keeps what it answers: a good call takes the place of an error, as in NVIDIA's library (13.1).
 pub fn call(routine: impl FnOnce(cublasHandle_t) -> cublasStatus_t) {
     let status = handle().map_or_else(Error::code, routine);
-    if status != cublasStatus_t::CUBLAS_STATUS_SUCCESS {
-        LIBRARY.lock().last = status;
-    }
+    LIBRARY.lock().last = status;
 }
 
 /// As [`call`], of a routine with a result; 0 when it fails.

@@ -104,6 +104,13 @@ impl Generator {
     }
 
     pub fn set(&self, setting: Setting) -> Result {
+        let setting = match setting {
+            // Of a device's MT19937 the default is the best; the host's refuses the word. So do NVIDIA's.
+            Setting::Ordering(Ordering::Best) if self.kind == Kind::Mt19937 && !self.is_on_host() => {
+                Setting::Ordering(Ordering::Default)
+            }
+            setting => setting,
+        };
         let mut state = self.state.lock();
         // Making a state takes its time, and says nothing.
         if !matches!(setting, Setting::Seeds) {

@@ -195,8 +195,8 @@ pub fn round_int(b: &mut Builder, ty: Float, mode: FloatMode, x: &Val) -> Result
 /// PTX differs: where `cvt.ftz` makes an f32 of an f64, ptxas looks at the f64. It is flushed below what rounds to the least
 /// normal number if exponents had no end, so some that round up to that number as subnormals do are flushed too.
 fn flush_rounded(b: &mut Builder, rounding: Round, exact: &Val, rounded: &Val) -> Val {
-    // 2^-126, and what rounds up to it to the nearest and away from zero.
-    let [least, nearest, away] = [0x3810_0000_0000_0000u64, 0x380f_ffff_f000_0000, 0x380f_ffff_e000_0000]
+    // 2^-126, and the least that rounds up to it to the nearest and away from zero.
+    let [least, nearest, away] = [0x3810_0000_0000_0000u64, 0x380f_ffff_f000_0000, 0x380f_ffff_e000_0001]
         .map(|bits| Builder::fp(exact.ty, f64::from_bits(bits)));
     let exact_bits = b.to_bits(exact);
     let negative = b.icmp_int("slt", &exact_bits, 0);

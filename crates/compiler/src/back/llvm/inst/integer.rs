@@ -134,14 +134,15 @@ fn div(b: &mut Builder, int: Int, x: &Val, y: &Val) -> Val {
     b.select(&is_zero, &ones, &quotient)
 }
 
-/// PTX differs: the remainder by zero is the dividend and `MIN % -1` is 0.
+/// PTX differs: the remainder by zero has all bits (on an H200, in all widths) and `MIN % -1` is 0.
 fn rem(b: &mut Builder, int: Int, x: &Val, y: &Val) -> Val {
     let is_zero = b.icmp_int("eq", y, 0);
     let divisor = safe_divisor(b, int, x, y, &is_zero);
     let quotient = quotient(b, int.signed, x, &divisor);
     let product = b.mul(&quotient, &divisor);
     let remainder = b.sub(x, &product);
-    b.select(&is_zero, x, &remainder)
+    let all = Builder::int(x.ty, -1);
+    b.select(&is_zero, &all, &remainder)
 }
 
 /// A shift count reduced to the value's type and range, and whether it was in range.

@@ -26,6 +26,7 @@ pub fn cublasGetStatusString(status: cublasStatus_t) -> *const c_char {
     texts(status).1.as_ptr()
 }
 
+/// The words of NVIDIA's library (13.1), which programs print.
 fn texts(status: cublasStatus_t) -> (&'static CStr, &'static CStr) {
     match status {
         cublasStatus_t::CUBLAS_STATUS_SUCCESS => (c"CUBLAS_STATUS_SUCCESS", c"success"),
@@ -40,23 +41,23 @@ fn texts(status: cublasStatus_t) -> (&'static CStr, &'static CStr) {
         }
         cublasStatus_t::CUBLAS_STATUS_ARCH_MISMATCH => (
             c"CUBLAS_STATUS_ARCH_MISMATCH",
-            c"the function requires a feature absent from the device architecture",
+            c"the function requires an architectural feature absent from the device",
         ),
         cublasStatus_t::CUBLAS_STATUS_MAPPING_ERROR => {
             (c"CUBLAS_STATUS_MAPPING_ERROR", c"an access to GPU memory space failed")
         }
         cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED => {
-            (c"CUBLAS_STATUS_EXECUTION_FAILED", c"the GPU program failed to execute")
+            (c"CUBLAS_STATUS_EXECUTION_FAILED", c"the function failed to launch on the GPU")
         }
         cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR => {
             (c"CUBLAS_STATUS_INTERNAL_ERROR", c"an internal operation failed")
         }
         cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED => {
-            (c"CUBLAS_STATUS_NOT_SUPPORTED", c"the functionality requested is not supported")
+            (c"CUBLAS_STATUS_NOT_SUPPORTED", c"the requested functionality is not supported")
         }
         cublasStatus_t::CUBLAS_STATUS_LICENSE_ERROR => {
-            (c"CUBLAS_STATUS_LICENSE_ERROR", c"a license error was detected")
+            (c"CUBLAS_STATUS_LICENSE_ERROR", c"the license check failed")
         }
-        _ => (c"unknown error code", c"unknown error code"),
+        _ => (c"unrecognized status", c"unrecognized status"),
     }
 }

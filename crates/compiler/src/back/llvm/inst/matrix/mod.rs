@@ -346,7 +346,6 @@ impl Writer<'_> {
             }
             let values = if mma.d == Element::F16 {
                 let halves = round::narrow_f32(me.b, Float::F16, Round::Nearest, &values);
-                let halves = me.finite(&halves, 0x8000, 0x7c00);
                 me.b.bitcast(&halves, Type::int(32, lanes))
             } else {
                 values
@@ -354,10 +353,6 @@ impl Writer<'_> {
             me.store("%out", &first, &values);
             Ok(())
         })
-    }
-
-    fn finite(&mut self, bits: &Val, sign: i128, infinity: i128) -> Val {
-        if self.mma.saturates { finite(self.b, bits, sign, infinity) } else { bits.clone() }
     }
 
     // ---- a sparse A ----
@@ -501,11 +496,6 @@ impl Writer<'_> {
             (Element::S32, Some(c)) if self.mma.saturates => self.b.same("sadd.sat", &[c, sum]),
             (Element::S32, Some(c)) => self.b.add(c, sum),
             // Whoever observes a NaN of the sum makes it canonical (`llvm::nan`).
-            (Element::F32, _) if self.mma.saturates => {
-                let bits = self.b.to_bits(sum);
-                let bits = self.finite(&bits, 0x8000_0000, 0x7f80_0000);
-                self.b.bitcast(&bits, sum.ty)
-            }
             _ => sum.clone(),
         }
     }
@@ -518,14 +508,4 @@ fn matrix(part: Part) -> &'static str {
         // The result takes C's place.
         Part::C | Part::D => "%c",
     }
-}
-
-/// `.satfinite` of a float's bits: an infinity becomes the greatest number, NaN zero.
-pub fn finite(b: &mut Builder, bits: &Val, sign: i128, infinity: i128) -> Val {
-    let magnitude = b.bin_int("and", bits, sign - 1);
-    let is_nan = b.icmp_int("ugt", &magnitude, infinity);
-    let is_infinite = b.icmp_int("eq", &magnitude, infinity);
-    let greatest = b.bin_int("sub", bits, 1);
-    let bits = b.select(&is_infinite, &greatest, bits);
-    b.select(&is_nan, &Builder::int(bits.ty, 0), &bits)
 }

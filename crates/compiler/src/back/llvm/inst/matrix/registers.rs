@@ -292,7 +292,6 @@ impl Writer<'_> {
     fn halves(&mut self, low: &Val, high: &Val) -> Val {
         let [low, high] = [low, high].map(|sum| {
             let bits = round::narrow_f32(self.b, Float::F16, Round::Nearest, sum);
-            let bits = self.finite(&bits, 0x8000, 0x7c00);
             let bits = self.b.bitcast(&bits, Type::int(16, LANES));
             self.b.resize(&bits, 32, false)
         });
