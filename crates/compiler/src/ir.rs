@@ -92,6 +92,11 @@ id!(/// A device function of the program.
 /// good in all blocks of the cluster.
 pub const CLUSTER_SHIFT: u32 = 24;
 
+/// Where a block's tensor memory (`tcgen05`) begins in its part of the window, far behind its shared memory, and its size: 512
+/// columns of 128 lanes of 32 bits, column by column. The host keeps in front of it which columns are allocated.
+pub const TENSOR_MEMORY: u32 = 1 << 23;
+pub const TENSOR_MEMORY_BYTES: u32 = 512 * 128 * 4;
+
 /// Integer interpretation: 8, 16, 32 or 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Int {
@@ -496,6 +501,8 @@ pub enum Special {
     ClusterCtaRank,
     ClusterNctaRank,
     IsExplicitCluster,
+    /// Offset of the block's tensor memory in the shared window. A kernel that has it gets such memory.
+    TensorMemory,
     /// `%envreg<n>`: 1 and 2 are the high and the low word of the address of a cooperative grid's workspace, the others
     /// and those of other grids 0.
     EnvReg(u8),
@@ -513,6 +520,9 @@ pub enum Syscall {
     /// `[arguments, number]`: a call of the device runtime, by its number among [`crate::device_runtime::Call`]; generic address of what it
     /// is given → `B64`.
     DeviceRuntime,
+    /// `[tensor memory, operation, eight words]`: generic address of the block's tensor memory; what `tcgen05` asks for, as
+    /// [`crate::tensor_memory`] lists it; result `B32`.
+    TensorMemory,
     /// `__assertfail(message, file, line, function, char size)`: does not return.
     AssertFail,
 }
@@ -954,4 +964,6 @@ pub struct SharedLayout {
     pub bytes: u64,
     /// Largest alignment, at least 16.
     pub align: u64,
+    /// A block has tensor memory too.
+    pub tensor_memory: bool,
 }

@@ -17,6 +17,7 @@ pub mod module;
 pub mod pass;
 pub mod program;
 pub mod tensor_map;
+pub mod tensor_memory;
 pub mod texture;
 
 pub use back::gcn;

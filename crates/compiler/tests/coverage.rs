@@ -102,7 +102,8 @@ fn the_list_of_instructions_is_what_the_lowering_does() {
          have those of the wave32 column. The last column names the tests that run the form and look at what it gives, in\n\
          `crates/hip-cpu/tests`: `oracle::…` sweeps it against exact arithmetic, `run/…` has rows with expected values.\n\
          What is a no makes the kernel that uses it fail alone, with file, line and column in the JIT log. Features of targets\n\
-         such as sm_90a, which PTX for another target cannot use, are listed but not counted.\n",
+         such as sm_90a, which PTX for another target cannot use, are listed but not counted. AMD GPUs have no `tcgen05`: a\n\
+         block's tensor memory takes 256 KiB, where their blocks have 64 KiB of LDS.\n",
     );
     let (mut chapter, mut all, mut good, mut unshown) = ("", 0, 0, vec![]);
     let mut on_all_gpus = [0; 2];

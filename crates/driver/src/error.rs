@@ -175,6 +175,7 @@ impl Error {
                 | Error::InvalidAddressSpace
                 | Error::InvalidPc
                 | Error::LaunchFailed
+                | Error::TensorMemoryLeak
         )
     }
 }
@@ -280,6 +281,7 @@ impl From<HipError> for Error {
             hip::hipError_t(714) => Error::HardwareStackError,
             hip::hipError_t(716) => Error::MisalignedAddress,
             hip::hipError_t(718) => Error::InvalidPc,
+            hip::hipError_t(721) => Error::TensorMemoryLeak,
             _ => Error::Unknown,
         }
     }

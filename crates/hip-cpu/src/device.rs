@@ -318,6 +318,7 @@ fn limit_images(p: &mut hipDeviceProp_tR0600) {
 pub const HARDWARE_STACK_ERROR: hipError_t = hipError_t(714);
 pub const INVALID_PC: hipError_t = hipError_t(718);
 pub const MISALIGNED_ADDRESS: hipError_t = hipError_t(716);
+pub const TENSOR_MEMORY_LEAK: hipError_t = hipError_t(721);
 
 thread_local! {
     /// The CUDA context that this thread's calls, or the operation that it runs, belong to.
@@ -356,6 +357,7 @@ pub fn fail(fault: Fault) {
         Fault::Address(_) => hipErrorIllegalAddress,
         Fault::Stack => HARDWARE_STACK_ERROR,
         Fault::InvalidPc => INVALID_PC,
+        Fault::TensorMemoryLeak => TENSOR_MEMORY_LEAK,
         Fault::Memory(_) => hipErrorOutOfMemory,
         Fault::Trap | Fault::Collective | Fault::Arithmetic | Fault::Deadlock(_) | Fault::Status(_) => {
             hipErrorLaunchFailure

@@ -56,20 +56,22 @@ pub fn facts_key(digest: &[u8; 32], name: &str) -> Key {
 
 impl Facts {
     pub fn of(kernel: &Kernel) -> Facts {
-        let SharedLayout { bytes, align, .. } = kernel.shared;
+        let SharedLayout { bytes, align, tensor_memory, .. } = kernel.shared;
         let locals = kernel.body.as_ref().map(|body| body.locals.as_slice()).unwrap_or_default();
         let local_bytes =
             locals.iter().fold(0u64, |at, local| at.next_multiple_of(local.align.max(1)) + local.bytes);
         let flat = cpu::open_block(kernel).filter(|_| cpu::is_for_flat_blocks(kernel));
         let flat = flat.map(|most| Flat { most, is_as_good: cpu::is_as_good_open(kernel, most) });
-        Facts { shared: SharedLayout { bytes, align, ..SharedLayout::default() }, local_bytes, flat }
+        let shared = SharedLayout { bytes, align, tensor_memory, ..SharedLayout::default() };
+        Facts { shared, local_bytes, flat }
     }
 
-    /// Shared bytes, their alignment, local bytes, threads of flat blocks or 0, whether one code is as good for them.
+    /// Shared bytes, their alignment, local bytes, threads of flat blocks or 0, whether one code is as good for them, whether there is
+    /// tensor memory.
     pub fn pack(&self) -> Vec<u8> {
         let (most, is_as_good) = self.flat.map_or((0, false), |flat| (flat.most, flat.is_as_good));
-        let numbers =
-            [self.shared.bytes, self.shared.align, self.local_bytes, most.into(), is_as_good.into()];
+        let SharedLayout { bytes, align, tensor_memory, .. } = self.shared;
+        let numbers = [bytes, align, self.local_bytes, most.into(), is_as_good.into(), tensor_memory.into()];
         numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
     }
 
@@ -78,8 +80,10 @@ impl Facts {
         let mut next = || numbers.next()?.ok();
         let (bytes, align, local_bytes) = (next()?, next()?, next()?);
         let (most, is_as_good) = (u32::try_from(next()?).ok()?, next()? == 1);
+        let tensor_memory = next()? == 1;
         let flat = (most > 0).then_some(Flat { most, is_as_good });
-        Some(Facts { shared: SharedLayout { bytes, align, ..SharedLayout::default() }, local_bytes, flat })
+        let shared = SharedLayout { bytes, align, tensor_memory, ..SharedLayout::default() };
+        Some(Facts { shared, local_bytes, flat })
     }
 }
 

@@ -316,6 +316,7 @@ impl Launched {
             kernel: code,
             launch: &launch,
             shared_bytes: self.shared_bytes,
+            tensor_memory: function.facts().shared.tensor_memory,
             sanitizer: watched.as_ref(),
             block_ns: self.block_ns,
         };

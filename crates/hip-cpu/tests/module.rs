@@ -53,6 +53,34 @@ fn run(module: hipModule_t, name: &str) -> u32 {
 
 const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
+/// What is known of a kernel says that it has tensor memory; the second time the cache says so.
+#[test]
+fn launches_have_tensor_memory() {
+    let text = ".version 9.1\n.target sm_100a\n.address_size 64
+.visible .entry tensors(.param .u64 out, .param .u32 n) {
+  .shared .align 16 .b8 tile[16];
+  .reg .b64 %rd<2>; .reg .b32 %r<5>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u32 %r4, [n];
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 32;
+  ld.shared.u32 %r1, [tile];
+  add.u32 %r2, %r4, 7;
+  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1+31], {%r2};
+  tcgen05.wait::st.sync.aligned;
+  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r3}, [%r1+31];
+  tcgen05.wait::ld.sync.aligned;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;
+  st.global.u32 [%rd1], %r3;
+  ret;
+}
+";
+    for _ in 0..2 {
+        let module = load(text).unwrap();
+        assert_eq!(run(module, "tensors"), 10);
+        hipModuleUnload(module).unwrap();
+    }
+}
+
 #[test]
 fn a_function_pointer_that_one_kernel_writes_another_calls() {
     let text = format!(

@@ -111,6 +111,12 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
         self.update_object(object, delta, true);
     }
 
+    /// One arrival.
+    pub(super) fn arrive_once(&mut self, object: &Object) {
+        let minus_one = self.long(u64::MAX);
+        self.update_object(object, minus_one, true);
+    }
+
     /// `bytes` more (or fewer) open transactions.
     fn transactions(&mut self, bytes: Value, complete: bool) -> Value {
         let delta = self.long_shift(IntBin::Shl, bytes, TRANSACTION_SHIFT);
@@ -273,8 +279,7 @@ pub(super) fn copy_arrive<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> L
     let [address] = i.operands()?;
     let object = l.object(address, space)?;
     if counted {
-        let minus_one = l.long(u64::MAX);
-        l.update_object(&object, minus_one, true);
+        l.arrive_once(&object);
     }
     Ok(())
 }

@@ -38,6 +38,7 @@ mod special;
 mod stack;
 mod table;
 pub(crate) mod taken;
+mod tcgen05;
 mod tensor;
 mod texture;
 mod vector;
@@ -52,7 +53,7 @@ mod wmma;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use crate::ir::{FuncId, Function, Op, SharedId, SharedLayout};
+use crate::ir::{FuncId, Function, Op, SharedId, SharedLayout, Special};
 use crate::module::Module;
 use crate::program::{Diagnostic, Kernel, Program, Shared};
 use indirect::{Candidate, Signature};
@@ -261,12 +262,17 @@ fn shared_layout(body: &Function, program: &Program) -> SharedLayout {
         let insts = function.blocks.iter().flat_map(|block| &block.insts);
         insts.filter_map(|inst| if let Op::SharedAddr(id) = inst.op { Some(id) } else { None }).collect()
     };
+    let has_tensor_memory = |function: &Function| {
+        let mut insts = function.blocks.iter().flat_map(|block| &block.insts);
+        insts.any(|inst| inst.op == Op::Special(Special::TensorMemory))
+    };
     let mut ids = used(body);
     // Functions that are still called may be reached through pointers.
     ids.extend(program.functions.iter().flat_map(used));
     ids.sort_unstable();
     ids.dedup();
     let mut layout = SharedLayout { align: 16, ..SharedLayout::default() };
+    layout.tensor_memory = has_tensor_memory(body) || program.functions.iter().any(has_tensor_memory);
     for &id in &ids {
         let shared = &program.shared[id.index()];
         layout.align = layout.align.max(shared.align);

@@ -7,7 +7,7 @@ use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
 use super::{
     atomic, barrier, bulk, call, cluster, compare, control, convert, copy, float, integer, logic, matrix,
-    mbarrier, memory, mma, special, stack, tensor, texture, video, video_simd, warp, wgmma, wmma,
+    mbarrier, memory, mma, special, stack, tcgen05, tensor, texture, video, video_simd, warp, wgmma, wmma,
 };
 
 /// What a guard predicate does to an instruction.
@@ -144,6 +144,7 @@ table! {
     "sust"           Impure texture::sust,
     "szext"          Pure   integer::szext,
     "tanh"           Pure   float::tanh,
+    "tcgen05"        Impure tcgen05::tcgen05,
     "tensormap"      Impure tensor::tensormap,
     "testp"          Pure   float::testp,
     "tex"            Impure texture::tex,

@@ -25,7 +25,7 @@ pub fn waiting(
 pub fn may_wait(function: &Function) -> bool {
     let waits = |inst: &Inst| match inst.op {
         Op::Load { order, .. } => order != Order::Weak,
-        Op::Atomic { .. } | Op::Fence { .. } | Op::NanoSleep => true,
+        Op::Atomic { .. } | Op::Fence { .. } | Op::NanoSleep | Op::Syscall(Syscall::TensorMemory) => true,
         _ => false,
     };
     function.blocks.iter().any(|block| block.insts.iter().any(waits))
@@ -152,7 +152,8 @@ impl View<'_> {
                 !matches!(adds, Definition::Inst(b, i, 0)
                     if matches!(self.function.blocks[b].insts[i].op, Op::Const(bits) if bits != 0))
             }
-            Op::Atomic { .. } => true,
+            // Another warp may give columns back, another block come as well.
+            Op::Atomic { .. } | Op::Syscall(Syscall::TensorMemory) => true,
             _ => false,
         }
     }

@@ -7,7 +7,7 @@ use compiler::ir::CLUSTER_SHIFT;
 
 use super::guard::Guard;
 use super::lane::{Block, Resident, State, Stuck, Turn, patience, pause};
-use super::{Fault, Grid, StepFn, Turns, Worker, block_index};
+use super::{Fault, Grid, StepFn, Turns, Worker, block_index, tensor_memory};
 
 const PAGE: usize = 4096;
 
@@ -18,13 +18,15 @@ struct Window {
     n_blocks: usize,
     /// Usable bytes of each block.
     bytes: usize,
+    tensor_memory: bool,
 }
 
 impl Window {
     /// Makes room; the contents are undefined afterwards.
-    fn ensure(&mut self, n_blocks: usize, bytes: u32) -> Result<(), Fault> {
+    fn ensure(&mut self, n_blocks: usize, bytes: u32, tensor_memory: bool) -> Result<(), Fault> {
         let wanted = bytes as usize;
-        if self.base != 0 && n_blocks <= self.n_blocks && wanted <= self.bytes {
+        let is_there = self.tensor_memory || !tensor_memory;
+        if self.base != 0 && n_blocks <= self.n_blocks && wanted <= self.bytes && is_there {
             return Ok(());
         }
         self.release();
@@ -40,14 +42,19 @@ impl Window {
         }
         (self.base, self.n_blocks) = (at as usize + PAGE, n_blocks);
         self.bytes = wanted.max(1).next_multiple_of(PAGE);
+        self.tensor_memory = tensor_memory;
+        let tensors = tensor_memory::START..tensor_memory::END;
+        let parts = [0..self.bytes, if tensor_memory { tensors } else { 0..0 }];
         for rank in 0..n_blocks {
             let start = self.base + (rank << CLUSTER_SHIFT);
-            // SAFETY: a part of the mapping just made.
-            let done =
-                unsafe { libc::mprotect(start as *mut _, self.bytes, libc::PROT_READ | libc::PROT_WRITE) };
-            if done != 0 {
-                self.release();
-                return Err(Fault::Memory(all as u64));
+            for part in &parts {
+                let access = libc::PROT_READ | libc::PROT_WRITE;
+                // SAFETY: a part of the mapping just made.
+                let done = unsafe { libc::mprotect((start + part.start) as *mut _, part.len(), access) };
+                if done != 0 {
+                    self.release();
+                    return Err(Fault::Memory(all as u64));
+                }
             }
         }
         Ok(())
@@ -137,7 +144,7 @@ impl Cluster {
     fn begin(&mut self, grid: &Grid<'_>, number: u32, index: u64) -> Result<(), Fault> {
         let shape = grid.launch.cluster;
         let n_blocks = shape.iter().product::<u32>();
-        self.window.ensure(n_blocks as usize, grid.shared_bytes)?;
+        self.window.ensure(n_blocks as usize, grid.shared_bytes, grid.tensor_memory)?;
         self.blocks.resize_with(n_blocks as usize, Resident::default);
         self.workers.clear();
         self.ended.clear();
@@ -147,6 +154,9 @@ impl Cluster {
             let mut worker = self.blocks[rank as usize].begin(grid, number, linear)?;
             worker.shared = self.window.base as *mut u8;
             worker.cluster_rank = rank;
+            if grid.tensor_memory {
+                tensor_memory::clear(worker.shared.wrapping_add((rank as usize) << CLUSTER_SHIFT));
+            }
             self.workers.push(worker);
         }
         Ok(())
@@ -182,6 +192,10 @@ impl Cluster {
                 }
             }
             if self.ended.iter().all(|&ended| ended) {
+                for worker in &self.workers {
+                    let rank = worker.cluster_rank as usize;
+                    grid.check_for_leak(worker.shared.wrapping_add(rank << CLUSTER_SHIFT))?;
+                }
                 return Ok((Turn::Ended, true));
             }
             advanced |= self.complete_barrier(grid);

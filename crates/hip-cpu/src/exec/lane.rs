@@ -12,7 +12,7 @@ use super::fiber::Fibers;
 use super::gate::{BEGIN_ANEW, Gate};
 use super::guard::Guard;
 use super::sanitize::{self, Divergence};
-use super::{Fault, Grid, StepFn, Thread, Turns, Warp, Worker, block_index};
+use super::{Fault, Grid, StepFn, Thread, Turns, Warp, Worker, block_index, tensor_memory};
 use compiler::back::cpu::Setting;
 use compiler::ir::WARPGROUP_BARRIERS;
 
@@ -268,8 +268,11 @@ impl Resident {
         let stride = stride(grid);
         let local_bytes = kernel.local_bytes * n_threads as u64;
         // The blocks of a cluster have their part of its window.
-        let own_shared = if launch.cluster == [1; 3] { shared_bytes } else { 0 };
-        self.shared.ensure(u64::from(own_shared))?;
+        let is_alone = launch.cluster == [1; 3];
+        self.shared.ensure(if is_alone { grid.window_bytes() } else { 0 })?;
+        if is_alone && grid.tensor_memory {
+            tensor_memory::clear(self.shared.base());
+        }
         self.context.ensure((stride * n_records) as u64)?;
         self.local.ensure(local_bytes)?;
         let lanes = &mut self.lanes;
@@ -447,6 +450,10 @@ impl<'a> Block<'a> {
                 advanced = true;
             }
             if self.lanes.n_ended as usize == self.n_threads {
+                // The blocks of a pair give back together.
+                if grid.launch.cluster == [1; 3] {
+                    grid.check_for_leak(worker.shared)?;
+                }
                 return Ok(Turn::Ended);
             }
             if advanced {

@@ -16,6 +16,7 @@ pub mod sanitize;
 pub mod services;
 pub mod strand;
 mod tensor;
+mod tensor_memory;
 #[cfg(test)]
 mod tests;
 pub mod texture;
@@ -51,6 +52,8 @@ pub enum Fault {
     Stack,
     #[error("the kernel called what is no function")]
     InvalidPc,
+    #[error("a block ended with tensor memory that it had not given back")]
+    TensorMemoryLeak,
     #[error("every thread of a block waits for another: {0}")]
     Deadlock(lane::Stuck),
     #[error("the kernel accessed memory at {0:#x}, which it may not")]
@@ -71,6 +74,7 @@ impl Fault {
             -3 => Fault::Collective,
             -4 => Fault::Stack,
             -5 => Fault::InvalidPc,
+            tensor_memory::LEAK => Fault::TensorMemoryLeak,
             guard::ILLEGAL_ADDRESS => Fault::Address(guard::address()),
             guard::ARITHMETIC => Fault::Arithmetic,
             guard::STACK_OVERFLOW => Fault::Stack,
@@ -459,10 +463,27 @@ pub struct Grid<'a> {
     pub launch: &'a Launch,
     /// Static and dynamic shared bytes of a block.
     pub shared_bytes: u32,
+    /// Blocks have tensor memory.
+    pub tensor_memory: bool,
     /// Code made with `Options::sanitize` is watched by it.
     pub sanitizer: Option<&'a sanitize::Run<'a>>,
     /// Nanoseconds that the longest block takes in baseline code; `None` where nobody knows.
     pub block_ns: Option<u64>,
+}
+
+impl Grid<'_> {
+    /// Bytes to map for a block of its own: its shared memory, and far behind it tensor memory.
+    fn window_bytes(&self) -> u64 {
+        if self.tensor_memory { tensor_memory::END as u64 } else { self.shared_bytes.into() }
+    }
+
+    /// At the end of a block whose part of the window begins at `shared`.
+    fn check_for_leak(&self, shared: *mut u8) -> Result<(), Fault> {
+        match self.tensor_memory && tensor_memory::is_left(shared) {
+            true => Err(Fault::TensorMemoryLeak),
+            false => Ok(()),
+        }
+    }
 }
 
 /// How an OS thread that steps blocks goes on: the next block of the grid, whether the grid failed elsewhere, and whether
@@ -612,10 +633,18 @@ impl Job<'_> {
                 worker = room_for(kernel)?;
             }
             let Entry::Simd(run) = kernel.entry else { return Ok(()) };
-            // SAFETY: the emitter's code with the structures it was made for, alive for the call.
-            let status = unsafe { run.call(guard, self.grid.launch, &worker, first, count) };
-            if status != 0 {
-                return Err(Fault::of_status(status));
+            // Each block begins with nothing allocated.
+            let at_once = if self.grid.tensor_memory { 1 } else { count };
+            for first in (first..first + count).step_by(at_once as usize) {
+                if self.grid.tensor_memory {
+                    tensor_memory::clear(worker.shared);
+                }
+                // SAFETY: the emitter's code with the structures it was made for, alive for the call.
+                let status = unsafe { run.call(guard, self.grid.launch, &worker, first, at_once) };
+                if status != 0 {
+                    return Err(Fault::of_status(status));
+                }
+                self.grid.check_for_leak(worker.shared)?;
             }
             if let Some(turn) = turn {
                 turn.end(count);
@@ -650,7 +679,7 @@ fn worker(
     let Grid { launch, shared_bytes, .. } = *grid;
     let n_threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
     let local_bytes = kernel.local_bytes * n_threads;
-    shared.ensure(u64::from(shared_bytes))?;
+    shared.ensure(grid.window_bytes())?;
     context.ensure(kernel.context_bytes)?;
     local.ensure(local_bytes)?;
     Ok(Worker {

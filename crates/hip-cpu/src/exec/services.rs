@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::fiber::suspend;
 use super::guard::Pause;
-use super::{Launch, Thread, Worker, printf, sanitize, tensor};
+use super::{Launch, Thread, Worker, printf, sanitize, tensor, tensor_memory};
 use crate::memory::watched;
 
 #[repr(C)]
@@ -28,6 +28,7 @@ pub struct Services {
     texture_group: unsafe extern "C" fn(*const Launch, u64, *mut u8, u64, u32) -> i32,
     commit: unsafe extern "C" fn(*const Worker),
     device_runtime: unsafe extern "C" fn(*const Launch, *const u8, u64) -> u64,
+    tensor_memory: tensor_memory::Service,
 }
 
 /// Message, file, line, function, bytes of a character; then the block's three indices and the thread's number in it.
@@ -58,6 +59,7 @@ pub static SERVICES: Services = Services {
     texture_group: super::texture::access_group,
     commit: super::gate::commit,
     device_runtime: super::children::ask,
+    tensor_memory: tensor_memory::ask,
 };
 
 unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {

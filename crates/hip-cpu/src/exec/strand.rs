@@ -96,7 +96,7 @@ pub(super) fn run_blocks(
 impl Strand {
     /// Prepares a fiber that runs the next block, or all that are left.
     fn begin(&mut self, run: RunFn, grid: &Grid<'_>, number: u32, crew: &Crew<'_>) -> Result<(), Fault> {
-        let Grid { kernel, launch, .. } = *grid;
+        let Grid { kernel, launch, tensor_memory, .. } = *grid;
         let worker =
             super::worker(kernel, grid, [&mut self.shared, &mut self.context, &mut self.local], number)?;
         let stack = match self.stack.take() {
@@ -111,10 +111,16 @@ impl Strand {
             // SAFETY: no fiber is resumed when its crew has gone.
             let crew = unsafe { &*crew };
             while let Some(block) = (crew.next)() {
+                if tensor_memory {
+                    super::tensor_memory::clear(worker.shared);
+                }
                 // SAFETY: the emitter's code with the structures it was made for, alive as long as the crew.
                 let status = unsafe { run(launch, worker, block, 1) };
                 if status != 0 {
                     return status;
+                }
+                if tensor_memory && super::tensor_memory::is_left(worker.shared) {
+                    return super::tensor_memory::LEAK;
                 }
                 crew.n_ended.set(crew.n_ended.get() + 1);
                 if !crew.alone.get() {

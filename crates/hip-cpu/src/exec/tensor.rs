@@ -345,7 +345,7 @@ fn bf16_bits(value: f32) -> u16 {
     ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 
-mod half {
+pub(super) mod half {
     pub fn of_bits(bits: u16) -> f32 {
         let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
         let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 0x3ff));

@@ -37,7 +37,14 @@ fn launch(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], params: &[u64]) -> R
         explicit_cluster: 0,
         children: std::ptr::null(),
     };
-    run(&Grid { kernel, launch: &launch, shared_bytes: 256, sanitizer: None, block_ns: None })
+    run(&Grid {
+        kernel,
+        launch: &launch,
+        shared_bytes: 256,
+        tensor_memory: false,
+        sanitizer: None,
+        block_ns: None,
+    })
 }
 
 /// A thread that asks once and writes `result[0]` to `out[block * 64 + thread]` as u64, then ends.

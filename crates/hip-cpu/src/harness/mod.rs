@@ -305,7 +305,15 @@ fn launch(
         children: std::ptr::null(),
     };
     let shared_bytes = exec::shared_bytes(&kernel.shared, how.dynamic_shared);
-    let grid = |sanitizer| Grid { kernel: code, launch: &launch, shared_bytes, sanitizer, block_ns: None };
+    let tensor_memory = kernel.shared.tensor_memory;
+    let grid = |sanitizer| Grid {
+        kernel: code,
+        launch: &launch,
+        shared_bytes,
+        tensor_memory,
+        sanitizer,
+        block_ns: None,
+    };
     if !is_sanitized(Some(code.setting)) {
         return exec::run(&grid(None)).map_err(Error::Fault);
     }

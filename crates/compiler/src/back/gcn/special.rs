@@ -3,7 +3,7 @@
 use super::code::{Code, Result};
 use super::launch::field;
 use super::target::Family;
-use crate::back::llvm::{self, Builder, Type, Val};
+use crate::back::llvm::{self, Builder, Type, Unsupported, Val};
 use crate::ir::Special;
 
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -50,6 +50,10 @@ impl Code<'_> {
             | Special::LaneMaskGt => {
                 let lane = self.lane();
                 llvm::lane::mask(&mut self.b, special, &lane)
+            }
+            // A block's has 256 KiB, its LDS 64 KiB.
+            Special::TensorMemory => {
+                return Err(Unsupported("there is no room for tensor memory".to_owned()));
             }
             Special::DynamicSmemSize => self.launch(field::DYNAMIC_SHARED, word),
             Special::TotalSmemSize | Special::AggrSmemSize => {

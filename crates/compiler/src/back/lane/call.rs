@@ -130,6 +130,7 @@ impl Code<'_> {
             Syscall::Malloc => (1, "malloc"),
             Syscall::Free => (1, "free"),
             Syscall::DeviceRuntime => (2, "the device runtime"),
+            Syscall::TensorMemory => (10, "tensor memory"),
             Syscall::AssertFail => (5, "__assertfail"),
         };
         if args.len() != wanted {
@@ -154,6 +155,11 @@ impl Code<'_> {
             Syscall::DeviceRuntime => {
                 let given = [self.host_pointer(&args[0]), self.b.resize(&args[1], 64, false)];
                 vec![self.answer_of(service::DEVICE_RUNTIME, Type::int(64, 1), &given)]
+            }
+            Syscall::TensorMemory => {
+                let mut given = args.to_vec();
+                given[0] = self.host_pointer(&args[0]);
+                vec![self.answer_of(service::TENSOR_MEMORY, Type::int(32, 1), &given)]
             }
             Syscall::AssertFail => {
                 let texts = [0, 1, 3].map(|i| self.host_pointer(&args[i]).typed());

@@ -52,6 +52,7 @@ pub mod service {
     pub const TENSOR: i64 = 9;
     pub const COMMIT: i64 = 11;
     pub const DEVICE_RUNTIME: i64 = 12;
+    pub const TENSOR_MEMORY: i64 = 13;
 }
 
 /// What `cudaway_step` returns.

@@ -5,7 +5,7 @@
 //! SSA of these again). So nothing is saved or restored at a suspension, and the text grows with the code alone.
 
 use super::places;
-use crate::ir::{BlockId, Function, Op, Order, Space, Special, Value};
+use crate::ir::{BlockId, Function, Op, Order, Space, Special, Syscall, Value};
 use crate::pass::bits::BitSet;
 use crate::pass::dominators::{Dominators, reversed, successors};
 use crate::pass::liveness::live_in;
@@ -216,7 +216,7 @@ fn may_spin(function: &Function, inside: &[bool]) -> bool {
     let mut shared = BitSet::new(function.values.len());
     for inst in insts() {
         let is_source = match &inst.op {
-            Op::Atomic { .. } => true,
+            Op::Atomic { .. } | Op::Syscall(Syscall::TensorMemory) => true,
             Op::Load { order, .. } => *order != Order::Weak || has_fence,
             _ => false,
         };

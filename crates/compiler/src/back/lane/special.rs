@@ -4,7 +4,7 @@ use super::code::Code;
 use super::layout::{launch, service, thread, worker};
 use crate::back::cpu::ANY_BLOCK;
 use crate::back::llvm::{self, Builder, Type, Val};
-use crate::ir::Special;
+use crate::ir::{CLUSTER_SHIFT, Special, TENSOR_MEMORY};
 
 /// A register that never changes while the thread lives.
 pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
@@ -53,6 +53,11 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         | Special::LaneMaskGt => {
             let lane = lane(code);
             llvm::lane::mask(&mut code.b, special, &lane)
+        }
+        Special::TensorMemory => {
+            let rank = cluster(code, Special::ClusterCtaRank);
+            let part = code.b.bin_int("shl", &rank, CLUSTER_SHIFT.into());
+            code.b.bin_int("add", &part, TENSOR_MEMORY.into())
         }
         Special::DynamicSmemSize => code.load_field("%launch", launch::DYNAMIC_SHARED, word),
         Special::TotalSmemSize | Special::AggrSmemSize => {

@@ -182,6 +182,7 @@ impl Emitter<'_> {
             Syscall::Vprintf | Syscall::DeviceRuntime => 2,
             Syscall::Malloc | Syscall::Free => 1,
             Syscall::AssertFail => 5,
+            Syscall::TensorMemory => 10,
         };
         if inst.args.len() != wanted {
             return Err(format!("{call:?} with {} arguments", inst.args.len()));
@@ -201,6 +202,7 @@ impl Emitter<'_> {
             Syscall::Free => 2,
             Syscall::AssertFail => 3,
             Syscall::DeviceRuntime => 12,
+            Syscall::TensorMemory => 13,
         });
         let into = out.as_ref().map(|(_, buffer, _)| buffer.clone());
         self.for_lanes(|me, lane| {
@@ -208,7 +210,7 @@ impl Emitter<'_> {
             let pointers = match call {
                 Syscall::Vprintf => 2,
                 Syscall::Malloc => 0,
-                Syscall::Free | Syscall::DeviceRuntime => 1,
+                Syscall::Free | Syscall::DeviceRuntime | Syscall::TensorMemory => 1,
                 Syscall::AssertFail => 3,
             };
             let mut words = vec!["ptr %launch".to_owned()];
@@ -233,8 +235,8 @@ impl Emitter<'_> {
             }
             let list = words.join(", ");
             match call {
-                Syscall::Vprintf | Syscall::DeviceRuntime => {
-                    let to = Type::int(if call == Syscall::Vprintf { 32 } else { 64 }, 1);
+                Syscall::Vprintf | Syscall::DeviceRuntime | Syscall::TensorMemory => {
+                    let to = Type::int(if call == Syscall::DeviceRuntime { 64 } else { 32 }, 1);
                     let val = me.b.assign(to, format_args!("call {to} {service}({list})"));
                     if let Some(into) = &into {
                         me.set_item(into, lane, &val);

@@ -3,7 +3,7 @@
 use super::Emitter;
 use crate::back::lane::layout::launch;
 use crate::back::llvm::{self, Builder, Type, Val};
-use crate::ir::{CLUSTER_SHIFT, Inst, Op, Space, Special};
+use crate::ir::{CLUSTER_SHIFT, Inst, Op, Space, Special, TENSOR_MEMORY};
 use crate::pass::shape::Shape;
 
 fn i32_ty() -> Type {
@@ -117,6 +117,11 @@ impl Emitter<'_> {
             Special::GridId => Val::new(Type::int(64, 1), "%gridid"),
             Special::DynamicSmemSize => named("%dynamic"),
             Special::TotalSmemSize | Special::AggrSmemSize => named("%shared.bytes"),
+            Special::TensorMemory if self.clustered => {
+                let part = self.b.bin_int("shl", &named("%cluster.rank"), CLUSTER_SHIFT.into());
+                self.b.bin_int("add", &part, TENSOR_MEMORY.into())
+            }
+            Special::TensorMemory => number(TENSOR_MEMORY.into()),
             Special::ClusterCtaid(_) | Special::ClusterCtaRank => number(0),
             Special::ClusterNctaid(_) | Special::ClusterNctaRank => number(1),
             Special::IsExplicitCluster => {
