@@ -46,7 +46,7 @@ fn integer_arithmetic() {
             }
         });
         bin("div", IntBin::Div, |a, b, _| if b == 0 { -1 } else { a / b });
-        bin("rem", IntBin::Rem, |a, b, _| if b == 0 { a } else { a % b });
+        bin("rem", IntBin::Rem, |a, b, _| if b == 0 { -1 } else { a % b });
         bin("min", IntBin::Min, |a, b, _| a.min(b));
         bin("max", IntBin::Max, |a, b, _| a.max(b));
         bin("and", IntBin::And, |a, b, _| a & b);

@@ -210,7 +210,8 @@ fn where_the_hardware_is_not_as_the_manual_says() {
     is("cvt.rn.ftz.f32.f64", &[0x380f_ffff_efff_ffff], &[0]);
     is("cvt.rn.ftz.f32.f64", &[0x380f_ffff_f000_0000], &[0x80_0000]);
     is("cvt.rm.ftz.f32.f64", &[0xb80f_ffff_dfff_ffff], &[0x8000_0000]);
-    is("cvt.rm.ftz.f32.f64", &[0xb80f_ffff_e000_0000], &[0x8080_0000]);
+    is("cvt.rm.ftz.f32.f64", &[0xb80f_ffff_e000_0000], &[0x8000_0000]);
+    is("cvt.rm.ftz.f32.f64", &[0xb80f_ffff_e000_0001], &[0x8080_0000]);
 }
 
 #[test]
