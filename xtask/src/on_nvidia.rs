@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<()> {
         let cases = pack.join("cases").join(test);
         fs::create_dir_all(&cases)?;
         let mut command = setup::cargo();
-        command.args(["test", "--quiet", "--workspace", "--test", test]);
+        unit::others(command.arg("test")).args(["--quiet", "--test", test]);
         command.env("CASES", &cases).envs(variables.iter().copied());
         setup::run(setup::stay_offline(&mut command))?;
         println!("on-nvidia: {} launches of {test}", fs::read_dir(&cases)?.count());

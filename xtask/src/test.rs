@@ -162,7 +162,7 @@ pub fn run(args: &Args) -> Result<()> {
                 deny::run(&mut report);
                 workflows::run(&mut report);
             }
-            "unit" => unit::cargo_test(&mut report),
+            "unit" => unit::cargo_test(args.all, &mut report),
             "rows" => unit::rows(&installed, &mut report),
             "gates" => gates::run(&installed, &mut report),
             "examples" => run_examples(args, &installed, &mut report),

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use testkit::{Ended, Installed};
 
 use super::report::{Outcome, Report};
+use super::unit;
 use crate::setup;
 use crate::toolchain::Release;
 
@@ -295,12 +296,11 @@ pub fn run(installed: &Installed, report: &mut Report) {
     report.note("sanitizer: every value row has its results and no bad access", rows());
 }
 
-/// The rows of `crates/hip-cpu/tests/run`, with every access asked for. For the workspace, as `unit::example`; another crate has tests of
-/// that name.
+/// The rows of `crates/hip-cpu/tests/run`, with every access asked for.
 fn rows() -> Result<()> {
     const TEST: &str = "every_row_gives_its_results_in_every_setting";
     let mut command = setup::cargo();
-    command.args(["test", "--workspace", "--test", "run", TEST]).env("CUDAWAY_SANITIZE", "memcheck");
+    unit::others(command.arg("test")).args(["--test", "run", TEST]).env("CUDAWAY_SANITIZE", "memcheck");
     let ended = setup::stay_offline(&mut command).output().context("cargo test")?;
     let said = String::from_utf8_lossy(&ended.stdout);
     println!("{said}");

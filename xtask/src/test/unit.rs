@@ -1,9 +1,11 @@
 //! Cargo's own tests, and other xtask commands as checks.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Mutex;
+use std::thread;
 
 use anyhow::Result;
 use testkit::Installed;
@@ -20,21 +22,58 @@ pub fn xtask(args: &[&str]) -> Outcome {
     result.into()
 }
 
-const TESTS: [&str; 2] = ["test", "--workspace"];
+/// The crates of NVIDIA's libraries other than the driver and the runtime. Their tests are compiled as the objects are, in the
+/// profile `local`: what they stand on, minutes of matrix products and factorizations, is compiled already. What code checks of
+/// itself (overflows, assertions) that profile leaves out; `--all` has them in the profile `dev`.
+const LIBRARIES: [&str; 14] = [
+    "cublas",
+    "cublas-cpu",
+    "cudnn",
+    "cudnn-cpu",
+    "cufft",
+    "cufft-cpu",
+    "curand",
+    "curand-cpu",
+    "cusolver",
+    "cusolver-cpu",
+    "cusparse",
+    "cusparse-cpu",
+    "kit",
+    "nvjitlink",
+];
+
+/// All other crates, as `cargo test` and `cargo build` are told of them. All together: for a crate alone, its dependencies have other
+/// features, and would be compiled once more.
+pub fn others(command: &mut Command) -> &mut Command {
+    command.arg("--workspace");
+    for package in LIBRARIES {
+        command.args(["--exclude", package]);
+    }
+    command
+}
+
+fn libraries(command: &mut Command) -> &mut Command {
+    command.args(["--profile", "local"]);
+    for package in LIBRARIES {
+        command.args(["--package", package]);
+    }
+    command
+}
 
 /// Compiles what this part and others run, and says nothing: what does not compile is reported there.
 pub fn compile_tests() {
-    let _ = setup::stay_offline(setup::cargo().args(TESTS).args(["--quiet", "--no-run"])).output();
+    let mut command = setup::cargo();
+    others(command.arg("test")).args(["--quiet", "--no-run"]);
+    let _ = setup::stay_offline(&mut command).output();
 }
 
-/// An example of a crate of ours, as it is run. It is built once, whoever asks how often, and for the workspace as the tests are: for its
-/// crate alone, its dependencies have other features, and all of them would be compiled once more.
+/// An example of a crate of ours, as it is run. It is built once, whoever asks how often.
 pub fn example(name: &str) -> Result<Command> {
     static BUILT: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut built = BUILT.lock().expect("nothing panics with it");
     if !built.contains(name) {
         let mut build = setup::cargo();
-        build.args(["build", "--quiet", "--workspace", "--example", name]);
+        others(build.arg("build")).args(["--quiet", "--example", name]);
         setup::run(setup::stay_offline(&mut build))?;
         built.insert(name.to_owned());
     }
@@ -43,36 +82,83 @@ pub fn example(name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// `cargo test` over the workspace; each test counts as one check of ours.
-pub fn cargo_test(report: &mut Report) {
-    let mut command = setup::cargo();
-    command.args(TESTS).arg("--no-fail-fast");
+/// `cargo test` over the workspace; each test counts as one check of ours. The libraries' tests go beside the others', which leave a
+/// core idle where one test takes long, and are told of when both have ended; with `all`, among them.
+pub fn cargo_test(all: bool, report: &mut Report) {
+    let (mut command, mut beside) = (setup::cargo(), setup::cargo());
     // The emulator is a part of its own.
     command.env_remove("TINYGRAD");
-    counted(report, "cargo test --workspace", &mut command);
+    if all {
+        return counted(
+            report,
+            "cargo test --workspace",
+            command.args(["test", "--workspace", "--no-fail-fast"]),
+        );
+    }
+    others(command.arg("test")).arg("--no-fail-fast");
+    libraries(beside.arg("test")).arg("--no-fail-fast");
+    let libraries = thread::scope(|scope| {
+        let libraries = scope.spawn(|| aside(&mut beside));
+        counted(report, "cargo test --workspace", &mut command);
+        libraries.join().expect("no panic")
+    });
+    let name = "cargo test of the libraries";
+    match libraries {
+        Ok((said, ran)) => {
+            println!("{said}");
+            tell(report, name, ran);
+        }
+        Err(error) => report.note(name, Err::<(), _>(error)),
+    }
 }
 
 /// Runs a `cargo test` whose tests are counted one by one. Those that say `testkit::skip!` are skipped, whatever libtest says.
 pub fn counted(report: &mut Report, name: &str, command: &mut Command) {
-    let folder = match testkit::temporary() {
-        Ok(folder) => folder,
-        Err(error) => return report.note(name, Outcome::Failed(error.to_string())),
-    };
+    match ran(command, |line| println!("{line}")) {
+        Ok(ran) => tell(report, name, ran),
+        Err(error) => report.note(name, Err::<(), _>(error)),
+    }
+}
+
+/// What a `cargo test` says, kept until it has ended, and what it gives.
+fn aside(command: &mut Command) -> Result<(String, Ran)> {
+    let folder = testkit::temporary()?;
+    let errors = folder.path().join("stderr");
+    command.stderr(File::create(&errors)?);
+    let mut said = String::new();
+    let ran = ran(command, |line| {
+        said.push_str(line);
+        said.push('\n');
+    })?;
+    Ok((std::fs::read_to_string(&errors)? + &said, ran))
+}
+
+/// A `cargo test` that has ended.
+struct Ran {
+    counted: Counted,
+    skips: Result<Vec<Skip>>,
+    status: ExitStatus,
+}
+
+fn ran(command: &mut Command, mut says: impl FnMut(&str)) -> Result<Ran> {
+    let folder = testkit::temporary()?;
     let skips = folder.path().join("skips");
     command.env(skip::VARIABLE, &skips);
-    let mut child = match command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() {
-        Ok(child) => child,
-        Err(error) => return report.note(name, Outcome::Failed(error.to_string())),
-    };
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut counted = Counted::default();
     for line in BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok) {
-        println!("{line}");
+        says(&line);
         counted.read(&line);
     }
-    let status = child.wait();
-    match skip::read(&skips) {
+    let status = child.wait()?;
+    Ok(Ran { counted, skips: skip::read(&skips).map_err(Into::into), status })
+}
+
+fn tell(report: &mut Report, name: &str, ran: Ran) {
+    let Ran { mut counted, skips, status } = ran;
+    match skips {
         Ok(skips) => counted.skip(skips),
-        Err(error) => report.note("tests that skip", Outcome::Failed(error.to_string())),
+        Err(error) => report.note("tests that skip", Err::<(), _>(error)),
     }
     report.add(counted.passed);
     for (test, why) in counted.skipped {
@@ -82,11 +168,10 @@ pub fn counted(report: &mut Report, name: &str, command: &mut Command) {
         report.note(test, Outcome::Failed("see cargo test's output above".to_owned()));
     }
     // A crate that does not build, or a test that takes the whole runner with it, has no line of its own.
-    let overall = match status {
-        Ok(status) if status.success() && counted.passed > 0 => Outcome::Passed,
-        Ok(status) if status.success() => Outcome::Failed("no test ran".to_owned()),
-        Ok(status) => Outcome::Failed(format!("{status}; {} tests failed by name", counted.failed.len())),
-        Err(error) => Outcome::Failed(error.to_string()),
+    let overall = match status.success() {
+        true if counted.passed > 0 => Outcome::Passed,
+        true => Outcome::Failed("no test ran".to_owned()),
+        false => Outcome::Failed(format!("{status}; {} tests failed by name", counted.failed.len())),
     };
     report.note(&format!("{name}, as a whole"), overall);
 }
