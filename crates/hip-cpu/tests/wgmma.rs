@@ -8,6 +8,7 @@ mod elements;
 use std::fmt::Write;
 
 use elements::T::{self, *};
+use elements::{Random, seed};
 use hip_cpu::harness::{self, Arg, How};
 
 /// D, A and B.
@@ -30,23 +31,6 @@ const TYPES: [[T; 3]; 17] = [
     [S32, U8, U8],
     [S32, B1, B1],
 ];
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % n
-    }
-
-    fn of<E: Copy>(&mut self, list: &[E]) -> E {
-        list[self.below(list.len())]
-    }
-
-    fn matrix(&mut self, ty: T, rows: usize, columns: usize) -> Vec<Vec<i64>> {
-        (0..rows).map(|_| (0..columns).map(|_| ty.some(&mut self.0)).collect()).collect()
-    }
-}
 
 /// How a factor lies in shared memory.
 #[derive(Clone, Copy, Debug)]
@@ -414,13 +398,6 @@ fn products_of_warpgroups_are_as_the_manual_says() {
 fn products_of_sparse_matrices_multiply_what_is_there() {
     let mut random = Random(seed());
     every_type(&mut random, true);
-}
-
-fn seed() -> u64 {
-    let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
-    let seed = std::env::var("SEED").map_or(seed, |seed| seed.parse().unwrap());
-    println!("SEED={seed}");
-    seed
 }
 
 /// All types, and then some of all there is.

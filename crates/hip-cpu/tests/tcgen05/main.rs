@@ -8,33 +8,8 @@ mod elements;
 mod product;
 mod transfer;
 
+use elements::{Random, seed};
 use hip_cpu::harness::{self, Arg, Error, How};
-
-/// Small numbers, drawn anew in each run.
-pub struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % n
-    }
-
-    fn of<E: Copy>(&mut self, list: &[E]) -> E {
-        list[self.below(list.len())]
-    }
-
-    fn matrix(&mut self, ty: elements::T, rows: usize, columns: usize) -> Vec<Vec<i64>> {
-        (0..rows).map(|_| (0..columns).map(|_| ty.some(&mut self.0)).collect()).collect()
-    }
-}
-
-/// `SEED` repeats a run.
-fn seed() -> u64 {
-    let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
-    let seed = std::env::var("SEED").map_or(seed, |seed| seed.parse().unwrap());
-    println!("SEED={seed}");
-    seed
-}
 
 /// A kernel of these parameters and instructions; `registers` are declared besides the usual ones.
 fn kernel(parameters: &str, body: &str) -> String {
