@@ -25,6 +25,7 @@ mod instances;
 mod lint;
 mod nvml;
 mod nvrtc;
+mod once;
 mod packages;
 mod proof;
 mod providers;
@@ -160,6 +161,7 @@ pub fn run(args: &Args) -> Result<()> {
             "lint" => {
                 lint::run(&mut report);
                 deny::run(&mut report);
+                once::run(&mut report);
                 workflows::run(&mut report);
             }
             "unit" => unit::cargo_test(args.all, &mut report),

@@ -25,7 +25,7 @@ pub fn xtask(args: &[&str]) -> Outcome {
 /// The crates of NVIDIA's libraries other than the driver and the runtime. Their tests are compiled as the objects are, in the
 /// profile `local`: what they stand on, minutes of matrix products and factorizations, is compiled already. What code checks of
 /// itself (overflows, assertions) that profile leaves out; `--all` has them in the profile `dev`.
-const LIBRARIES: [&str; 14] = [
+pub const LIBRARIES: [&str; 14] = [
     "cublas",
     "cublas-cpu",
     "cudnn",
@@ -42,11 +42,15 @@ const LIBRARIES: [&str; 14] = [
     "nvjitlink",
 ];
 
+/// What the objects of those libraries are linked from, without tests of its own: it asks for all of them.
+pub const IMPLEMENTATIONS: [&str; 7] =
+    ["libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse", "libnvjitlink"];
+
 /// All other crates, as `cargo test` and `cargo build` are told of them. All together: for a crate alone, its dependencies have other
 /// features, and would be compiled once more.
 pub fn others(command: &mut Command) -> &mut Command {
     command.arg("--workspace");
-    for package in LIBRARIES {
+    for package in LIBRARIES.iter().chain(&IMPLEMENTATIONS) {
         command.args(["--exclude", package]);
     }
     command
