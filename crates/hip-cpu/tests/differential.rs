@@ -591,6 +591,82 @@ fn what_some_lanes_store_over_what_all_have_read_stays_theirs() {
     compare(NEIGHBOURS, &cases);
 }
 
+/// Each thread reads what threads before it have, of shared memory and by 32-bit indices of global memory, where there are any: lane 0's
+/// address lies before all of it. A sum over steps that double, as in scans.
+const BEHIND: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry behind(.param .u64 words, .param .u64 out, .param .u32 n) {
+.reg .pred %p<4>;
+.reg .b32 %r<30>;
+.reg .b64 %rd<20>;
+.shared .align 4 .b8 line[4096];
+ld.param.u64 %rd1, [words];
+ld.param.u64 %rd2, [out];
+ld.param.u32 %r1, [n];
+mov.u32 %r2, %tid.x;
+mov.u32 %r3, %ctaid.x;
+mov.u32 %r4, %ntid.x;
+mad.lo.u32 %r5, %r3, %r4, %r2;
+mul.wide.u32 %rd3, %r5, 4;
+add.u64 %rd4, %rd1, %rd3;
+add.u64 %rd5, %rd2, %rd3;
+ld.global.u32 %r6, [%rd4];
+shl.b32 %r7, %r2, 2;
+mov.u32 %r8, line;
+add.u32 %r9, %r8, %r7;
+st.shared.u32 [%r9], %r6;
+bar.sync 0;
+mov.u32 %r20, 0;
+mov.u32 %r10, 1;
+again:
+sub.u32 %r11, %r2, %r10;
+shl.b32 %r12, %r11, 2;
+add.u32 %r13, %r8, %r12;
+setp.lt.u32 %p1, %r2, %r10;
+@%p1 bra none;
+ld.shared.u32 %r14, [%r13];
+add.u32 %r20, %r20, %r14;
+sub.u32 %r15, %r5, %r10;
+mul.wide.u32 %rd6, %r15, 4;
+add.u64 %rd7, %rd1, %rd6;
+ld.global.u32 %r16, [%rd7];
+mad.lo.u32 %r20, %r16, 3, %r20;
+none:
+setp.lt.u32 %p2, %r2, 4;
+@%p2 bra no4;
+sub.u32 %r17, %r2, 4;
+mul.wide.u32 %rd8, %r17, 4;
+add.u64 %rd9, %rd1, %rd8;
+ld.global.u32 %r18, [%rd9];
+mad.lo.u32 %r20, %r18, 5, %r20;
+shl.b32 %r21, %r17, 3;
+add.u32 %r22, %r8, %r21;
+shl.b32 %r24, %r17, 1;
+setp.ge.u32 %p3, %r24, %r4;
+@%p3 bra no4;
+ld.shared.u32 %r23, [%r22];
+mad.lo.u32 %r20, %r23, 7, %r20;
+no4:
+shl.b32 %r10, %r10, 1;
+setp.lt.u32 %p2, %r10, %r4;
+@%p2 bra again;
+st.global.u32 [%rd5], %r20;
+ret;
+}
+";
+
+#[test]
+fn what_threads_before_have_is_read_where_there_are_any() {
+    let mut cases = vec![];
+    for block in [32, 40, 64, 69, 256] {
+        let len = 3 * block as usize;
+        let given = vec![Words(len, small), Words(len, zero), I(0)];
+        cases.push(case("behind", [3, 1, 1], [block, 1, 1], given));
+    }
+    compare(BEHIND, &cases);
+}
+
 /// Blocks of one thread that matters: each waits for the block `ahead` of it and adds what that had.
 fn chain(ahead: &str) -> String {
     const TEXT: &str = ".version 8.0

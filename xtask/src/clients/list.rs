@@ -108,6 +108,7 @@ pub const CLIENTS: &[Client] = &[
     CUPY,
     TRITON,
     JAX,
+    OPENMM,
     TENSORFLOW,
     ONNXRUNTIME,
     NVML,
@@ -559,6 +560,20 @@ const JAX: Client = Client {
     suites: &[script("jax_check.py")],
     note: "Its results are held against those of its own CPU backend. XLA compiles PTX inside itself, for machines that are not there, and the driver \
            gets the PTX all the same. Convolutions, transforms and factorizations are our cuDNN's, cuFFT's and cuSOLVER's.",
+};
+
+const OPENMM: Client = Client {
+    name: "openmm",
+    title: "OpenMM 8.6.1",
+    wheels: &["openmm==8.6.1", "OpenMM-CUDA-13==8.6.1", "nvidia-cuda-nvrtc==13.5.37", "numpy==2.4.6"],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[],
+    taken_over: &[],
+    suites: &[script("openmm_check.py")],
+    note: "Molecular dynamics: NVRTC compiles its kernels while it runs, and particle-mesh Ewald is on our cuFFT. Forces, energies and \
+           steps are compared with those of its own Reference platform, of water, a peptide in it and without it, polarizable water (AMOEBA) and \
+           forces given as formulas; energy is kept and a checkpoint goes on in the same bits.",
 };
 
 const TENSORFLOW: Client = Client {

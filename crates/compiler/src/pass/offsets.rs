@@ -16,22 +16,22 @@ pub type Lanes = Rc<[i64]>;
 
 pub struct Offsets {
     of: Vec<Option<Lanes>>,
+    /// Values that are only used as addresses in the shared or local window.
+    windows: BitSet,
 }
 
 struct Finder<'a> {
     function: &'a Function,
     numbers: &'a Numbers,
     shapes: &'a [Shape],
-    windows: BitSet,
     width: i64,
     found: Offsets,
 }
 
 impl Offsets {
     pub fn of(function: &Function, numbers: &Numbers, shapes: &[Shape], width: u32) -> Offsets {
-        let found = Offsets { of: vec![None; function.values.len()] };
-        let windows = window_offsets(function);
-        let mut finder = Finder { function, numbers, shapes, windows, width: width.into(), found };
+        let found = Offsets { of: vec![None; function.values.len()], windows: window_offsets(function) };
+        let mut finder = Finder { function, numbers, shapes, width: width.into(), found };
         for id in function.reverse_post_order() {
             for inst in &function.block(id).insts {
                 if let [result] = inst.results[..]
@@ -48,6 +48,11 @@ impl Offsets {
     /// Of a value that is neither the same in all lanes nor a line.
     pub fn get(&self, value: Value) -> Option<&Lanes> {
         self.of[value.index()].as_ref()
+    }
+
+    /// Whether the value is only used as an address in the shared or local window.
+    pub fn is_in_window(&self, value: Value) -> bool {
+        self.windows.contains(value.index())
     }
 }
 
@@ -85,7 +90,7 @@ impl Finder<'_> {
             Op::Bitcast | Op::Cvta { space: Space::Shared | Space::Global | Space::Const, .. } => arg(0),
             Op::Trunc => each(&arg(0)?, &|offset| offset),
             Op::Zext | Op::Sext => {
-                let window = matches!(inst.op, Op::Zext) && self.windows.contains(result.index());
+                let window = matches!(inst.op, Op::Zext) && self.found.is_in_window(result);
                 let keeps = window || self.widens(inst.args[0], matches!(inst.op, Op::Sext));
                 if keeps { arg(0) } else { None }
             }

@@ -72,6 +72,20 @@ impl Emitter<'_> {
         }
     }
 
+    /// Lanes at known distances from lane 0's address in the shared or local window are found from there. Where lane 0 has no part in
+    /// the access its address may lie below the window, so what widens it is its sign.
+    fn widening<'a>(&self, inst: &'a Inst) -> &'a Op {
+        if !matches!(inst.op, Op::Zext) || !self.here().offsets.is_in_window(inst.results[0]) {
+            return &inst.op;
+        }
+        let from_lane_0 = match self.shape(inst.results[0]) {
+            Shape::Uniform => false,
+            Shape::Affine { .. } => true,
+            Shape::Varying => self.here().offsets.get(inst.results[0]).is_some(),
+        };
+        if from_lane_0 { &Op::Sext } else { &inst.op }
+    }
+
     fn compute(&mut self, at: usize, inst: &Inst) -> Result<(), String> {
         let (arg_tys, result_tys) = (self.types(&inst.args), self.types(&inst.results));
         let varying = inst.results.iter().any(|&result| self.shape(result).is_varying());
@@ -83,7 +97,7 @@ impl Emitter<'_> {
                 self.bend_unless_rows_hold(inst);
             }
             let args = self.vectors_of(&inst.args);
-            let results = self.pure(&inst.op, &args, &arg_tys, &result_tys, self.lanes)?;
+            let results = self.pure(self.widening(inst), &args, &arg_tys, &result_tys, self.lanes)?;
             for (&value, val) in inst.results.iter().zip(results) {
                 if self.shape(value).is_varying() {
                     self.define_vector(value, val);
@@ -116,7 +130,7 @@ impl Emitter<'_> {
             self.check(at, inst);
         }
         let args: Vec<Val> = inst.args.iter().map(|&arg| self.scalar(arg)).collect();
-        let results = self.pure(&inst.op, &args, &arg_tys, &result_tys, 1)?;
+        let results = self.pure(self.widening(inst), &args, &arg_tys, &result_tys, 1)?;
         for (&value, val) in inst.results.iter().zip(results) {
             self.define_scalar(value, val);
         }
