@@ -137,7 +137,8 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     if !args.quick {
-        fs::write(setup::root().join(page::PATH), page::text()?).context(page::PATH)?;
+        // The page, and README.md's table.
+        crate::codegen::refresh()?;
     }
     ensure!(unexplained == 0, "{unexplained} tests do not end as the list says");
     Ok(())
