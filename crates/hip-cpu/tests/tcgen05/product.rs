@@ -731,14 +731,10 @@ fn products_with_scales() {
         ("mxf4nvf4", 16, true, ".block_scale.scale_vec::4X"),
         ("mxf4nvf4", 16, true, ".block_scale.block16.collector::a::use"),
     ];
-    for (kind, each, ue4m3, more) in forms {
-        for (m, pair, sparse) in [
-            (128, false, false),
-            (128, false, true),
-            (128, true, false),
-            (256, true, false),
-            (256, true, true),
-        ] {
+    let shapes =
+        [(128, false, false), (128, false, true), (128, true, false), (256, true, false), (256, true, true)];
+    for (turn, (kind, each, ue4m3, more)) in forms.into_iter().enumerate() {
+        for (m, pair, sparse) in some(&mut random, turn, &shapes) {
             let types = if kind == "mxf8f6f4" { &SMALL[..] } else { &[E2m1] };
             let (a, b) = (random.of(types), random.of(types));
             let step = if pair { 32 } else { 16 };
