@@ -41,14 +41,14 @@ pub trait Field: Scalar {
         whole: bool,
     ) -> bool;
 
-    /// Eigenvalues of any matrix, n by n, real and imaginary parts, and its right eigenvectors; of a real matrix a pair's are real and imaginary
+    /// Eigenvalues of any matrix, n by n, real and imaginary parts, and its left and right eigenvectors; of a real matrix a pair's are real and imaginary
     /// parts of the first one's. (Real ones are our own: of pairs `faer` 0.24's eigenvectors are up to some thousand units in the last place off
     /// where rows and columns are of very different sizes.)
     fn general(
         n: usize,
         a: &[Self],
         w: (&mut [Self::Real], &mut [Self::Real]),
-        vectors: Option<&mut [Self]>,
+        vectors: (Option<&mut [Self]>, Option<&mut [Self]>),
     ) -> bool;
 
     /// Factors of a sparse matrix, square, or for QR not wide.
@@ -209,7 +209,7 @@ macro_rules! field {
                 n: usize,
                 a: &[Self],
                 w: (&mut [Self::Real], &mut [Self::Real]),
-                vectors: Option<&mut [Self]>,
+                vectors: (Option<&mut [Self]>, Option<&mut [Self]>),
             ) -> bool {
                 $general(n, a, w, vectors)
             }
@@ -232,19 +232,26 @@ field! {
     Complex<f64>: general_complex;
 }
 
+/// Copies what was found to where it is wanted.
+fn give<S: Copy>(found: Option<Dense<S>>, to: Option<&mut [S]>) {
+    if let (Some(found), Some(to)) = (found, to) {
+        to.copy_from_slice(&found.values);
+    }
+}
+
 fn general_real<R: Real>(
     n: usize,
     a: &[R],
     (real, imaginary): (&mut [R], &mut [R]),
-    vectors: Option<&mut [R]>,
+    (left, right): (Option<&mut [R]>, Option<&mut [R]>),
 ) -> bool {
     let a = Dense { rows: n as i64, columns: n as i64, values: a.to_vec() };
-    let Some((re, im, v)) = schur::eigen(a, vectors.is_some()) else { return false };
+    let wanted = schur::Wanted { left: left.is_some(), right: right.is_some() };
+    let Some(((re, im), found)) = schur::eigen(a, wanted) else { return false };
     real.copy_from_slice(&re);
     imaginary.copy_from_slice(&im);
-    if let (Some(found), Some(vectors)) = (v, vectors) {
-        vectors.copy_from_slice(&found.values);
-    }
+    give(found.0, left);
+    give(found.1, right);
     true
 }
 
@@ -252,34 +259,41 @@ fn general_complex<T: faer::traits::RealField + Real>(
     n: usize,
     a: &[Complex<T>],
     (real, imaginary): (&mut [T], &mut [T]),
-    mut vectors: Option<&mut [Complex<T>]>,
+    (left, mut right): (Option<&mut [Complex<T>]>, Option<&mut [Complex<T>]>),
 ) -> bool
 where
     Complex<T>: Scalar<Real = T>,
 {
-    let par = cores(n);
-    let mut area = area_of_general::<Complex<T>>(n, vectors.is_some(), par);
     let nothing = || <T as num_traits::Zero>::zero();
     let mut values: Vec<_> = (0..n).map(|_| Complex::new(nothing(), nothing())).collect();
-    let mut converged = evd::evd_cplx(
-        MatRef::from_column_major_slice(a, n, n),
-        DiagMut::from_slice_mut(&mut values),
-        None,
-        vectors.as_mut().map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
-        par,
-        MemStack::new(&mut area),
-        Default::default(),
-    )
-    .is_ok();
+    let mut converged = false;
+    if left.is_none() {
+        let par = cores(n);
+        let mut area = area_of_general::<Complex<T>>(n, right.is_some(), par);
+        converged = evd::evd_cplx(
+            MatRef::from_column_major_slice(a, n, n),
+            DiagMut::from_slice_mut(&mut values),
+            None,
+            right.as_mut().map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
+            par,
+            MemStack::new(&mut area),
+            Default::default(),
+        )
+        .is_ok();
+    }
     let is_finite = |v: &Complex<T>| !v.has_nan() && v.modulus() <= T::max_value();
-    if let Some(vectors) = vectors.filter(|vectors| !(converged && vectors.iter().all(is_finite))) {
-        // Of Jordan's blocks `faer` 0.24's vectors grow until they leave the type's range.
+    // Of Jordan's blocks `faer` 0.24's vectors grow until they leave the type's range. Left ones are our own.
+    let ours =
+        left.is_some() || right.as_ref().is_some_and(|vectors| !(converged && vectors.iter().all(is_finite)));
+    if ours {
         let a = Dense { rows: n as i64, columns: n as i64, values: a.to_vec() };
-        let found = schur::eigen_complex(a);
+        let wanted = schur::Wanted { left: left.is_some(), right: right.is_some() };
+        let found = schur::eigen_complex(a, wanted);
         converged = found.is_some();
-        if let Some((found, v)) = found {
+        if let Some((found, sides)) = found {
             values = found;
-            vectors.copy_from_slice(&v.values);
+            give(sides.0, left);
+            give(sides.1, right);
         }
     }
     for ((value, real), imaginary) in values.into_iter().zip(real).zip(imaginary) {
