@@ -3,13 +3,16 @@
 use std::num::NonZeroUsize;
 
 use cublas_cpu::{Complex, Real, Scalar};
-use faer::diag::{DiagMut, DiagRef};
+use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::evd::{self, ComputeEigenvectors};
+use faer::linalg::evd::{self, ComputeEigenvectors, tridiag};
+use faer::linalg::householder;
+use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
 use faer::linalg::svd::{self, ComputeSvdVectors};
-use faer::{MatMut, MatRef, Par};
+use faer::{Conj, MatMut, MatRef, Par};
 
 use crate::dense::Dense;
+use crate::divide;
 use crate::factors::{self, Factored, Factors};
 use crate::schur;
 use crate::sparse::{Columns, Failure, Method};
@@ -62,48 +65,70 @@ pub trait Field: Scalar {
     ) -> Result<Factored<Box<dyn Factors<Self>>>, Failure>;
 }
 
-fn hermitian<T: faer::traits::ComplexField>(
+/// `faer`'s reduction to three diagonals, and the way back; what is between them is [`divide`]'s, since `faer` 0.24 looks for eigenvalues step
+/// by step.
+fn hermitian<R: Real, T: faer::traits::ComplexField + Scalar<Real = R>>(
     n: usize,
     a: &[T],
-    w: &mut [T],
+    w: &mut [R],
     vectors: Option<&mut [T]>,
 ) -> bool {
     let par = cores(n);
-    let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
-    let area = evd::self_adjoint_evd_scratch::<T>(n, wanted, par, Default::default());
-    let mut area = MemBuffer::new(area);
-    let vectors = vectors.map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n));
-    evd::self_adjoint_evd(
-        MatRef::from_column_major_slice(a, n, n),
-        DiagMut::from_slice_mut(w),
-        vectors,
+    let mut reduced = a.to_vec();
+    let block = recommended_block_size::<T>(n, n);
+    let mut factors = vec![<T as num_traits::Zero>::zero(); block * (n - 1)];
+    let area = tridiag::tridiag_in_place_scratch::<T>(n, par, Default::default());
+    tridiag::tridiag_in_place(
+        MatMut::from_column_major_slice_mut(&mut reduced, n, n),
+        MatMut::from_column_major_slice_mut(&mut factors, block, n - 1),
         par,
-        MemStack::new(&mut area),
+        MemStack::new(&mut MemBuffer::new(area)),
         Default::default(),
-    )
-    .is_ok()
+    );
+    w.iter_mut().enumerate().for_each(|(i, w)| *w = Scalar::real(reduced[i * (n + 1)]));
+    let beside = |i: usize| reduced[i * (n + 1) + 1];
+    let mut e: Vec<R> = (0..n - 1)
+        .map(|i| if T::IS_COMPLEX { Scalar::modulus(beside(i)) } else { Scalar::real(beside(i)) })
+        .collect();
+    let Some(found) = divide::eigen(w, &mut e, vectors.is_some()) else { return false };
+    let (Some(found), Some(vectors)) = (found, vectors) else { return true };
+    // Rows have the phases that make what stands beside the diagonal real.
+    let mut phase = <T as Scalar>::from_real(R::one());
+    for row in 0..n {
+        if T::IS_COMPLEX && row > 0 {
+            let turned = beside(row - 1) * phase;
+            let size = Scalar::modulus(turned);
+            phase = if size.is_zero() { <T as Scalar>::from_real(R::one()) } else { turned.over_real(size) };
+        }
+        (0..n).for_each(|column| {
+            vectors[row + column * n] = phase.times_real(found.values[row + column * n]);
+        });
+    }
+    if n > 1 {
+        let area =
+            householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(n - 1, block, n);
+        householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+            MatRef::from_column_major_slice(&reduced, n, n).submatrix(1, 0, n - 1, n - 1),
+            MatRef::from_column_major_slice(&factors, block, n - 1),
+            Conj::No,
+            MatMut::from_column_major_slice_mut(vectors, n, n).subrows_mut(1, n - 1),
+            par,
+            MemStack::new(&mut MemBuffer::new(area)),
+        );
+    }
+    true
 }
 
-fn tridiagonal<T: faer::traits::ComplexField>(
-    d: &[T],
-    e: &[T],
-    w: &mut [T],
-    vectors: Option<&mut [T]>,
-) -> bool {
-    let n = d.len();
-    let par = cores(n);
-    let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
-    let mut area = MemBuffer::new(evd::self_adjoint_evd_scratch::<T>(n, wanted, par, Default::default()));
-    evd::tridiagonal_self_adjoint_evd(
-        DiagRef::from_slice(d),
-        DiagRef::from_slice(e),
-        DiagMut::from_slice_mut(w),
-        vectors.map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
-        par,
-        MemStack::new(&mut area),
-        Default::default(),
-    )
-    .is_ok()
+/// The diagonals are real.
+fn tridiagonal<T: Scalar>(d: &[T], e: &[T], w: &mut [T], vectors: Option<&mut [T]>) -> bool {
+    let mut values: Vec<T::Real> = d.iter().map(|d| d.real()).collect();
+    let mut beside: Vec<T::Real> = e.iter().map(|e| e.real()).collect();
+    let Some(found) = divide::eigen(&mut values, &mut beside, vectors.is_some()) else { return false };
+    w.iter_mut().zip(values).for_each(|(w, value)| *w = T::from_real(value));
+    if let (Some(found), Some(vectors)) = (found, vectors) {
+        vectors.iter_mut().zip(found.values).for_each(|(to, value)| *to = T::from_real(value));
+    }
+    true
 }
 
 fn singular<T: faer::traits::ComplexField>(
@@ -177,10 +202,7 @@ macro_rules! field {
     ($($ty:ty: $general:expr $(, $wide:ty)?;)*) => {$(
         impl Field for $ty {
             fn hermitian(n: usize, a: &[Self], w: &mut [Self::Real], vectors: Option<&mut [Self]>) -> bool {
-                let mut values = vec![<$ty as num_traits::Zero>::zero(); n];
-                let converged = hermitian(n, a, &mut values, vectors);
-                w.iter_mut().zip(&values).for_each(|(w, value)| *w = Scalar::real(*value));
-                converged
+                hermitian(n, a, w, vectors)
             }
 
             fn tridiagonal(d: &[Self], e: &[Self], w: &mut [Self], vectors: Option<&mut [Self]>) -> bool {
