@@ -79,7 +79,7 @@ fn solve<R: Field + Real>(n: usize, kind: &str, scale: f64) {
         for other in 0..=j {
             let along: f64 =
                 v[other * n..(other + 1) * n].iter().enumerate().map(|(i, x)| wide(*x) * at(i)).sum();
-            let off = (along - f64::from(u8::from(other == j))).abs() / (n as f64 * wide(R::epsilon()));
+            let off = (along - if other == j { 1.0 } else { 0.0 }).abs() / (n as f64 * wide(R::epsilon()));
             assert!(off < BOUND, "{what}: {off} between {other} and {j}");
         }
     }
