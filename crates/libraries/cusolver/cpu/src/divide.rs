@@ -294,12 +294,7 @@ fn roots<R: Real>(poles: &[R], weights: &[R], rho: R, values: &mut [R], s: &mut 
     };
     // A batch's matrices have cores of their own.
     let found = if count < SHARED {
-        values
-            .iter_mut()
-            .zip(s.chunks_exact_mut(count.max(1)))
-            .enumerate()
-            .map(work)
-            .fold(true, |all, one| all && one)
+        values.iter_mut().zip(s.chunks_exact_mut(count.max(1))).enumerate().all(work)
     } else {
         values
             .par_iter_mut()

@@ -27,6 +27,9 @@ fn cores(size: usize) -> Par {
     }
 }
 
+/// Where left and right eigenvectors go, as they are wanted.
+pub type Sides<'a, S> = (Option<&'a mut [S]>, Option<&'a mut [S]>);
+
 /// A type that systems are solved in. Matrices here lie without gaps; false says that an iteration did not converge.
 pub trait Field: Scalar {
     /// Eigenvalues of a Hermitian matrix, n by n, not descending, and its eigenvectors.
@@ -51,7 +54,7 @@ pub trait Field: Scalar {
         n: usize,
         a: &[Self],
         w: (&mut [Self::Real], &mut [Self::Real]),
-        vectors: (Option<&mut [Self]>, Option<&mut [Self]>),
+        vectors: Sides<'_, Self>,
     ) -> bool;
 
     /// Factors of a sparse matrix, square, or for QR not wide.
@@ -231,7 +234,7 @@ macro_rules! field {
                 n: usize,
                 a: &[Self],
                 w: (&mut [Self::Real], &mut [Self::Real]),
-                vectors: (Option<&mut [Self]>, Option<&mut [Self]>),
+                vectors: Sides<'_, Self>,
             ) -> bool {
                 $general(n, a, w, vectors)
             }
@@ -265,7 +268,7 @@ fn general_real<R: Real>(
     n: usize,
     a: &[R],
     (real, imaginary): (&mut [R], &mut [R]),
-    (left, right): (Option<&mut [R]>, Option<&mut [R]>),
+    (left, right): Sides<'_, R>,
 ) -> bool {
     let a = Dense { rows: n as i64, columns: n as i64, values: a.to_vec() };
     let wanted = schur::Wanted { left: left.is_some(), right: right.is_some() };
@@ -281,7 +284,7 @@ fn general_complex<T: faer::traits::RealField + Real>(
     n: usize,
     a: &[Complex<T>],
     (real, imaginary): (&mut [T], &mut [T]),
-    (left, mut right): (Option<&mut [Complex<T>]>, Option<&mut [Complex<T>]>),
+    (left, mut right): Sides<'_, Complex<T>>,
 ) -> bool
 where
     Complex<T>: Scalar<Real = T>,

@@ -85,11 +85,11 @@ fn clear_below<S: Scalar>(h: &mut Dense<S>) {
     }
 }
 
-/// Eigenvalues and eigenvectors of a complex matrix. None: no convergence.
-pub fn eigen_complex<R: Real>(
-    mut h: Dense<Complex<R>>,
-    wanted: Wanted,
-) -> Option<(Vec<Complex<R>>, Sides<Complex<R>>)>
+/// Eigenvalues and eigenvectors.
+type Pairs<S> = (Vec<S>, Sides<S>);
+
+/// Those of a complex matrix. None: no convergence.
+pub fn eigen_complex<R: Real>(mut h: Dense<Complex<R>>, wanted: Wanted) -> Option<Pairs<Complex<R>>>
 where
     Complex<R>: Scalar<Real = R>,
 {

@@ -24,7 +24,7 @@ fn element(kind: &str, n: usize, i: usize, draw: &mut impl FnMut() -> f64) -> (f
         "graded" => (0.5_f64.powi(i as i32), 0.5_f64.powi(i as i32) * draw()),
         "near the identity" => (1.0, 1e-9 * draw()),
         "zeros" => (0.0, 0.0),
-        "in parts" => (draw(), if i % 7 == 0 { 0.0 } else { draw() }),
+        "in parts" => (draw(), if i.is_multiple_of(7) { 0.0 } else { draw() }),
         "without a diagonal" => (0.0, 1.0),
         _ => unreachable!("{kind}"),
     }
