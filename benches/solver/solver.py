@@ -16,6 +16,7 @@ from scipy.linalg import blas, lapack
 from by_turns import P, Library, at, tell, turns
 
 LOWER, VECTOR = 0, 1
+i64 = ctypes.c_longlong
 
 
 class Ours(Library):
@@ -24,9 +25,18 @@ class Ours(Library):
     def __init__(self, cusolver, cudart):
         super().__init__(cusolver, cudart, "cusolverDnCreate")
         self.info = np.zeros(4096, np.int32)
+        self.cublas = ctypes.CDLL("libcublas.so.13")
+        self.blas_handle = P()
+        assert self.cublas.cublasCreate_v2(ctypes.byref(self.blas_handle)) == 0
 
     def run(self, routine, *arguments):
         self("cusolverDn" + routine, self.handle, *arguments)
+        self.wait()
+        assert (self.info == 0).all(), f"{routine}: info"
+
+    def blas(self, routine, *arguments):
+        status = getattr(self.cublas, routine)(self.blas_handle, *arguments)
+        assert status == 0, f"{routine}: {status}"
         self.wait()
         assert (self.info == 0).all(), f"{routine}: info"
 
@@ -60,11 +70,10 @@ class Case:
 
 def cases(ours, rng, n):
     """Of one size."""
-    info, work, pivots = at(ours.info), np.zeros(max(4 * n * n, 64)), np.zeros(max(n, 1), np.int32)
+    info, work, pivots = at(ours.info), np.zeros(4 * n * n), np.zeros(n, np.int32)
     tau, values = np.zeros(n), np.zeros(n)
     u, v = np.zeros((n, n), order="F"), np.zeros((n, n), order="F")
-    room, params = 4 * n * n, P()
-    ours("cusolverDnCreateGesvdjInfo", ctypes.byref(params))
+    room = 4 * n * n
     general, spd, hermitian = matrix(rng, n), positive(rng, n), symmetric(rng, n)
 
     def getrf(a):
@@ -102,34 +111,57 @@ def cases(ours, rng, n):
         return values.copy()
     yield "gesvd, with vectors, beside gesdd", Case([general], gesvd, lambda a: lapack.dgesdd(a, full_matrices=0, overwrite_a=1)[1])
 
-    if n > 256:
-        # A single one takes seconds: Jacobi's method is for small matrices.
-        return
+
+def jacobi(ours, rng, n):
+    """Jacobi's method is for small matrices."""
+    params, info, room = P(), at(ours.info), 4 * n * n
+    ours("cusolverDnCreateGesvdjInfo", ctypes.byref(params))
+    work, values = np.zeros(room), np.zeros(n)
+    u, v = np.zeros((n, n), order="F"), np.zeros((n, n), order="F")
 
     def gesvdj(a):
         ours.run("Dgesvdj", VECTOR, 1, n, n, at(a), n, at(values), at(u), n, at(v), n, at(work), room, info, params)
         return values.copy()
-    yield "gesvdj, with vectors, beside gesvd", Case([general], gesvdj, lambda a: lapack.dgesvd(a, full_matrices=0, overwrite_a=1)[1])
+    yield "gesvdj, with vectors, beside gesvd", Case([matrix(rng, n)], gesvdj, lambda a: lapack.dgesvd(a, full_matrices=0, overwrite_a=1)[1])
 
 
 def batches(ours, rng, n, count):
-    """Many small ones: LAPACK's in a loop."""
+    """Many small ones: LAPACK's in a loop. LU and QR of batches are cuBLAS's."""
     info, params = at(ours.info), P()
     ours("cusolverDnCreateSyevjInfo", ctypes.byref(params))
     spd = np.asfortranarray(np.hstack([positive(rng, n) for _ in range(count)]))
+    general = np.asfortranarray(np.hstack([matrix(rng, n) for _ in range(count)]))
     work, values = np.zeros(64 * n * n), np.zeros((count, n))
+    pivots, taus = np.zeros((count, n), np.int32), np.zeros((count, n))
 
     def each(a):
         return (a[:, i * n:(i + 1) * n] for i in range(count))
 
-    def potrf(a):
-        places = np.array([a.ctypes.data + 8 * n * n * i for i in range(count)], np.int64)
-        ours.run("DpotrfBatched", LOWER, n, at(places), n, info, count)
-        return np.concatenate([part.diagonal() for part in each(a)])
+    def places(a, size):
+        return np.array([a.ctypes.data + 8 * size * i for i in range(count)], np.int64)
 
-    def by_lapack(a):
-        return np.concatenate([lapack.dpotrf(part, lower=1, clean=0, overwrite_a=1)[0].diagonal() for part in each(a)])
-    yield f"potrfBatched of {count}", Case([spd], potrf, by_lapack)
+    def diagonals(made):
+        return np.abs(np.concatenate([part.diagonal() for part in made]))
+
+    def getrf(a):
+        parts = places(a, n * n)
+        ours.blas("cublasDgetrfBatched", n, at(parts), n, at(pivots), info, count)
+        return diagonals(each(a))
+    yield f"getrfBatched of {count}", Case([general], getrf, lambda a: diagonals(lapack.dgetrf(part, overwrite_a=1)[0] for part in each(a)))
+
+    def potrf(a):
+        parts = places(a, n * n)
+        ours.run("DpotrfBatched", LOWER, n, at(parts), n, info, count)
+        return diagonals(each(a))
+    yield f"potrfBatched of {count}", Case([spd], potrf, lambda a: diagonals(
+        lapack.dpotrf(part, lower=1, clean=0, overwrite_a=1)[0] for part in each(a)))
+
+    def geqrf(a):
+        parts, factors = places(a, n * n), places(taus, n)
+        ours.blas("cublasDgeqrfBatched", n, n, at(parts), n, at(factors), info, count)
+        return diagonals(each(a))
+    yield f"geqrfBatched of {count}", Case([general], geqrf, lambda a: diagonals(
+        lapack.dgeqrf(part, lwork=64 * n, overwrite_a=1)[0] for part in each(a)))
 
     def syevj(a):
         ours.run("DsyevjBatched", VECTOR, LOWER, n, at(a), n, at(values), at(work), len(work), info, params, count)
@@ -139,13 +171,26 @@ def batches(ours, rng, n, count):
         return np.concatenate([lapack.dsyevd(part, compute_v=1, lower=1, overwrite_a=1)[0] for part in each(a)])
     yield f"syevjBatched of {count}, beside syevd", Case([spd], syevj, by_syevd)
 
+    u, v, lost = np.zeros((count, n, n)), np.zeros((count, n, n)), np.zeros(count)
+
+    def gesvda(a):
+        ours.run("DgesvdaStridedBatched", VECTOR, n, n, n, at(a), n, i64(n * n), at(values), i64(n), at(u), n, i64(n * n), at(v), n, i64(n * n),
+                 at(work), len(work), info, at(lost), count)
+        return values.reshape(-1).copy()
+
+    def by_gesdd(a):
+        return np.concatenate([lapack.dgesdd(part, full_matrices=0, overwrite_a=1)[1] for part in each(a)])
+    yield f"gesvdaStridedBatched of {count}, beside gesdd", Case([general], gesvda, by_gesdd)
+
 
 def main():
     cusolver, cudart, seconds, *words = sys.argv[1:]
     ours, rng = Ours(cusolver, cudart), np.random.default_rng(1)
     # OpenBLAS makes its own code ready.
     blas.dgemm(1.0, np.eye(64), np.eye(64))
-    for n, make in [(n, lambda n=n: cases(ours, rng, n)) for n in (64, 256, 1024)] + [(32, lambda: batches(ours, rng, 32, 500))]:
+    groups = [(64, lambda: batches(ours, rng, 64, 1000)), (32, lambda: batches(ours, rng, 32, 1000)), (64, lambda: jacobi(ours, rng, 64)),
+              (64, lambda: cases(ours, rng, 64)), (512, lambda: cases(ours, rng, 512)), (2048, lambda: cases(ours, rng, 2048))]
+    for n, make in groups:
         for routine, case in make():
             name = f"{routine}, n = {n}"
             if not all(word in name for word in words):

@@ -223,7 +223,7 @@ def syevj(library, rng):
 
 
 def geev(library, rng):
-    """Of any matrix: eigenvalues and right eigenvectors, of real ones pairs of real and imaginary parts."""
+    """Of any matrix: eigenvalues, left and right eigenvectors, of real ones pairs of real and imaginary parts."""
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
@@ -236,48 +236,56 @@ def geev(library, rng):
                     apart = not is_complex and bool(rng.integers(2))
                     number = solver.number
                     of_w = number if apart or is_complex else number + 4
-                    both = []
-                    for job in (VECTOR, NOVECTOR):
-                        given, v, info = solver.matrix(a, rng=rng), solver.matrix(np.zeros((n, n)), rng=rng), scope.info()
+                    for jobs in ((NOVECTOR, VECTOR), (NOVECTOR, NOVECTOR), (VECTOR, VECTOR), (VECTOR, NOVECTOR)):
+                        given, info = solver.matrix(a, rng=rng), scope.info()
+                        sides = [solver.matrix(np.zeros((n, n)), rng=rng) for _ in jobs]
                         w = scope.zeros(2 * n, solver.real)
                         device, host = ctypes.c_size_t(), ctypes.c_size_t()
-                        sized = (None, NOVECTOR, job, i64(n), number, given.at, i64(given.ld), of_w, w.at, number, None, i64(1),
-                                 number, v.at, i64(v.ld), number)
+                        # A side that is not wanted may be anything.
+                        placed = [(side.at, i64(side.ld)) if job == VECTOR or rng.integers(2) else (None, i64(1)) for job, side in zip(jobs, sides)]
+                        sized = (None, *jobs, i64(n), number, given.at, i64(given.ld), of_w, w.at, number, *placed[0], number, *placed[1], number)
                         library("cusolverDnXgeev_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
                         library("cusolverDnXgeev", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device, None,
                                 host, info.at)
                         library.synchronize()
                         assert info.get()[0] == 0, what
-                        parts, made = w.get().astype(np.float64), v.get()
-                        both.append(parts[:n] + 1j * parts[n:] if apart else parts[0::2] + 1j * parts[1::2])
-                        assert job == VECTOR or (made == 0).all(), f"{what}: vectors that nobody asked for"
-                        if job == VECTOR:
-                            found = made
-                    values, v = both[0], wide(found)
-                    if not is_complex:
-                        first = np.flatnonzero(values.imag > 0)
-                        assert (values[first + 1] == values[first].conj()).all(), f"{what}: a pair"
-                        assert 2 * len(first) == np.count_nonzero(values.imag), what
-                        v[:, first] = v[:, first] + 1j * v[:, first + 1]
-                        v[:, first + 1] = v[:, first].conj()
-                    near(wide(a) @ v - v * wide(values), norm(a), n, solver, what)
-                    lengths = np.sqrt((np.abs(v) ** 2).sum(axis=0))
-                    assert (np.abs(lengths - 1) <= BOUND * max(n, 1) * float(solver.eps)).all(), what
-                    # Of several components that are the largest, as far as the type can tell, one is real.
-                    moduli = np.abs(v)
-                    is_largest = moduli >= moduli.max(axis=0, initial=0) - 8 * solver.eps
-                    is_real = np.abs(v.imag) <= 4 * solver.eps
-                    assert (is_largest & is_real).any(axis=0).all(), f"{what}: the largest is not real"
-                    # The trace is the sum, with vectors and without.
-                    for values in both:
+                        parts = w.get().astype(np.float64)
+                        values = parts[:n] + 1j * parts[n:] if apart else parts[0::2] + 1j * parts[1::2]
+                        # The trace is their sum, with vectors and without.
                         scale = float(norm(a)) + float(np.finfo(solver.real).tiny)
                         assert abs(values.sum() - complex(wide(a).trace())) <= BOUND * n * n * float(solver.eps) * scale, what
-                    # Distinct eigenvalues have vectors that are independent of each other, as LAPACK's are.
-                    if kind == "random" and 1 < n:
-                        theirs = np.linalg.cond(np.linalg.eig(a.astype(np.complex128 if is_complex else np.float64))[1])
-                        assert np.linalg.cond(v.astype(np.complex128)) <= 4 * theirs + 10, what
+                        for name, job, side in zip(("left", "right"), jobs, sides):
+                            if job == VECTOR:
+                                check_vectors(a, values, side.get(), solver, kind, name, f"{what} {name} of {jobs}")
+                            else:
+                                assert (side.get() == 0).all(), f"{what}: vectors that nobody asked for"
                     count += 1
     return count
+
+
+def check_vectors(a, values, found, solver, kind, side, what):
+    """Each belongs to its eigenvalue, is of length 1, and its largest component is real."""
+    n, v = len(values), wide(found)
+    if solver.letter not in "CZ":
+        first = np.flatnonzero(values.imag > 0)
+        assert (values[first + 1] == values[first].conj()).all(), f"{what}: a pair"
+        assert 2 * len(first) == np.count_nonzero(values.imag), what
+        v[:, first] = v[:, first] + 1j * v[:, first + 1]
+        v[:, first + 1] = v[:, first].conj()
+    # u^H A = w u^H is A^H u = conj(w) u.
+    left, of = (wide(a).conj().T, values.conj()) if side == "left" else (wide(a), values)
+    near(left @ v - v * wide(of), norm(left), n, solver, what)
+    lengths = np.sqrt((np.abs(v) ** 2).sum(axis=0))
+    assert (np.abs(lengths - 1) <= BOUND * max(n, 1) * float(solver.eps)).all(), what
+    # Of several components that are the largest, as far as the type can tell, one is real.
+    moduli = np.abs(v)
+    is_largest = moduli >= moduli.max(axis=0, initial=0) - 8 * solver.eps
+    is_real = np.abs(v.imag) <= 4 * solver.eps
+    assert (is_largest & is_real).any(axis=0).all(), f"{what}: the largest is not real"
+    # Distinct eigenvalues have vectors that are independent of each other, as LAPACK's are.
+    if kind == "random" and 1 < n:
+        theirs = np.linalg.eig(np.asarray(a.conj().T if side == "left" else a).astype(np.complex128 if solver.letter in "CZ" else np.float64))
+        assert np.linalg.cond(v.astype(np.complex128)) <= 4 * np.linalg.cond(theirs[1]) + 10, what
 
 
 OWN, OF_Z, NO_VECTORS = 11, 12, 10

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 from draw import near, norm, numbers, positive, wide
-from library import (BY_NUMBER, BY_VALUE, INVALID, LOWER, NOT_INITIALIZED, NOT_SUPPORTED, NOVECTOR, OK, VECTOR, Scope,
+from library import (BY_NUMBER, BY_VALUE, INVALID, LOWER, NOT_INITIALIZED, NOVECTOR, OK, VECTOR, Scope,
                      Solver, i64)
 
 P = ctypes.c_void_p
@@ -63,9 +63,49 @@ def handles(library, rng):
     expect(library.status("cusolverDnDestroy", None), NOT_INITIALIZED, "destroying NULL")
     expect(library.status("cusolverDnSetStream", handle, None), NOT_INITIALIZED, "a freed handle")
     library.runtime("cudaStreamDestroy", stream)
-    # What has no body says so.
-    expect(library.status("cusolverDnXlarft", handle), NOT_SUPPORTED, "a block of reflections")
-    return 30
+    return 29
+
+
+def emulation(library, rng):
+    """Five settings: the first values, others, what is refused; and what computes by settings that do not go together."""
+    handle, count = library.handle(), 0
+    value = ctypes.c_int()
+    settings = {
+        "EmulationStrategy": (0, (1, 2, 0), (3, -1)),
+        "EmulationSpecialValuesSupport": (0xFFFF, (0, 1, 2, 3, 0xFFFF), ()),
+        "FixedPointEmulationMantissaControl": (0, (1, 0), (2, -1)),
+        "FixedPointEmulationMaxMantissaBitCount": (0, (1, 53, 79, 0), (-1,)),
+        "FixedPointEmulationMantissaBitOffset": (0, (-16, 8, 0), ()),
+    }
+    for name, (first, others, wrong) in settings.items():
+        library(f"cusolverDnGet{name}", handle, ctypes.byref(value))
+        assert value.value == first, f"{name}: {value.value} at first"
+        for other in others:
+            library(f"cusolverDnSet{name}", handle, other)
+            for none in wrong:
+                expect(library.status(f"cusolverDnSet{name}", handle, none), INVALID, f"{name} {none}")
+            library(f"cusolverDnGet{name}", handle, ctypes.byref(value))
+            assert value.value == other, f"{name}: {value.value} for {other}"
+            count += 1
+        expect(library.status(f"cusolverDnGet{name}", handle, None), INVALID, f"{name} to NULL")
+        for call in ("Get", "Set"):
+            argument = ctypes.byref(value) if call == "Get" else 0
+            expect(library.status(f"cusolverDn{call}{name}", None, argument), NOT_INITIALIZED, f"{name} of NULL")
+    with Scope(library) as scope:
+        a, info = scope.array(np.eye(3)), scope.info()
+        factor = lambda: library.status("cusolverDnDpotrf", handle, LOWER, 3, a.at, 3, None, 3, info.at)
+        library("cusolverDnSetFixedPointEmulationMantissaBitOffset", handle, -8)
+        for mode, control, wanted in ((1, 0, OK), (1, 1, OK), (2, 1, OK), (4, 0, OK), (4, 1, INVALID), (6, 1, INVALID), (6, 0, OK)):
+            library("cusolverDnSetMathMode", handle, mode)
+            library("cusolverDnSetFixedPointEmulationMantissaControl", handle, control)
+            expect(factor(), wanted, f"an offset by mode {mode} and control {control}")
+            count += 1
+        library("cusolverDnSetFixedPointEmulationMantissaControl", handle, 1)
+        library("cusolverDnSetFixedPointEmulationMantissaBitOffset", handle, 0)
+        expect(factor(), OK, "no offset")
+        library.synchronize()
+    library("cusolverDnDestroy", handle)
+    return count
 
 
 def refusals(library, rng):
@@ -116,7 +156,7 @@ def refusals(library, rng):
             ("geqrf", {0: -1}), ("geqrf", {3: 5}), ("geqrf", {4: None}),
             ("orgqr", {1: 7}), ("orgqr", {2: 7}), ("orgqr", {0: 5}), ("orgqr", {4: 5}), ("orgqr", {2: -1}), ("orgqr", {5: None}),
             ("ormqr", {0: 2}), ("ormqr", {1: 3}), ("ormqr", {4: 7}), ("ormqr", {6: 5}), ("ormqr", {9: 5}), ("ormqr", {3: -1}),
-            ("sytrf", {0: 5}), ("sytrf", {3: 5}), ("sytrf", {4: None}),
+            ("sytrf", {0: 5}), ("sytrf", {3: 5}), ("sytrf", {0: -1}),
             ("gebrd", {0: 5}), ("gebrd", {1: -1}), ("gebrd", {3: 5}), ("gebrd", {4: None}), ("gebrd", {7: None}),
             ("sytrd", {0: 5}), ("sytrd", {3: 5}), ("sytrd", {6: None}),
             ("syevd", {0: 2}), ("syevd", {1: 2}), ("syevd", {2: -1}), ("syevd", {4: 5}), ("syevd", {5: None}),
@@ -155,7 +195,8 @@ def refusals(library, rng):
         expect(status, INVALID, "a matrix of 2^83 bytes")
         geev = lambda left, right: library.status("cusolverDnXgeev", handle, None, left, right, i64(6), 1, A, i64(6), 5, W, 1, None, i64(1), 1,
                                                   B, i64(6), 1, *X)
-        expect(geev(VECTOR, NOVECTOR), NOT_SUPPORTED, "left eigenvectors")
+        expect(geev(VECTOR, NOVECTOR), INVALID, "no place for left eigenvectors")
+        expect(geev(2, NOVECTOR), INVALID, "a job that is none")
         # A pivot that names no row ends the work.
         names_none = scope.array(np.full(6, 9, np.int32))
         library("cusolverDnDgetrs", handle, 0, 6, 2, A, 6, names_none.at, B, 6, I)
@@ -164,7 +205,7 @@ def refusals(library, rng):
             assert (array.get() == image).all(), "a refused call wrote"
         assert info.get()[0] == 0 and (pivots.get() == 5).all()
     library("cusolverDnDestroy", handle)
-    return count + 7
+    return count + 8
 
 
 def in_order(library, rng):

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 
 from draw import KINDS, general, hermitian, near, norm, numbers, orthonormal, sizes, stored, untouched, wide
-from library import C, LEFT, LOWER, N, RIGHT, T, UPPER, Scope, i64
+from library import C, INVALID, LEFT, LOWER, N, RIGHT, T, UPPER, Scope, i64
 from systems import each
 
 
@@ -145,4 +145,66 @@ def tridiagonal(library, rng):
                         wanted = of @ c if side == LEFT else c @ of
                         near(into.get() - wanted, norm(c), n, solver, f"ormtr {what} {side} {op}")
                         count += 1
+    return count
+
+
+def blocks(library, rng):
+    """Xlarft: I - V T V^H is the product of the reflections, one by one."""
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for backward in (0, 1):
+                with Scope(library) as scope:
+                    solver = solver_in(scope)
+                    k = int(rng.integers(0, n + 1)) if n else 0
+                    what = f"Xlarft {solver.letter} {n} {k} {'backward' if backward else 'forward'}"
+                    # Where a one and zeros belong stand numbers that nobody reads.
+                    v = (numbers(rng, (n, k), solver) / max(n, 1)).astype(solver.dtype)
+                    factors = numbers(rng, k, solver).astype(solver.dtype)
+                    factors[rng.random(k) < 0.2] = 0
+                    before = numbers(rng, (k, k), solver).astype(solver.dtype)
+                    given, tau, t = solver.matrix(v, rng=rng), scope.array(factors), solver.matrix(before, rng=rng)
+                    device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                    number = solver.number
+                    sized = (None, backward, 0, i64(n), i64(k), number, given.at, i64(given.ld), number, tau.at, number, t.at, i64(t.ld), number)
+                    library("cusolverDnXlarft_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+                    library("cusolverDnXlarft", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device, None, host)
+                    library.synchronize()
+                    made = t.get()
+                    other = np.tril(np.ones((k, k), bool), -1) if not backward else np.triu(np.ones((k, k), bool), 1)
+                    untouched(before, made, other, what)
+                    assert (given.get() == v).all(), f"{what}: V was written"
+                    vectors = np.zeros((n, k), np.clongdouble)
+                    for i in range(k):
+                        one = n - k + i if backward else i
+                        kept = slice(0, one) if backward else slice(one + 1, n)
+                        vectors[kept, i], vectors[one, i] = v[kept, i], 1
+                    product = np.eye(n, dtype=np.clongdouble)
+                    for i in range(k):
+                        reflection = np.eye(n) - wide(factors)[i] * np.outer(vectors[:, i], vectors[:, i].conj())
+                        product = reflection @ product if backward else product @ reflection
+                    triangle = wide(np.tril(made) if backward else np.triu(made))
+                    found = np.eye(n) - vectors @ triangle @ vectors.conj().T
+                    near(found - product, max(norm(product), norm(vectors) ** 2 * norm(triangle)), max(n, 1), solver, what)
+                    count += 1
+        with Scope(library) as scope:
+            solver = solver_in(scope)
+            v, tau, t = solver.matrix(np.ones((5, 3)), gap=0), scope.zeros(3, solver.dtype), solver.matrix(np.ones((3, 3)), gap=0)
+            number, other = solver.number, solver.number ^ 1
+            good = [None, 0, 0, i64(5), i64(3), number, v.at, i64(5), number, tau.at, number, t.at, i64(3), number]
+            wrongs = ({1: 2}, {2: 1}, {2: 2}, {3: i64(2)}, {3: i64(-1)}, {4: i64(-1)}, {7: i64(4)}, {12: i64(2)}, {8: other}, {10: other}, {13: other},
+                      {5: 2, 8: 2, 10: 2, 13: 2})
+            device, host = ctypes.c_size_t(), ctypes.c_size_t()
+            for wrong in wrongs:
+                arguments = [wrong.get(i, argument) for i, argument in enumerate(good)]
+                for status in (library.status("cusolverDnXlarft", solver.handle, *arguments, None, device, None, host),
+                               library.status("cusolverDnXlarft_bufferSize", solver.handle, *arguments, ctypes.byref(device), ctypes.byref(host))):
+                    assert status == INVALID, f"Xlarft {wrong}: {status}"
+                count += 1
+            for null in (6, 9, 11):
+                arguments = [None if i == null else argument for i, argument in enumerate(good)]
+                status = library.status("cusolverDnXlarft", solver.handle, *arguments, None, device, None, host)
+                assert status == INVALID, f"Xlarft with NULL for {null}: {status}"
+            library.synchronize()
+            assert (t.get() == 1).all(), "a refused call wrote"
     return count

@@ -20,6 +20,7 @@ from library import Library
 from device import prove
 
 FAMILIES = {
+    "how types may be emulated is kept": handles.emulation,
     "the handle, parameters and the library's version": handles.handles,
     "calls that are wrong are refused, and write nothing": handles.refusals,
     "calls run in stream order and with their graph": handles.in_order,
@@ -29,11 +30,13 @@ FAMILIES = {
     "potrf, potrs, potri, Xpotrf and Xpotrs": systems.cholesky,
     "potrfBatched and potrsBatched": systems.batches,
     "sytrf, sytri, Xsytrf and Xsytrs": systems.indefinite,
+    "Xhetrf and Xhetrs, and factors without pivots": systems.hermitian_indefinite,
     "Xtrtri and lauum": systems.triangles,
     "gesv and gels of two precisions": mixed.mixed,
     "IRSXgesv and IRSXgels, and their parameters": mixed.parameters,
     "the 64-bit API's first names": systems.first_names,
     "geqrf, orgqr, ormqr and Xgeqrf": orthogonal.qr,
+    "Xlarft": orthogonal.blocks,
     "gebrd and orgbr": orthogonal.bidiagonal,
     "sytrd, orgtr and ormtr": orthogonal.tridiagonal,
     "syevd and Xsyevd": eigen.syevd,

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.linalg
 
 from draw import KINDS, general, near, norm, numbers, positive, sizes, stored, untouched, wide
-from library import C, LOWER, N, T, TYPES, UPPER, Scope, Solver, i64
+from library import C, INVALID, LOWER, N, T, TYPES, UPPER, Scope, Solver, i64
 
 
 def each(library, rng):
@@ -254,6 +254,96 @@ def indefinite(library, rng):
                     solution = wide(x.get())
                     near(wide(a) @ solution - b, norm(a) * norm(solution), n, solver, f"Xsytrs by LAPACK's factors {what}")
                     count += 1
+    return count
+
+
+def unpivoted(made, uplo, of):
+    """What factors of one triangle are put together to, where no rows moved; `of` is what the other triangle is of the first."""
+    factor = wide(np.tril(made, -1) if uplo == LOWER else np.triu(made, 1)) + np.eye(len(made))
+    return factor @ np.diag(wide(made.diagonal())) @ of(factor).T
+
+
+def hermitian_indefinite(library, rng):
+    """Xhetrf and Xhetrs of complex matrices, by LAPACK's factors too; and without pivots, as sytrf and Xsytrs have it."""
+    count = 0
+    for solver_in in each(library, rng):
+        for n in sizes(rng):
+            for uplo in (LOWER, UPPER):
+                for name in ("he", "sy"):
+                    with Scope(library) as scope:
+                        solver = solver_in(scope)
+                        if name == "he" and solver.letter not in "CZ":
+                            continue
+                        what = f"X{name}trf {solver.letter} {n} {uplo}"
+                        of = np.conj if name == "he" else (lambda a: a)
+                        a = numbers(rng, (n, n), solver)
+                        a = a + of(a).T
+                        moving, still = a.copy(), a / (norm(a) or 1) + 2 * np.diag(rng.choice([-1, 1], n))
+                        moving[np.arange(n) % 3 == 0, np.arange(n) % 3 == 0] = 0
+                        sides = int(rng.integers(1, 4))
+                        b = numbers(rng, (n, sides), solver).astype(solver.dtype)
+
+                        def solve(a, given, pivots, told):
+                            x, info = solver.matrix(b, rng=rng), scope.info()
+                            device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                            params = (None,) if name == "he" else ()
+                            sized = (*params, uplo, i64(n), i64(sides), solver.number, given.at, i64(given.ld), pivots, solver.number, x.at, i64(x.ld))
+                            library(f"cusolverDnX{name}trs_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+                            library(f"cusolverDnX{name}trs", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device, None, host, info.at)
+                            library.synchronize()
+                            solution = wide(x.get())
+                            assert info.get()[0] == 0, told
+                            near(wide(a) @ solution - b, norm(a) * norm(solution), n, solver, told)
+
+                        for a, moves in ((moving, True), (still, False)):
+                            if moves and name == "sy":
+                                continue
+                            a = a.astype(solver.dtype)
+                            before, other = stored(a, uplo, rng)
+                            given, info, pivots = solver.matrix(before, rng=rng), scope.info(), scope.zeros(n, np.int64)
+                            device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                            sized = (None, uplo, i64(n), solver.number, given.at, i64(given.ld), pivots.at if moves else None, solver.number)
+                            library(f"cusolverDnX{name}trf_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+                            library(f"cusolverDnX{name}trf", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device, None, host, info.at)
+                            library.synchronize()
+                            made = given.get()
+                            untouched(before, made, other, what)
+                            # A single zero is no pivot.
+                            singular = n == 1 and moves
+                            assert info.get()[0] == singular, f"{what}: info {info.get()[0]}"
+                            if not moves:
+                                near(unpivoted(made, uplo, of) - a, norm(a), n, solver, f"{what} without pivots")
+                            if n > 0 and not singular:
+                                solve(a, given, pivots.at if moves else None, f"{what} {moves}")
+                            if moves and n > 1:
+                                lapack = scipy.linalg.get_lapack_funcs("hetrf", (a,))(a, lower=uplo == LOWER)
+                                assert lapack[2] == 0
+                                # LAPACK's pivots count from 1, SciPy hands them on as they are.
+                                theirs = scope.array(lapack[1].astype(np.int64))
+                                solve(a, solver.matrix(lapack[0], rng=rng), theirs.at, f"{what} by LAPACK's factors")
+                        count += 1
+    with Scope(library) as scope:
+        handle, a, info = library.handle(), scope.zeros(16, np.complex128), scope.info()
+        pivots = scope.zeros(4, np.int64)
+        device, host = ctypes.c_size_t(), ctypes.c_size_t()
+        factor = [None, 0, i64(4), 5, a.at, i64(4), pivots.at, 5]
+        solve = [None, 0, i64(4), i64(1), 5, a.at, i64(4), pivots.at, 5, a.at, i64(4)]
+        for name, good, wrongs in (
+            ("hetrf", factor, ({1: 2}, {2: i64(-1)}, {3: 1, 7: 1}, {3: 0, 7: 0}, {7: 4}, {5: i64(3)})),
+            ("hetrs", solve, ({1: 2}, {2: i64(-1)}, {3: i64(-1)}, {4: 1, 8: 1}, {8: 4}, {6: i64(3)}, {10: i64(3)})),
+        ):
+            for wrong in wrongs:
+                arguments = [wrong.get(i, argument) for i, argument in enumerate(good)]
+                for status in (library.status(f"cusolverDnX{name}", handle, *arguments, None, device, None, host, info.at),
+                               library.status(f"cusolverDnX{name}_bufferSize", handle, *arguments, ctypes.byref(device), ctypes.byref(host))):
+                    assert status == INVALID, f"X{name} {wrong}: {status}"
+                count += 1
+            status = library.status(f"cusolverDnX{name}", handle, *[None if i == (4 if name == "hetrf" else 5) else x for i, x in enumerate(good)],
+                                    None, device, None, host, info.at)
+            assert status == INVALID, f"X{name} of NULL: {status}"
+        library.synchronize()
+        assert info.get()[0] == -99 and (a.get() == 0).all(), "a refused call wrote"
+        library("cusolverDnDestroy", handle)
     return count
 
 

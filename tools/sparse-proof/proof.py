@@ -33,6 +33,7 @@ TYPED = {
 FAMILIES = {
     "descriptors keep and tell what they are given": refusals.descriptors,
     "descriptors and calls that are wrong are refused with NVIDIA's numbers": refusals.refusals,
+    "row and column numbers out of range write nothing elsewhere": refusals.out_of_range,
     "the handle, its stream and the library's version": refusals.handles,
     "cusparseAxpby, Gather, Scatter, Rot and SpVV": vectors.vectors,
     "cusparseSpMV in each format, type, width, base and operation": products.spmv,

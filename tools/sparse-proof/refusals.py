@@ -2,6 +2,9 @@
 without a GPU, and the manual's."""
 
 import ctypes
+import os
+import subprocess
+import sys
 
 import numpy as np
 
@@ -191,6 +194,65 @@ def refusals(library, rng):
     library("cusparseDestroySpMat", square)
     count += 50
     return count + calls(library, rng)
+
+
+def out_of_range(library, rng):
+    """Row and column numbers that are none: the call succeeds, as NVIDIA's does, nothing is written beside the arrays (each has poison
+    around it), what is read stays as it is, and the handle goes on working. All of it once more while kernels are checked."""
+    handle, count = library.handle(), 0
+    for kind in ("csr", "csc", "coo", "sell", "bsr"):
+        for none in (1, 1 << 20, -(1 << 20), np.iinfo(np.int32).max, np.iinfo(np.int32).min):
+            with Scope(library) as scope:
+                a = Sparse(scope, rng, kind, "r32f", 6, 4, "full")
+                good = Sparse(scope, rng, "csr", "r32f", 6, 4, "full")
+                columns = a.indices.get().copy()
+                lines = {"csc": 6, "bsr": 2}.get(kind, 4)
+                columns[len(columns) // 2] = lines if none == 1 else none
+                a.indices.copy(a.indices.at.value, columns.ctypes.data, columns.nbytes, 1)
+                x, y = Vector(scope, rng, 4, "r32f"), Vector(scope, rng, 6, "r32f")
+                b, c = Dense(scope, rng, 4, 3, "r32f", COL), Dense(scope, rng, 6, 3, "r32f", COL)
+                one, zero = scalar(1.0, "r32f"), scalar(0.0, "r32f")
+                calls = [("cusparseSpMV", [N, one[1], a.descriptor, x.descriptor, zero[1], y.descriptor, 0, 0, None])]
+                if kind != "sell":
+                    calls.append(("cusparseSpMM", [N, N, one[1], a.descriptor, b.descriptor, zero[1], c.descriptor, 0, 0, None]))
+                    if kind != "bsr":
+                        whole = Dense(scope, rng, 6, 4, "r32f", COL)
+                        calls.append(("cusparseSparseToDense", [a.descriptor, whole.descriptor, 0, None]))
+                if kind == "csr":
+                    calls.append(("cusparseSDDMM", [N, N, one[1], c.descriptor, Dense(scope, rng, 3, 4, "r32f", COL).descriptor, zero[1], a.descriptor,
+                                                    0, 0, None]))
+                for name, arguments in calls:
+                    expect(library.status(name, handle, *arguments), OK, f"{name} of {kind} with {none}")
+                    library.synchronize()
+                    for written in (y, c, x, b):
+                        written.get()
+                    assert (a.indices.get() == columns).all() and (a.offsets.get() == a.offsets.values).all(), f"{name}: {kind} itself was written"
+                    a.values.get()
+                    # The same handle and a matrix that is one.
+                    library("cusparseSpMV", handle, N, one[1], good.descriptor, x.descriptor, zero[1], y.descriptor, 0, 0, None)
+                    library.synchronize()
+                    assert np.allclose(y.get(), good.dense @ x.dense), f"behind {name} of {kind} with {none}"
+                    count += 1
+    for none in (5, 1 << 20, -1, np.iinfo(np.int32).min):
+        with Scope(library) as scope:
+            numbers = np.array([0, none, 2], np.int32)
+            places, values, y = scope.array(numbers), scope.array(np.ones(3, np.float32)), Vector(scope, rng, 5, "r32f")
+            vector = scope.made("cusparseCreateSpVec", "cusparseDestroySpVec", i64(5), i64(3), places.at, values.at, I32, 0, 0)
+            one = scalar(1.0, "r32f")
+            for name, arguments in (("cusparseAxpby", [one[1], vector, one[1], y.descriptor]), ("cusparseGather", [y.descriptor, vector]),
+                                    ("cusparseScatter", [vector, y.descriptor])):
+                expect(library.status(name, handle, *arguments), OK, f"{name} with {none}")
+                library.synchronize()
+                y.get(), values.get()
+                assert (places.get() == numbers).all(), f"{name}: its numbers were written"
+                count += 1
+    library("cusparseDestroy", handle)
+    if "CUDAWAY_SANITIZE" not in os.environ:
+        again = [sys.executable, *sys.argv[:4], "out of range"]
+        checked = subprocess.run(again, env={**os.environ, "CUDAWAY_SANITIZE": "memcheck"}, capture_output=True, text=True, timeout=300)
+        assert checked.returncode == 0 and "PASSED" in checked.stdout, f"under memcheck: {checked.stdout}{checked.stderr}"
+        count += 1
+    return count
 
 
 def calls(library, rng):

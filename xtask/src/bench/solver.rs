@@ -16,8 +16,9 @@ pub struct Args {
     what: What,
 }
 
-/// What is slower than this beside LAPACK is worth mending.
-const GOAL: f64 = 0.5;
+/// What is wanted: the least of a row, and of the geometric mean.
+const GOAL: f64 = 0.6;
+const GOAL_OF_MEAN: f64 = 1.0;
 
 const WHEELS: &[&str] = &["numpy==2.4.6", "scipy==1.17.1"];
 
@@ -35,9 +36,10 @@ pub fn run(args: &Args) -> Result<()> {
 fn table(rows: &[Row<1>], built: &str) -> String {
     let below = rows.iter().filter(|row| row.ratio() < GOAL).count();
     let mut text = format!(
-        "One thread each, doubles{built}. Geometric mean of our speed beside LAPACK's {:.2}; {below} of {} rows \
-         are below {GOAL}.\n\n| what | ours, ms | LAPACK | speed beside LAPACK's |\n|---|---:|---:|---:|\n",
+        "One thread each, doubles{built}. Geometric mean of our speed beside LAPACK's {:.2} (goal {GOAL_OF_MEAN:.1}: {}); \
+         {below} of {} rows are below {GOAL} (goal: none).\n\n| what | ours, ms | LAPACK | speed beside LAPACK's |\n|---|---:|---:|---:|\n",
         mean(rows),
+        if mean(rows) >= GOAL_OF_MEAN { "met" } else { "missed" },
         rows.len()
     );
     for row in rows {
@@ -56,7 +58,7 @@ mod tests {
         let row = Row::read("getrf, n = 64|0.002|0.001").unwrap();
         assert!(Row::<1>::read("oops").is_err());
         let text = table(&[row], "");
-        assert!(text.contains("LAPACK's 0.50; 0 of 1 rows"), "{text}");
+        assert!(text.contains("LAPACK's 0.50 (goal 1.0: missed); 1 of 1 rows"), "{text}");
         assert!(text.contains("| getrf, n = 64 | 2.000 | 1.000 | 0.50 |"), "{text}");
     }
 }

@@ -94,11 +94,11 @@ kernels beside the host library",
     "cuSOLVER",
     "Dense systems, orthogonal factors, eigenvalues and singular values (cuSolverDN) and sparse systems on the CPU device, by crates/libraries/cusolver/cpu, in stream order and in captured graphs; on AMD
 GPUs what computes answers `CUSOLVER_STATUS_NOT_SUPPORTED` (hipSOLVER is a later step), as does every name without a body, once in the log. `cusolverGetVersion` follows the CUDA runtime that the process uses. Results and `info` are LAPACK's, in LAPACK's places; nothing
-is written beside them. Eigenvalues and singular values are faer's (divide and conquer), but for `syevj`, `sygvj` and `gesvdj`, which are Jacobi's method and tell of it; a singular value below the rounding of
-the largest has a singular vector that is merely orthogonal to the others there. Work areas are of a few elements and not used; algorithms, determinism and math modes are kept, all results are the same
+is written beside them. Singular values are faer's (divide and conquer); eigenvalues of Hermitian matrices are divided and conquered by our own code behind faer's reduction to three diagonals. `syevj`, `sygvj` and `gesvdj` are Jacobi's method and tell of it; `syevjBatched`, of whose sweeps nobody can ask, divides as `syevd` does. A singular value below the rounding of
+the largest has a singular vector that is merely orthogonal to the others there. Work areas are of a few elements and not used; algorithms, determinism, math modes and how a type may be emulated are kept, and nothing is emulated, all results are the same
 again on as many cores. `gesvd` and `gebrd` refuse matrices that are wide, `potrsBatched` other than one right side, `gesvdjBatched` more than 32 rows or columns, as the manual says. Mixed-precision systems (`DSgesv`, `ZCgels` and so on)
-are factored in the main precision, which leaves nothing to be refined: the number of iterations is 0. `Xgeev` has no left eigenvectors;
-those of real matrices are found by unblocked reflections and rotations (EISPACK's method), slower than LAPACK's for large ones.
+are factored in the main precision, which leaves nothing to be refined: the number of iterations is 0. Without an array of pivots
+`sytrf`, `Xsytrf` and `Xhetrf` move no rows. `Xgeev`'s eigenvectors of real matrices and its left ones are found by unblocked reflections and rotations (EISPACK's method), slower than LAPACK's for large ones.
 `Xpolar` takes its factors from singular values, adds nothing to the matrix, and has them for every rank; `Xstedc` leaves E as it is.
 Sparse systems (cuSolverSP's `csrlsvqr` and `csrlsvchol`, with the matrix in the device's memory or the host's, and `csrlsvluHost`) are factored by faer; `reorder` 0 keeps the order of the columns, every other
 one takes faer's own (COLAMD, for Cholesky AMD). They have ended when they come back, and cannot be captured. `singularity` is the first column whose pivot is not above `tol`, counted from 0: the system is solved

@@ -60,7 +60,8 @@ pub struct NotBuilt {
 impl Builder {
     pub fn new(lib: &Path) -> Result<Builder> {
         let toolchain = Release::V13_5.get()?;
-        toolchain.with_cublas()?;
+        toolchain.with_cusolver()?;
+        toolchain.with_cusparse()?;
         setup::wheels(HEADERS_WHOLE)?;
         let include = setup::root().join("target/samples/include");
         for (pin, part) in HEADERS {

@@ -7,6 +7,7 @@ use kit::{Place, Registry};
 use parking_lot::Mutex;
 
 use crate::Result;
+use crate::error::require;
 use crate::types::*;
 
 #[derive(Clone, Copy)]
@@ -14,6 +15,47 @@ pub struct State {
     pub stream: cudaStream_t,
     pub determinism: cusolverDeterministicMode_t,
     pub math: cusolverMathMode_t,
+    pub emulation: Emulation,
+}
+
+/// How a type may be emulated by narrower ones where a math mode allows it. It is kept: what is computed has the precision of its type.
+#[derive(Clone, Copy)]
+pub struct Emulation {
+    pub strategy: cudaEmulationStrategy_t,
+    pub special_values: cudaEmulationSpecialValuesSupport_t,
+    pub mantissa_control: cudaEmulationMantissaControl_t,
+    pub max_mantissa_bits: c_int,
+    pub mantissa_bit_offset: c_int,
+}
+
+impl Default for Emulation {
+    fn default() -> Self {
+        Self {
+            strategy: cudaEmulationStrategy_t::CUDA_EMULATION_STRATEGY_DEFAULT,
+            special_values:
+                cudaEmulationSpecialValuesSupport_t::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT,
+            mantissa_control: cudaEmulationMantissaControl_t::CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC,
+            max_mantissa_bits: 0,
+            mantissa_bit_offset: 0,
+        }
+    }
+}
+
+impl State {
+    /// Where `double` is emulated, bits are only added to a mantissa whose bits are counted while it runs.
+    fn check(&self) -> Result {
+        let emulates_double = matches!(
+            self.math,
+            cusolverMathMode_t::CUSOLVER_FP64_EMULATED_FIXEDPOINT_MATH
+                | cusolverMathMode_t::CUSOLVER_FP32_FP64_EMULATED_MATH
+        );
+        let fixed = self.emulation.mantissa_control
+            != cudaEmulationMantissaControl_t::CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC;
+        require(
+            !(emulates_double && fixed && self.emulation.mantissa_bit_offset != 0),
+            "the handle has an offset of mantissa bits whose number is fixed",
+        )
+    }
 }
 
 pub struct Context {
@@ -34,6 +76,7 @@ impl Context {
             stream: cudaStream_t::default(),
             determinism: cusolverDeterministicMode_t::CUSOLVER_DETERMINISTIC_RESULTS,
             math: cusolverMathMode_t::CUSOLVER_DEFAULT_MATH,
+            emulation: Emulation::default(),
         };
         Ok(Context { place, state: Mutex::new(state) })
     }
@@ -63,7 +106,9 @@ impl Context {
 
     /// Runs the work when the stream has come to it.
     pub fn enqueue(&self, work: impl Fn() + Send + Sync + 'static) -> Result {
-        Ok(self.place.enqueue(self.state().stream, (), move |()| work())?)
+        let state = self.state();
+        state.check()?;
+        Ok(self.place.enqueue(state.stream, (), move |()| work())?)
     }
 
     /// Waits for a result that goes to the host, as a copy to its memory does; in a graph it is there when the graph has run.

@@ -100,12 +100,18 @@ kit::numbers! {
     }
     cudaEmulationStrategy_t {
         CUDA_EMULATION_STRATEGY_DEFAULT = 0,
+        CUDA_EMULATION_STRATEGY_PERFORMANT = 1,
+        CUDA_EMULATION_STRATEGY_EAGER = 2,
     }
     cudaEmulationMantissaControl_t {
         CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC = 0,
+        CUDA_EMULATION_MANTISSA_CONTROL_FIXED = 1,
     }
     cudaEmulationSpecialValuesSupport_t {
         CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NONE = 0,
+        CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_INFINITY = 1,
+        CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NAN = 2,
+        CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT = 0xFFFF,
     }
     cusolverDnFunction_t {
         CUSOLVERDN_GETRF = 0,

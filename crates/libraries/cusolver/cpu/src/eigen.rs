@@ -243,7 +243,8 @@ pub unsafe fn sygvd<S: Field>(
     unsafe { sygvdx(kind, vectors, range, uplo, n, a, b, w, hermitian) }
 }
 
-/// Eigenvalues of any matrix, and its right eigenvectors: of length 1, their largest component real.
+/// Eigenvalues of any matrix, and its left and right eigenvectors: of length 1, their largest component real. A left one is that of which
+/// `uᴴ·A = w·uᴴ`.
 ///
 /// # Safety
 /// The matrix is there, room for n eigenvalues, and for eigenvectors where they are wanted.
@@ -251,14 +252,15 @@ pub unsafe fn geev<S: Field>(
     n: i64,
     a: Matrix<S>,
     w: (&mut [S::Real], &mut [S::Real]),
-    vectors: Option<Matrix<S>>,
+    (left, right): (Option<Matrix<S>>, Option<Matrix<S>>),
 ) -> i64 {
     if n <= 0 {
         return 0;
     }
     // SAFETY: the caller's word.
     let mut copy = unsafe { Dense::read(n, n, a) };
-    let mut found = vectors.map(|_| Dense::zeros(n, n));
+    let (mut found_left, mut found_right) =
+        (left.map(|_| Dense::zeros(n, n)), right.map(|_| Dense::zeros(n, n)));
     let (real, imaginary) = w;
     let factors = balance(&copy.values);
     // What all of the diagonal has in common is taken away first: a matrix near a multiple of the identity keeps its digits.
@@ -274,14 +276,18 @@ pub unsafe fn geev<S: Field>(
             n as usize,
             &copy.values,
             (&mut *real, &mut *imaginary),
-            found.as_mut().map(|found| &mut found.values[..]),
+            (
+                found_left.as_mut().map(|found| &mut found.values[..]),
+                found_right.as_mut().map(|found| &mut found.values[..]),
+            ),
         );
     if !converged {
         real.fill(S::Real::nan());
         imaginary.fill(S::Real::nan());
         return n;
     }
-    if let (Some(mut found), Some(to)) = (found, vectors) {
+    for (found, to) in [(found_left, left), (found_right, right)] {
+        let (Some(mut found), Some(to)) = (found, to) else { continue };
         let mut column = 0;
         while column < n {
             let is_pair = !S::IS_COMPLEX && !imaginary[column as usize].is_zero() && column + 1 < n;

@@ -3,13 +3,16 @@
 use std::num::NonZeroUsize;
 
 use cublas_cpu::{Complex, Real, Scalar};
-use faer::diag::{DiagMut, DiagRef};
+use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::evd::{self, ComputeEigenvectors};
+use faer::linalg::evd::{self, ComputeEigenvectors, tridiag};
+use faer::linalg::householder;
+use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
 use faer::linalg::svd::{self, ComputeSvdVectors};
-use faer::{MatMut, MatRef, Par};
+use faer::{Conj, MatMut, MatRef, Par};
 
 use crate::dense::Dense;
+use crate::divide;
 use crate::factors::{self, Factored, Factors};
 use crate::schur;
 use crate::sparse::{Columns, Failure, Method};
@@ -23,6 +26,9 @@ fn cores(size: usize) -> Par {
         _ => Par::Seq,
     }
 }
+
+/// Where left and right eigenvectors go, as they are wanted.
+pub type Sides<'a, S> = (Option<&'a mut [S]>, Option<&'a mut [S]>);
 
 /// A type that systems are solved in. Matrices here lie without gaps; false says that an iteration did not converge.
 pub trait Field: Scalar {
@@ -41,14 +47,14 @@ pub trait Field: Scalar {
         whole: bool,
     ) -> bool;
 
-    /// Eigenvalues of any matrix, n by n, real and imaginary parts, and its right eigenvectors; of a real matrix a pair's are real and imaginary
+    /// Eigenvalues of any matrix, n by n, real and imaginary parts, and its left and right eigenvectors; of a real matrix a pair's are real and imaginary
     /// parts of the first one's. (Real ones are our own: of pairs `faer` 0.24's eigenvectors are up to some thousand units in the last place off
     /// where rows and columns are of very different sizes.)
     fn general(
         n: usize,
         a: &[Self],
         w: (&mut [Self::Real], &mut [Self::Real]),
-        vectors: Option<&mut [Self]>,
+        vectors: Sides<'_, Self>,
     ) -> bool;
 
     /// Factors of a sparse matrix, square, or for QR not wide.
@@ -62,48 +68,70 @@ pub trait Field: Scalar {
     ) -> Result<Factored<Box<dyn Factors<Self>>>, Failure>;
 }
 
-fn hermitian<T: faer::traits::ComplexField>(
+/// `faer`'s reduction to three diagonals, and the way back; what is between them is [`divide`]'s, since `faer` 0.24 looks for eigenvalues step
+/// by step.
+fn hermitian<R: Real, T: faer::traits::ComplexField + Scalar<Real = R>>(
     n: usize,
     a: &[T],
-    w: &mut [T],
+    w: &mut [R],
     vectors: Option<&mut [T]>,
 ) -> bool {
     let par = cores(n);
-    let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
-    let area = evd::self_adjoint_evd_scratch::<T>(n, wanted, par, Default::default());
-    let mut area = MemBuffer::new(area);
-    let vectors = vectors.map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n));
-    evd::self_adjoint_evd(
-        MatRef::from_column_major_slice(a, n, n),
-        DiagMut::from_slice_mut(w),
-        vectors,
+    let mut reduced = a.to_vec();
+    let block = recommended_block_size::<T>(n, n);
+    let mut factors = vec![<T as num_traits::Zero>::zero(); block * (n - 1)];
+    let area = tridiag::tridiag_in_place_scratch::<T>(n, par, Default::default());
+    tridiag::tridiag_in_place(
+        MatMut::from_column_major_slice_mut(&mut reduced, n, n),
+        MatMut::from_column_major_slice_mut(&mut factors, block, n - 1),
         par,
-        MemStack::new(&mut area),
+        MemStack::new(&mut MemBuffer::new(area)),
         Default::default(),
-    )
-    .is_ok()
+    );
+    w.iter_mut().enumerate().for_each(|(i, w)| *w = Scalar::real(reduced[i * (n + 1)]));
+    let beside = |i: usize| reduced[i * (n + 1) + 1];
+    let mut e: Vec<R> = (0..n - 1)
+        .map(|i| if T::IS_COMPLEX { Scalar::modulus(beside(i)) } else { Scalar::real(beside(i)) })
+        .collect();
+    let Some(found) = divide::eigen(w, &mut e, vectors.is_some()) else { return false };
+    let (Some(found), Some(vectors)) = (found, vectors) else { return true };
+    // Rows have the phases that make what stands beside the diagonal real.
+    let mut phase = <T as Scalar>::from_real(R::one());
+    for row in 0..n {
+        if T::IS_COMPLEX && row > 0 {
+            let turned = beside(row - 1) * phase;
+            let size = Scalar::modulus(turned);
+            phase = if size.is_zero() { <T as Scalar>::from_real(R::one()) } else { turned.over_real(size) };
+        }
+        (0..n).for_each(|column| {
+            vectors[row + column * n] = phase.times_real(found.values[row + column * n]);
+        });
+    }
+    if n > 1 {
+        let area =
+            householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(n - 1, block, n);
+        householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+            MatRef::from_column_major_slice(&reduced, n, n).submatrix(1, 0, n - 1, n - 1),
+            MatRef::from_column_major_slice(&factors, block, n - 1),
+            Conj::No,
+            MatMut::from_column_major_slice_mut(vectors, n, n).subrows_mut(1, n - 1),
+            par,
+            MemStack::new(&mut MemBuffer::new(area)),
+        );
+    }
+    true
 }
 
-fn tridiagonal<T: faer::traits::ComplexField>(
-    d: &[T],
-    e: &[T],
-    w: &mut [T],
-    vectors: Option<&mut [T]>,
-) -> bool {
-    let n = d.len();
-    let par = cores(n);
-    let wanted = if vectors.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
-    let mut area = MemBuffer::new(evd::self_adjoint_evd_scratch::<T>(n, wanted, par, Default::default()));
-    evd::tridiagonal_self_adjoint_evd(
-        DiagRef::from_slice(d),
-        DiagRef::from_slice(e),
-        DiagMut::from_slice_mut(w),
-        vectors.map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
-        par,
-        MemStack::new(&mut area),
-        Default::default(),
-    )
-    .is_ok()
+/// The diagonals are real.
+fn tridiagonal<T: Scalar>(d: &[T], e: &[T], w: &mut [T], vectors: Option<&mut [T]>) -> bool {
+    let mut values: Vec<T::Real> = d.iter().map(|d| d.real()).collect();
+    let mut beside: Vec<T::Real> = e.iter().map(|e| e.real()).collect();
+    let Some(found) = divide::eigen(&mut values, &mut beside, vectors.is_some()) else { return false };
+    w.iter_mut().zip(values).for_each(|(w, value)| *w = T::from_real(value));
+    if let (Some(found), Some(vectors)) = (found, vectors) {
+        vectors.iter_mut().zip(found.values).for_each(|(to, value)| *to = T::from_real(value));
+    }
+    true
 }
 
 fn singular<T: faer::traits::ComplexField>(
@@ -177,10 +205,7 @@ macro_rules! field {
     ($($ty:ty: $general:expr $(, $wide:ty)?;)*) => {$(
         impl Field for $ty {
             fn hermitian(n: usize, a: &[Self], w: &mut [Self::Real], vectors: Option<&mut [Self]>) -> bool {
-                let mut values = vec![<$ty as num_traits::Zero>::zero(); n];
-                let converged = hermitian(n, a, &mut values, vectors);
-                w.iter_mut().zip(&values).for_each(|(w, value)| *w = Scalar::real(*value));
-                converged
+                hermitian(n, a, w, vectors)
             }
 
             fn tridiagonal(d: &[Self], e: &[Self], w: &mut [Self], vectors: Option<&mut [Self]>) -> bool {
@@ -209,7 +234,7 @@ macro_rules! field {
                 n: usize,
                 a: &[Self],
                 w: (&mut [Self::Real], &mut [Self::Real]),
-                vectors: Option<&mut [Self]>,
+                vectors: Sides<'_, Self>,
             ) -> bool {
                 $general(n, a, w, vectors)
             }
@@ -232,19 +257,26 @@ field! {
     Complex<f64>: general_complex;
 }
 
+/// Copies what was found to where it is wanted.
+fn give<S: Copy>(found: Option<Dense<S>>, to: Option<&mut [S]>) {
+    if let (Some(found), Some(to)) = (found, to) {
+        to.copy_from_slice(&found.values);
+    }
+}
+
 fn general_real<R: Real>(
     n: usize,
     a: &[R],
     (real, imaginary): (&mut [R], &mut [R]),
-    vectors: Option<&mut [R]>,
+    (left, right): Sides<'_, R>,
 ) -> bool {
     let a = Dense { rows: n as i64, columns: n as i64, values: a.to_vec() };
-    let Some((re, im, v)) = schur::eigen(a, vectors.is_some()) else { return false };
+    let wanted = schur::Wanted { left: left.is_some(), right: right.is_some() };
+    let Some(((re, im), found)) = schur::eigen(a, wanted) else { return false };
     real.copy_from_slice(&re);
     imaginary.copy_from_slice(&im);
-    if let (Some(found), Some(vectors)) = (v, vectors) {
-        vectors.copy_from_slice(&found.values);
-    }
+    give(found.0, left);
+    give(found.1, right);
     true
 }
 
@@ -252,34 +284,41 @@ fn general_complex<T: faer::traits::RealField + Real>(
     n: usize,
     a: &[Complex<T>],
     (real, imaginary): (&mut [T], &mut [T]),
-    mut vectors: Option<&mut [Complex<T>]>,
+    (left, mut right): Sides<'_, Complex<T>>,
 ) -> bool
 where
     Complex<T>: Scalar<Real = T>,
 {
-    let par = cores(n);
-    let mut area = area_of_general::<Complex<T>>(n, vectors.is_some(), par);
     let nothing = || <T as num_traits::Zero>::zero();
     let mut values: Vec<_> = (0..n).map(|_| Complex::new(nothing(), nothing())).collect();
-    let mut converged = evd::evd_cplx(
-        MatRef::from_column_major_slice(a, n, n),
-        DiagMut::from_slice_mut(&mut values),
-        None,
-        vectors.as_mut().map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
-        par,
-        MemStack::new(&mut area),
-        Default::default(),
-    )
-    .is_ok();
+    let mut converged = false;
+    if left.is_none() {
+        let par = cores(n);
+        let mut area = area_of_general::<Complex<T>>(n, right.is_some(), par);
+        converged = evd::evd_cplx(
+            MatRef::from_column_major_slice(a, n, n),
+            DiagMut::from_slice_mut(&mut values),
+            None,
+            right.as_mut().map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
+            par,
+            MemStack::new(&mut area),
+            Default::default(),
+        )
+        .is_ok();
+    }
     let is_finite = |v: &Complex<T>| !v.has_nan() && v.modulus() <= T::max_value();
-    if let Some(vectors) = vectors.filter(|vectors| !(converged && vectors.iter().all(is_finite))) {
-        // Of Jordan's blocks `faer` 0.24's vectors grow until they leave the type's range.
+    // Of Jordan's blocks `faer` 0.24's vectors grow until they leave the type's range. Left ones are our own.
+    let ours =
+        left.is_some() || right.as_ref().is_some_and(|vectors| !(converged && vectors.iter().all(is_finite)));
+    if ours {
         let a = Dense { rows: n as i64, columns: n as i64, values: a.to_vec() };
-        let found = schur::eigen_complex(a);
+        let wanted = schur::Wanted { left: left.is_some(), right: right.is_some() };
+        let found = schur::eigen_complex(a, wanted);
         converged = found.is_some();
-        if let Some((found, v)) = found {
+        if let Some((found, sides)) = found {
             values = found;
-            vectors.copy_from_slice(&v.values);
+            give(sides.0, left);
+            give(sides.1, right);
         }
     }
     for ((value, real), imaginary) in values.into_iter().zip(real).zip(imaginary) {

@@ -1,17 +1,48 @@
-//! `A = L·D·Lᵀ` or `U·D·Uᵀ` of symmetric matrices by Bunch and Kaufman, D in blocks of one and two; what is solved by it, and the inverse.
+//! `A = L·D·Lᵀ` or `U·D·Uᵀ` of symmetric matrices, `L·D·Lᴴ` or `U·D·Uᴴ` of Hermitian ones, by Bunch and Kaufman, D in blocks of one and two;
+//! what is solved by it, and the inverse.
 
 use cublas_cpu::{Matrix, Real as _, Scalar, Uplo};
 use num_traits::{Float as _, One as _, Zero as _};
 
 use crate::dense::Dense;
 
+/// What the triangle that is not stored is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Symmetric,
+    /// Diagonals are taken to be real.
+    Hermitian,
+}
+
+impl Kind {
+    /// What stands in the other triangle.
+    fn across<S: Scalar>(self, value: S) -> S {
+        if self == Kind::Hermitian { value.conj() } else { value }
+    }
+
+    /// A diagonal element.
+    fn diagonal<S: Scalar>(self, value: S) -> S {
+        if self == Kind::Hermitian { S::from_real(value.real()) } else { value }
+    }
+
+    /// What a block of two is divided by before anything is multiplied, and what its element beside the diagonal becomes by that.
+    fn scale<S: Scalar>(self, beside: S) -> (S, S) {
+        if self == Kind::Hermitian {
+            let size = beside.modulus();
+            (S::from_real(size), beside.over_real(size))
+        } else {
+            (beside, S::one())
+        }
+    }
+}
+
 /// Factors n by n in the triangle's place. A pivot that is positive says with which row its own was swapped; two that are the same and
-/// negative are a block of two. The answers are the first diagonal element, as the factorization comes to them, that is zero, or 0, and the
-/// pivots.
+/// negative are a block of two. Unless it `moves` rows, each is its own pivot, however small. The answers are the first diagonal element,
+/// as the factorization comes to them, that is zero, or 0, and the pivots.
 ///
 /// # Safety
 /// The triangle is there.
-pub unsafe fn sytrf<S: Scalar>(uplo: Uplo, n: i64, a: Matrix<S>) -> (i64, Vec<i64>) {
+pub unsafe fn sytrf<S: Scalar>(kind: Kind, moves: bool, uplo: Uplo, n: i64, a: Matrix<S>) -> (i64, Vec<i64>) {
     let mut pivots = vec![0; n.max(0) as usize];
     let is_lower = uplo == Uplo::Lower;
     // SAFETY: the caller's word, for every element of the triangle below.
@@ -24,7 +55,11 @@ pub unsafe fn sytrf<S: Scalar>(uplo: Uplo, n: i64, a: Matrix<S>) -> (i64, Vec<i6
     let alpha = (S::Real::one() + S::Real::rounded(17.0).sqrt()) / S::Real::rounded(8.0);
     let (mut info, mut k) = (0, 0);
     while k < n {
-        let size = |i: i64, j: i64| place(at(i), at(j)).abs1();
+        *place(at(k), at(k)) = kind.diagonal(*place(at(k), at(k)));
+        let size = |i: i64, j: i64| {
+            let value = *place(at(i), at(j));
+            if i == j { kind.diagonal(value).abs1() } else { value.abs1() }
+        };
         // The first of the largest in memory's order, as LAPACK finds it.
         let largest = |from: i64, to: i64, size: &dyn Fn(i64) -> S::Real| {
             let mut best = (from, S::Real::zero());
@@ -40,13 +75,14 @@ pub unsafe fn sytrf<S: Scalar>(uplo: Uplo, n: i64, a: Matrix<S>) -> (i64, Vec<i6
         let own = size(k, k);
         let (row, beside) = largest(k + 1, n, &|i| size(i, k));
         let (mut step, mut swap) = (1, k);
-        if own.max(beside).is_zero() || own.is_nan() {
+        let is_none = if moves { own.max(beside).is_zero() } else { own.is_zero() };
+        if is_none || own.is_nan() {
             info = if info == 0 { at(k) + 1 } else { info };
             pivots[at(k) as usize] = at(k) + 1;
             k += 1;
             continue;
         }
-        if own < alpha * beside {
+        if moves && own < alpha * beside {
             let (_, in_row) = largest(k, row, &|j| size(row, j));
             let (_, below) = largest(row + 1, n, &|i| size(i, row));
             let most = in_row.max(below);
@@ -65,31 +101,44 @@ pub unsafe fn sytrf<S: Scalar>(uplo: Uplo, n: i64, a: Matrix<S>) -> (i64, Vec<i6
                 // SAFETY: two elements of the triangle.
                 unsafe { std::ptr::swap(one, other) };
             };
+            // What came from the other side of the diagonal.
+            let turn = |i: i64, j: i64| *place(at(i), at(j)) = kind.across(*place(at(i), at(j)));
             (swap + 1..n).for_each(|i| exchange((i, last), (i, swap)));
-            (last + 1..swap).for_each(|i| exchange((i, last), (swap, i)));
+            (last + 1..swap).for_each(|i| {
+                exchange((i, last), (swap, i));
+                turn(i, last);
+                turn(swap, i);
+            });
             exchange((last, last), (swap, swap));
+            turn(swap, last);
             if step == 2 {
                 exchange((last, k), (swap, k));
             }
         }
         if step == 1 {
+            *place(at(k), at(k)) = kind.diagonal(*place(at(k), at(k)));
             let inverse = S::one().over(*place(at(k), at(k)));
             for j in k + 1..n {
-                let by = inverse * *place(at(j), at(k));
+                let by = inverse * kind.across(*place(at(j), at(k)));
                 (j..n).for_each(|i| *place(at(i), at(j)) -= *place(at(i), at(k)) * by);
+                *place(at(j), at(j)) = kind.diagonal(*place(at(j), at(j)));
             }
             (k + 1..n).for_each(|i| *place(at(i), at(k)) *= inverse);
         } else if k + 2 < n {
-            let d = *place(at(k + 1), at(k));
+            [k, k + 1].into_iter().for_each(|i| *place(at(i), at(i)) = kind.diagonal(*place(at(i), at(i))));
+            let (d, unit) = kind.scale(*place(at(k + 1), at(k)));
             let (d11, d22) = (place(at(k + 1), at(k + 1)).over(d), place(at(k), at(k)).over(d));
             let d = S::one().over(d11 * d22 - S::one()).over(d);
             for j in k + 2..n {
                 let (x, y) = (*place(at(j), at(k)), *place(at(j), at(k + 1)));
-                let (first, second) = (d * (d11 * x - y), d * (d22 * y - x));
+                let first = d * (d11 * x - unit * y);
+                let second = d * (d22 * y - kind.across(unit) * x);
+                let (by_first, by_second) = (kind.across(first), kind.across(second));
                 for i in j..n {
                     let (x, y) = (*place(at(i), at(k)), *place(at(i), at(k + 1)));
-                    *place(at(i), at(j)) -= x * first + y * second;
+                    *place(at(i), at(j)) -= x * by_first + y * by_second;
                 }
+                *place(at(j), at(j)) = kind.diagonal(*place(at(j), at(j)));
                 *place(at(j), at(k)) = first;
                 *place(at(j), at(k + 1)) = second;
             }
@@ -105,7 +154,15 @@ pub unsafe fn sytrf<S: Scalar>(uplo: Uplo, n: i64, a: Matrix<S>) -> (i64, Vec<i6
 ///
 /// # Safety
 /// The matrices are there, and the pivots.
-pub unsafe fn sytrs<S: Scalar>(uplo: Uplo, n: i64, columns: i64, a: Matrix<S>, pivots: &[i64], b: Matrix<S>) {
+pub unsafe fn sytrs<S: Scalar>(
+    kind: Kind,
+    uplo: Uplo,
+    n: i64,
+    columns: i64,
+    a: Matrix<S>,
+    pivots: &[i64],
+    b: Matrix<S>,
+) {
     let is_lower = uplo == Uplo::Lower;
     let at = |i: i64| if is_lower { i } else { n - 1 - i };
     // SAFETY: the caller's word, for the triangle's elements.
@@ -125,7 +182,7 @@ pub unsafe fn sytrs<S: Scalar>(uplo: Uplo, n: i64, columns: i64, a: Matrix<S>, p
                 x.swap(at(k) as usize, at(swapped(pivot(k))) as usize);
                 let value = x[at(k) as usize];
                 (k + 1..n).for_each(|i| x[at(i) as usize] -= element(i, k) * value);
-                x[at(k) as usize] = value.over(element(k, k));
+                x[at(k) as usize] = value.over(kind.diagonal(element(k, k)));
                 k += 1;
             } else {
                 x.swap(at(k + 1) as usize, at(swapped(pivot(k))) as usize);
@@ -133,12 +190,13 @@ pub unsafe fn sytrs<S: Scalar>(uplo: Uplo, n: i64, columns: i64, a: Matrix<S>, p
                 for i in k + 2..n {
                     x[at(i) as usize] -= element(i, k) * first + element(i, k + 1) * second;
                 }
-                let beside = element(k + 1, k);
-                let (own, other) = (element(k, k).over(beside), element(k + 1, k + 1).over(beside));
+                let (beside, unit) = kind.scale(element(k + 1, k));
+                let diagonal = |i: i64| kind.diagonal(element(i, i)).over(beside);
+                let (own, other) = (diagonal(k), diagonal(k + 1));
                 let denominator = own * other - S::one();
                 let (first, second) = (first.over(beside), second.over(beside));
-                x[at(k) as usize] = (other * first - second).over(denominator);
-                x[at(k + 1) as usize] = (own * second - first).over(denominator);
+                x[at(k) as usize] = (other * first - kind.across(unit) * second).over(denominator);
+                x[at(k + 1) as usize] = (own * second - unit * first).over(denominator);
                 k += 2;
             }
         }
@@ -146,7 +204,8 @@ pub unsafe fn sytrs<S: Scalar>(uplo: Uplo, n: i64, columns: i64, a: Matrix<S>, p
         while k >= 0 {
             let single = pivot(k) > 0;
             for column in if single { k..k + 1 } else { k - 1..k + 1 } {
-                let sum = (k + 1..n).fold(S::zero(), |sum, i| sum + element(i, column) * x[at(i) as usize]);
+                let sum = (k + 1..n)
+                    .fold(S::zero(), |sum, i| sum + kind.across(element(i, column)) * x[at(i) as usize]);
                 x[at(column) as usize] -= sum;
             }
             x.swap(at(k) as usize, at(swapped(pivot(k))) as usize);
@@ -155,7 +214,7 @@ pub unsafe fn sytrs<S: Scalar>(uplo: Uplo, n: i64, columns: i64, a: Matrix<S>, p
     });
 }
 
-/// The inverse's triangle by what [`sytrf`] made. The answer is a diagonal element that is zero (then nothing is written), or 0.
+/// A symmetric matrix's inverse's triangle by what [`sytrf`] made. The answer is a diagonal element that is zero (then nothing is written), or 0.
 ///
 /// # Safety
 /// The triangle is there.
@@ -169,7 +228,7 @@ pub unsafe fn sytri<S: Scalar>(uplo: Uplo, n: i64, a: Matrix<S>, pivots: &[i64])
     let mut inverse = Dense::identity(n, n);
     // SAFETY: as above, and a matrix of ours.
     unsafe {
-        sytrs(uplo, n, n, a, pivots, inverse.matrix());
+        sytrs(Kind::Symmetric, uplo, n, n, a, pivots, inverse.matrix());
         inverse.write_triangle(uplo, a);
     }
     0

@@ -6,6 +6,7 @@ use num_traits::{Float as _, One as _, ToPrimitive as _, Zero as _};
 use crate::dense::Dense;
 use crate::eigen::{balance, scale, unscale};
 use crate::field::Field;
+use crate::isa::vectorized;
 use crate::reduction::whole_basis;
 
 /// What a program may say of the iteration.
@@ -49,14 +50,16 @@ fn rotation<S: Scalar>(first: S::Real, second: S::Real, product: S) -> (S::Real,
     (cosine, product.over_real(size).times_real(cosine * tangent))
 }
 
+vectorized! {
 /// `(x, y) = (c·x - conj(s)·y, s·x + c·y)`, turned so that y keeps its phase.
-fn rotate<S: Scalar>(x: &mut [S], y: &mut [S], cosine: S::Real, sine: S) {
+fn rotate[S: Scalar](x: &mut [S], y: &mut [S], cosine: S::Real, sine: S) {
     let conjugate = sine.conj();
     for (x, y) in x.iter_mut().zip(y) {
         let (a, b) = (*x, *y);
         *x = a.times_real(cosine) - b * conjugate;
         *y = a * sine + b.times_real(cosine);
     }
+}
 }
 
 /// Makes a row of a Hermitian matrix the conjugate of the column of its number.
@@ -74,8 +77,9 @@ fn total<R: num_traits::Zero + Copy>(lanes: [R; LANES]) -> R {
     lanes.into_iter().fold(R::zero(), |sum, lane| sum + lane)
 }
 
+vectorized! {
 /// The sizes of two columns, squared and added, and their product.
-fn products<S: Scalar>(x: &[S], y: &[S]) -> (S::Real, S::Real, S) {
+fn products[S: Scalar](x: &[S], y: &[S]) -> (S::Real, S::Real, S) {
     let size = |v: S| v.real() * v.real() + v.imag() * v.imag();
     let (mut first, mut second) = ([S::Real::zero(); LANES], [S::Real::zero(); LANES]);
     let mut product = [S::zero(); LANES];
@@ -94,6 +98,7 @@ fn products<S: Scalar>(x: &[S], y: &[S]) -> (S::Real, S::Real, S) {
         product[lane] += x.conj() * *y;
     }
     (total(first), total(second), total(product))
+}
 }
 
 /// Sizes beside the diagonal, squared and added.

@@ -1,18 +1,20 @@
 //! The numerics of cuSOLVER on the CPU: LAPACK's results in LAPACK's places, no handles, no CUDA types, no streams.
 //!
 //! Callers (crate `cusolver`) have checked every argument. Matrices lie column after column, sizes are `i64`, pivots count from 1. What a
-//! routine returns is LAPACK's `info` where it is not negative. Products are `cublas_cpu`'s, eigenvalues and singular values `faer`'s, but
-//! for Jacobi's, which are our own.
+//! routine returns is LAPACK's `info` where it is not negative. Products are `cublas_cpu`'s, reductions to three diagonals and singular
+//! values `faer`'s; what becomes of three diagonals and Jacobi's methods are our own.
 //!
 //! The rule: nothing is written that LAPACK does not write, and rows between a matrix's last and its leading dimension are nobody's.
 #![expect(clippy::too_many_arguments, reason = "LAPACK's own lists")]
 
 pub mod cholesky;
 mod dense;
+mod divide;
 pub mod eigen;
 pub mod factors;
 mod field;
 pub mod indefinite;
+mod isa;
 pub mod jacobi;
 pub mod least;
 pub mod lu;

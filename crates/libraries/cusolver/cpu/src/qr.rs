@@ -81,3 +81,41 @@ pub unsafe fn ormqr<S: Scalar>(
     // SAFETY: the caller's word.
     unsafe { product(size, k, a, tau).apply(side, op, m, n, c) };
 }
+
+/// The triangle T of which the product of `k` reflections of n elements is `I - V·T·Vᴴ`. It is an upper one of a product that begins with the
+/// first (`forward`, where V's column i begins with a one in row i that is not stored), a lower one of a product that begins with the last
+/// (where it ends with a one in row `n - k + i`).
+///
+/// # Safety
+/// V is there, n by k, k values of `tau`, and T's triangle.
+pub unsafe fn larft<S: Scalar>(forward: bool, n: i64, k: i64, v: Matrix<S>, tau: *const S, t: Matrix<S>) {
+    // SAFETY: the caller's word.
+    let column = |i: i64| unsafe { v.column(i, n) };
+    let one = |i: i64| if forward { i } else { n - k + i } as usize;
+    // What another reflection's vector and this one's have in common.
+    let along = |i: i64, j: i64| {
+        let (x, y) = (column(i), column(j));
+        // Beyond its one a vector is nothing; here j is beyond i.
+        let (first, rest) = if forward { (one(j), one(j) + 1..n as usize) } else { (one(j), 0..one(j)) };
+        rest.fold(x[first].conj(), |sum, row| sum + x[row].conj() * y[row])
+    };
+    let order: Vec<i64> = if forward { (0..k).collect() } else { (0..k).rev().collect() };
+    for (step, &i) in order.iter().enumerate() {
+        // SAFETY: the caller's word.
+        let factor = unsafe { *tau.offset(i as isize) };
+        let before = &order[..step];
+        let products: Vec<S> = before.iter().map(|&j| -factor * along(j, i)).collect();
+        for (place, &row) in before.iter().enumerate() {
+            // T's part that is there already, times these products.
+            let sum =
+                before[place..].iter().zip(&products[place..]).fold(S::zero(), |sum, (&of, product)| {
+                    // SAFETY: as above.
+                    sum + unsafe { t.get(row, of) } * *product
+                });
+            // SAFETY: as above.
+            unsafe { t.set(row, i, sum) };
+        }
+        // SAFETY: as above.
+        unsafe { t.set(i, i, factor) };
+    }
+}

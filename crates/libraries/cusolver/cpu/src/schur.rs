@@ -11,33 +11,85 @@ use crate::reflection::{larfg, reflect_left, reflect_right};
 /// Steps for one eigenvalue before it is said that there is no convergence.
 const PATIENCE: i64 = 60;
 
-/// Real and imaginary parts of eigenvalues, and eigenvectors.
-type Found<R> = (Vec<R>, Vec<R>, Option<Dense<R>>);
+/// Which eigenvectors are wanted.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    pub left: bool,
+    pub right: bool,
+}
 
-/// Real and imaginary parts of the eigenvalues of n by n, and eigenvectors if they are wanted: of a pair, whose positive one comes first,
+/// Real and imaginary parts of eigenvalues.
+type Parts<R> = (Vec<R>, Vec<R>);
+
+/// Left and right eigenvectors.
+pub type Sides<S> = (Option<Dense<S>>, Option<Dense<S>>);
+
+/// Real and imaginary parts of the eigenvalues of n by n, and eigenvectors as they are wanted: of a pair, whose positive one comes first,
 /// real and imaginary parts of the first one's. None: no convergence.
-pub fn eigen<R: Real>(mut h: Dense<R>, vectors: bool) -> Option<Found<R>> {
+pub fn eigen<R: Real>(mut h: Dense<R>, wanted: Wanted) -> Option<(Parts<R>, Sides<R>)> {
     let n = h.rows;
-    let mut v = vectors.then(|| Dense::identity(n, n));
+    let mut v = (wanted.left || wanted.right).then(|| Dense::identity(n, n));
     hessenberg(&mut h, v.as_mut());
     let norm = (0..n).flat_map(|j| (0..n.min(j + 2)).map(move |i| (i, j)));
     let norm = norm.fold(R::zero(), |sum, (i, j)| sum + h.get(i, j).abs());
     let (re, im) = quasi_triangle(&mut h, v.as_mut(), norm)?;
-    if let Some(v) = &mut v {
-        back_substitute(&mut h, &re, &im, norm);
-        for column in 0..n {
-            (column + 1..n).for_each(|row| h.set(row, column, R::zero()));
+    let (mut left, mut right) = (None, None);
+    if let Some(v) = v {
+        if wanted.left {
+            let mut turned = turned(&h);
+            let backwards =
+                |of: &[R], sign: R| of.iter().rev().map(|value| *value * sign).collect::<Vec<R>>();
+            back_substitute(&mut turned, &backwards(&re, R::one()), &backwards(&im, -R::one()), norm);
+            left =
+                Some(v.times(Op::N, &turned_back(&turned, |column| im[column as usize] < R::zero()), Op::N));
         }
-        *v = v.times(Op::N, &h, Op::N);
+        if wanted.right {
+            back_substitute(&mut h, &re, &im, norm);
+            clear_below(&mut h);
+            right = Some(v.times(Op::N, &h, Op::N));
+        }
     }
-    Some((re, im, v))
+    Some(((re, im), (left, right)))
 }
 
-/// Eigenvalues, and eigenvectors.
-type Pairs<S> = (Vec<S>, Dense<S>);
+/// A triangle, mirrored in the diagonal that goes up: a triangle on the same side, of which an eigenvector is one of the transposed matrix from
+/// the last element to the first.
+fn turned<S: Scalar>(h: &Dense<S>) -> Dense<S> {
+    let n = h.rows;
+    let mut made = Dense::zeros(n, n);
+    for column in 0..n {
+        (0..n).for_each(|row| made.set(row, column, h.get(n - 1 - column, n - 1 - row)));
+    }
+    made
+}
+
+/// Left eigenvectors by the right ones of what [`turned`] makes. Of a pair of a real matrix `is_second` is the column of imaginary parts.
+fn turned_back<S: Scalar>(x: &Dense<S>, is_second: impl Fn(i64) -> bool) -> Dense<S> {
+    let n = x.rows;
+    let mut made = Dense::zeros(n, n);
+    for column in 0..n {
+        let (first, second) = (column + 1 < n && is_second(column + 1), is_second(column));
+        // A pair's columns stay in their order, and end in the same row.
+        let last = n - 1 - column + i64::from(second);
+        for row in 0..=last {
+            let value = x.get(row, last - i64::from(first)).conj();
+            made.set(n - 1 - row, column, if second { -value } else { value });
+        }
+    }
+    made
+}
+
+fn clear_below<S: Scalar>(h: &mut Dense<S>) {
+    for column in 0..h.columns {
+        (column + 1..h.rows).for_each(|row| h.set(row, column, S::zero()));
+    }
+}
+
+/// Eigenvalues and eigenvectors.
+type Pairs<S> = (Vec<S>, Sides<S>);
 
 /// Those of a complex matrix. None: no convergence.
-pub fn eigen_complex<R: Real>(mut h: Dense<Complex<R>>) -> Option<Pairs<Complex<R>>>
+pub fn eigen_complex<R: Real>(mut h: Dense<Complex<R>>, wanted: Wanted) -> Option<Pairs<Complex<R>>>
 where
     Complex<R>: Scalar<Real = R>,
 {
@@ -47,11 +99,29 @@ where
     let norm = h.values.iter().fold(R::zero(), |sum, element| sum + element.abs1());
     triangle(&mut h, &mut v, norm)?;
     let values: Vec<Complex<R>> = (0..n).map(|i| h.get(i, i)).collect();
+    let left = wanted.left.then(|| {
+        let mut turned = turned(&h);
+        triangle_vectors(&mut turned, norm);
+        v.times(Op::N, &turned_back(&turned, |_| false), Op::N)
+    });
+    let right = wanted.right.then(|| {
+        triangle_vectors(&mut h, norm);
+        v.times(Op::N, &h, Op::N)
+    });
+    Some((values, (left, right)))
+}
+
+/// A triangle's eigenvectors in its own place.
+fn triangle_vectors<R: Real>(h: &mut Dense<Complex<R>>, norm: R)
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    let values: Vec<Complex<R>> = (0..h.rows).map(|i| h.get(i, i)).collect();
     let least = (R::epsilon() * norm).max(R::min_positive_value());
-    for column in (0..n).rev() {
+    for column in (0..h.rows).rev() {
         h.set(column, column, Complex::one());
         for i in (0..column).rev() {
-            let sum = along(&h, i, column, i + 1, column);
+            let sum = along(h, i, column, i + 1, column);
             let apart = values[i as usize] - values[column as usize];
             let by = if apart.abs1() < least { Complex::from_real(least) } else { apart };
             h.set(i, column, -sum.over(by));
@@ -60,9 +130,8 @@ where
                 (i..=column).for_each(|j| h.set(j, column, h.get(j, column).over_real(most)));
             }
         }
-        (column + 1..n).for_each(|row| h.set(row, column, Complex::zero()));
     }
-    Some((values, v.times(Op::N, &h, Op::N)))
+    clear_below(h);
 }
 
 /// Where the block that ends at `n` begins: behind the last element below the diagonal that is nothing beside its neighbours, which is made

@@ -1,10 +1,11 @@
 //! Each routine's result put back together: residuals and orthogonality in LAPACK's own measures, which are below 30, of random, graded,
 //! singular, clustered, tiny and huge matrices with gaps between their columns; and what is never written.
 
+use cusolver_cpu::indefinite::{self, Kind};
 use cusolver_cpu::jacobi::{self, Settings};
 use cusolver_cpu::svd::Wanted;
 use cusolver_cpu::{Complex, Diag, Field, Matrix, Op, Real, Scalar, Side, Uplo};
-use cusolver_cpu::{cholesky, eigen, indefinite, lu, qr, reduction, svd};
+use cusolver_cpu::{cholesky, eigen, lu, qr, reduction, svd};
 use num_traits::{Float, NumCast, Zero};
 
 /// LAPACK's own bound.
@@ -491,7 +492,7 @@ fn any_matrix<S: Field>(draw: &mut Draw, kind: &str, n: usize) {
     let (mut given, mut v) = (a.clone(), Padded::<S>::zeros(n, n));
     let (mut re, mut im) = (vec![S::Real::zero(); n], vec![S::Real::zero(); n]);
     // SAFETY: matrices of these sizes.
-    let info = unsafe { eigen::geev(n as i64, given.matrix(), (&mut re, &mut im), Some(v.matrix())) };
+    let info = unsafe { eigen::geev(n as i64, given.matrix(), (&mut re, &mut im), (None, Some(v.matrix()))) };
     assert_eq!(info, 0, "{what}");
     v.check_gaps(what);
     let mut j = 0;
@@ -529,7 +530,7 @@ fn symmetric<S: Scalar>(draw: &mut Draw, kind: &str, n: usize, uplo: Uplo) {
     let mut factor = stored(&a, uplo);
     // SAFETY: matrices of these sizes.
     unsafe {
-        let (info, pivots) = indefinite::sytrf(uplo, n as i64, factor.matrix());
+        let (info, pivots) = indefinite::sytrf(Kind::Symmetric, true, uplo, n as i64, factor.matrix());
         factor.check_gaps(what);
         check_other_triangle(&factor, uplo, what);
         assert_eq!(info == 0, n != 1, "{what}: {info}");
@@ -539,7 +540,7 @@ fn symmetric<S: Scalar>(draw: &mut Draw, kind: &str, n: usize, uplo: Uplo) {
         assert!(n < 17 || pivots.iter().any(|pivot| *pivot < 0), "{what}: {pivots:?}");
         let b = general::<S>(draw, "random", n, 3);
         let mut x = b.clone();
-        indefinite::sytrs(uplo, n as i64, 3, factor.matrix(), &pivots, x.matrix());
+        indefinite::sytrs(Kind::Symmetric, uplo, n as i64, 3, factor.matrix(), &pivots, x.matrix());
         x.check_gaps(what);
         near(&a.times(&x).minus(&b), a.norm() * x.norm(), n, what);
         let mut inverse = factor.clone();
@@ -634,7 +635,7 @@ fn no_numbers_give_no_numbers() {
         let found = eigen::syevdx(true, eigen::Range::All, Uplo::Lower, 5, b.matrix(), w.as_mut_ptr());
         assert!(found.1 > 0 && w.iter().all(|w| w.is_nan()));
         let (mut re, mut im) = (vec![0.0; 5], vec![0.0; 5]);
-        assert!(eigen::geev(5, a.matrix(), (&mut re, &mut im), None) > 0);
+        assert!(eigen::geev(5, a.matrix(), (&mut re, &mut im), (None, None)) > 0);
         assert!(svd::gesvd(5, 5, a.matrix(), w.as_mut_ptr(), Wanted::None, Wanted::None) > 0);
         assert_eq!(cholesky::potrf(Uplo::Lower, 5, a.matrix()), 2);
     }

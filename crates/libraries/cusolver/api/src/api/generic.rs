@@ -4,6 +4,7 @@
 use core::ffi::{c_int, c_schar, c_void};
 
 use cuda_abi::out::Out;
+use cusolver_cpu::indefinite::Kind;
 use cusolver_cpu::{Complex, Field, Scalar, cholesky, eigen};
 
 use super::eigen::{hermitian, range};
@@ -291,7 +292,7 @@ pub fn cusolverDnXsytrf(
     self::params(params)?;
     same(dataTypeA, &[computeType])?;
     typed!(dataTypeA, T => {
-        context.run(info, bunch_kaufman(uplo, matrix(A.cast::<T>(), (n, n), lda)?, ipiv)?)
+        context.run(info, bunch_kaufman(Kind::Symmetric, uplo, matrix(A.cast::<T>(), (n, n), lda)?, ipiv)?)
     })
 }
 
@@ -340,7 +341,7 @@ pub fn cusolverDnXsytrs(
     same(dataTypeA, &[dataTypeB])?;
     typed!(dataTypeA, T => {
         let (a, b) = (matrix(A.cast::<T>(), (n, n), lda)?, matrix(B.cast::<T>(), (n, nrhs), ldb)?);
-        context.run(info, solve_symmetric(uplo, a, ipiv, b)?)
+        context.run(info, solve_symmetric(Kind::Symmetric, uplo, a, ipiv, b)?)
     })
 }
 
@@ -699,18 +700,16 @@ fn complex(ty: cudaDataType) -> cudaDataType {
 
 fn check_geev(
     (jobvl, jobvr): (cusolverEigMode_t, cusolverEigMode_t),
-    (n, lda, ldvr): (i64, i64, i64),
+    (n, lda, ldvl, ldvr): (i64, i64, i64, i64),
     (a, w, vl, vr, computed): (cudaDataType, cudaDataType, cudaDataType, cudaDataType, cudaDataType),
-) -> Result<bool> {
-    if vectors(jobvl)? {
-        return Err(Error::NotSupported("left eigenvectors"));
-    }
-    let wanted = vectors(jobvr)?;
+) -> Result<(bool, bool)> {
+    let (left, right) = (vectors(jobvl)?, vectors(jobvr)?);
     same(a, &[vl, vr, computed])?;
     require(w == a || w == complex(a), "types that do not go together")?;
     check_square(n, lda)?;
-    require(!wanted || ldvr >= n.max(1), "ldvr is too small")?;
-    Ok(wanted)
+    require(!left || ldvl >= n.max(1), "ldvl is too small")?;
+    require(!right || ldvr >= n.max(1), "ldvr is too small")?;
+    Ok((left, right))
 }
 
 pub fn cusolverDnXgeev_bufferSize(
@@ -726,7 +725,7 @@ pub fn cusolverDnXgeev_bufferSize(
     _W: *const c_void,
     dataTypeVL: cudaDataType,
     _VL: *const c_void,
-    _ldvl: i64,
+    ldvl: i64,
     dataTypeVR: cudaDataType,
     _VR: *const c_void,
     ldvr: i64,
@@ -737,7 +736,7 @@ pub fn cusolverDnXgeev_bufferSize(
     computing(handle)?;
     self::params(params)?;
     let types = (dataTypeA, dataTypeW, dataTypeVL, dataTypeVR, computeType);
-    check_geev((jobvl, jobvr), (n, lda, ldvr), types)?;
+    check_geev((jobvl, jobvr), (n, lda, ldvl, ldvr), types)?;
     areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost)
 }
 
@@ -754,8 +753,8 @@ pub fn cusolverDnXgeev(
     dataTypeW: cudaDataType,
     W: *mut c_void,
     dataTypeVL: cudaDataType,
-    _VL: *mut c_void,
-    _ldvl: i64,
+    VL: *mut c_void,
+    ldvl: i64,
     dataTypeVR: cudaDataType,
     VR: *mut c_void,
     ldvr: i64,
@@ -769,14 +768,19 @@ pub fn cusolverDnXgeev(
     let context = computing(handle)?;
     self::params(params)?;
     let types = (dataTypeA, dataTypeW, dataTypeVL, dataTypeVR, computeType);
-    let wanted = check_geev((jobvl, jobvr), (n, lda, ldvr), types)?;
+    let (left, right) = check_geev((jobvl, jobvr), (n, lda, ldvl, ldvr), types)?;
     let apart = dataTypeW == real(dataTypeW);
     typed!(dataTypeA, T => {
         let a = matrix(A.cast::<T>(), (n, n), lda)?;
-        let vr = if wanted { Some(matrix(VR.cast::<T>(), (n, n), ldvr)?) } else { None };
+        let side = |wanted: bool, at: *mut c_void, ld: i64| {
+            wanted.then(|| matrix(at.cast::<T>(), (n, n), ld)).transpose()
+        };
+        let (vl, vr) = (side(left, VL, ldvl)?, side(right, VR, ldvr)?);
         let w = array(W.cast::<<T as Scalar>::Real>(), n)?;
         // SAFETY: as above.
-        context.run(info, move || unsafe { general(a, vr.map(|vr| vr.matrix), w.get(), apart) })
+        context.run(info, move || unsafe {
+            general(a, (vl.map(|vl| vl.matrix), vr.map(|vr| vr.matrix)), w.get(), apart)
+        })
     })
 }
 
@@ -784,7 +788,7 @@ pub fn cusolverDnXgeev(
 /// The matrices are there, and room for twice n real numbers.
 unsafe fn general<T: Field>(
     a: crate::arguments::Given<T>,
-    vr: Option<cusolver_cpu::Matrix<T>>,
+    sides: (Option<cusolver_cpu::Matrix<T>>, Option<cusolver_cpu::Matrix<T>>),
     w: *mut T::Real,
     apart: bool,
 ) -> i64 {
@@ -793,7 +797,7 @@ unsafe fn general<T: Field>(
     let (mut real, mut imaginary) = (vec![zero; n], vec![zero; n]);
     // SAFETY: the caller's word.
     unsafe {
-        let info = eigen::geev(a.rows, a.matrix, (&mut real, &mut imaginary), vr);
+        let info = eigen::geev(a.rows, a.matrix, (&mut real, &mut imaginary), sides);
         for i in 0..n {
             let (at_real, at_imaginary) = if apart { (i, n + i) } else { (2 * i, 2 * i + 1) };
             w.add(at_real).write(real[i]);

@@ -3,9 +3,11 @@
 
 pub mod approximate;
 pub mod eigen;
+pub mod emulation;
 pub mod first;
 pub mod generalised;
 pub mod generic;
+pub mod indefinite;
 pub mod jacobi;
 pub mod lifecycle;
 pub mod lowlevel;
@@ -15,6 +17,7 @@ pub mod orthogonal;
 pub mod polar;
 pub mod refactorisation;
 pub mod refinement;
+pub mod reflections;
 pub mod sparse;
 pub mod spectrum;
 pub mod svd;

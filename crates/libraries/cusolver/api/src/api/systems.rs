@@ -5,7 +5,8 @@
 use core::ffi::c_int;
 
 use cuda_abi::out::Out;
-use cusolver_cpu::{Field, Op, cholesky, getrs, indefinite, lu};
+use cusolver_cpu::indefinite::{self, Kind};
+use cusolver_cpu::{Field, Op, cholesky, getrs, lu};
 use kit::Address;
 
 use crate::Result;
@@ -374,17 +375,21 @@ pub fn cusolverDnTpotrsBatched<T: Field>(
     })
 }
 
-/// The work of `sytrf`.
+/// The work of `sytrf` and `hetrf`. Without an array of pivots no rows move.
 pub(super) fn bunch_kaufman<T: Field, P: Pivot>(
+    kind: Kind,
     uplo: cublasFillMode_t,
     a: Given<T>,
     pivots: *mut P,
 ) -> Result<impl Fn() -> i64> {
-    let (uplo, pivots) = (triangle(uplo)?, array(pivots, a.rows)?);
+    let (uplo, moves) = (triangle(uplo)?, !pivots.is_null());
+    let pivots = array(pivots, if moves { a.rows } else { 0 })?;
     // SAFETY: as above.
     Ok(move || unsafe {
-        let (info, found) = indefinite::sytrf(uplo, a.rows, a.matrix);
-        write_pivots(&found, pivots.get());
+        let (info, found) = indefinite::sytrf(kind, moves, uplo, a.rows, a.matrix);
+        if moves {
+            write_pivots(&found, pivots.get());
+        }
         info
     })
 }
@@ -408,19 +413,25 @@ unsafe fn read_block_pivots<P: Pivot>(is_lower: bool, from: *const P, n: i64) ->
     Some(pivots)
 }
 
-/// The work of `sytrs`.
+/// The work of `sytrs` and `hetrs`. Without an array of pivots no rows have moved.
 pub(super) fn solve_symmetric<T: Field, P: Pivot>(
+    kind: Kind,
     uplo: cublasFillMode_t,
     a: Given<T>,
     pivots: *const P,
     b: Given<T>,
 ) -> Result<impl Fn() -> i64> {
-    let (uplo, pivots) = (triangle(uplo)?, array(pivots, a.rows)?);
+    let (uplo, moved) = (triangle(uplo)?, !pivots.is_null());
+    let pivots = array(pivots, if moved { a.rows } else { 0 })?;
     // SAFETY: as above.
     Ok(move || unsafe {
         let is_lower = uplo == cusolver_cpu::Uplo::Lower;
-        match read_block_pivots(is_lower, pivots.get().cast_const(), a.rows) {
-            Some(pivots) => indefinite::sytrs(uplo, a.rows, b.columns, a.matrix, &pivots, b.matrix),
+        let pivots = match moved {
+            true => read_block_pivots(is_lower, pivots.get().cast_const(), a.rows),
+            false => Some((1..=a.rows).collect()),
+        };
+        match pivots {
+            Some(pivots) => indefinite::sytrs(kind, uplo, a.rows, b.columns, a.matrix, &pivots, b.matrix),
             None => tracing::error!(target: "cudaway::solver", "sytrs: a pivot is no row's number"),
         }
         0
@@ -450,7 +461,7 @@ pub fn cusolverDnTsytrf<T: Field>(
 ) -> Result {
     let context = computing(handle)?;
     size(lwork)?;
-    context.run(info, bunch_kaufman(uplo, matrix(A, (n, n), lda)?, ipiv)?)
+    context.run(info, bunch_kaufman(Kind::Symmetric, uplo, matrix(A, (n, n), lda)?, ipiv)?)
 }
 
 pub fn cusolverDnTsytri_bufferSize<T: Field>(

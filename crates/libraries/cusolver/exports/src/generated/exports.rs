@@ -5051,51 +5051,76 @@ pub unsafe extern "C" fn cusolverDnGetDeterministicMode(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGetEmulationSpecialValuesSupport(
-    _handle: cusolverDnHandle_t,
-    _mask: *mut cudaEmulationSpecialValuesSupport_t,
+    handle: cusolverDnHandle_t,
+    mask: *mut cudaEmulationSpecialValuesSupport_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGetEmulationSpecialValuesSupport", (), {
-        ::cusolver::missing("cusolverDnGetEmulationSpecialValuesSupport")
+    ::trace::call!("cusolverDnGetEmulationSpecialValuesSupport", (value handle, out mask), {
+        ::cusolver::entry("cusolverDnGetEmulationSpecialValuesSupport", || {
+            ::cusolver::api::emulation::cusolverDnGetEmulationSpecialValuesSupport(
+                handle,
+                unsafe { Out::new(mask, "mask") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGetEmulationStrategy(
-    _handle: cusolverDnHandle_t,
-    _strategy: *mut cudaEmulationStrategy_t,
+    handle: cusolverDnHandle_t,
+    strategy: *mut cudaEmulationStrategy_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGetEmulationStrategy", (), {
-        ::cusolver::missing("cusolverDnGetEmulationStrategy")
+    ::trace::call!("cusolverDnGetEmulationStrategy", (value handle, out strategy), {
+        ::cusolver::entry("cusolverDnGetEmulationStrategy", || {
+            ::cusolver::api::emulation::cusolverDnGetEmulationStrategy(
+                handle,
+                unsafe { Out::new(strategy, "strategy") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGetFixedPointEmulationMantissaBitOffset(
-    _handle: cusolverDnHandle_t,
-    _mantissaBitOffset: *mut c_int,
+    handle: cusolverDnHandle_t,
+    mantissaBitOffset: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGetFixedPointEmulationMantissaBitOffset", (), {
-        ::cusolver::missing("cusolverDnGetFixedPointEmulationMantissaBitOffset")
+    ::trace::call!("cusolverDnGetFixedPointEmulationMantissaBitOffset", (value handle, out mantissaBitOffset), {
+        ::cusolver::entry("cusolverDnGetFixedPointEmulationMantissaBitOffset", || {
+            ::cusolver::api::emulation::cusolverDnGetFixedPointEmulationMantissaBitOffset(
+                handle,
+                unsafe { Out::new(mantissaBitOffset, "mantissaBitOffset") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGetFixedPointEmulationMantissaControl(
-    _handle: cusolverDnHandle_t,
-    _control: *mut cudaEmulationMantissaControl_t,
+    handle: cusolverDnHandle_t,
+    control: *mut cudaEmulationMantissaControl_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGetFixedPointEmulationMantissaControl", (), {
-        ::cusolver::missing("cusolverDnGetFixedPointEmulationMantissaControl")
+    ::trace::call!("cusolverDnGetFixedPointEmulationMantissaControl", (value handle, out control), {
+        ::cusolver::entry("cusolverDnGetFixedPointEmulationMantissaControl", || {
+            ::cusolver::api::emulation::cusolverDnGetFixedPointEmulationMantissaControl(
+                handle,
+                unsafe { Out::new(control, "control") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnGetFixedPointEmulationMaxMantissaBitCount(
-    _handle: cusolverDnHandle_t,
-    _mantissaBitCount: *mut c_int,
+    handle: cusolverDnHandle_t,
+    mantissaBitCount: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnGetFixedPointEmulationMaxMantissaBitCount", (), {
-        ::cusolver::missing("cusolverDnGetFixedPointEmulationMaxMantissaBitCount")
+    ::trace::call!("cusolverDnGetFixedPointEmulationMaxMantissaBitCount", (value handle, out mantissaBitCount), {
+        ::cusolver::entry("cusolverDnGetFixedPointEmulationMaxMantissaBitCount", || {
+            ::cusolver::api::emulation::cusolverDnGetFixedPointEmulationMaxMantissaBitCount(
+                handle,
+                unsafe { Out::new(mantissaBitCount, "mantissaBitCount") }?,
+            )
+        })
     })
 }
 
@@ -6368,51 +6393,67 @@ pub unsafe extern "C" fn cusolverDnSetDeterministicMode(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSetEmulationSpecialValuesSupport(
-    _handle: cusolverDnHandle_t,
-    _mask: cudaEmulationSpecialValuesSupport_t,
+    handle: cusolverDnHandle_t,
+    mask: cudaEmulationSpecialValuesSupport_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSetEmulationSpecialValuesSupport", (), {
-        ::cusolver::missing("cusolverDnSetEmulationSpecialValuesSupport")
+    ::trace::call!("cusolverDnSetEmulationSpecialValuesSupport", (value handle, value mask), {
+        ::cusolver::entry("cusolverDnSetEmulationSpecialValuesSupport", || {
+            ::cusolver::api::emulation::cusolverDnSetEmulationSpecialValuesSupport(handle, mask)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSetEmulationStrategy(
-    _handle: cusolverDnHandle_t,
-    _strategy: cudaEmulationStrategy_t,
+    handle: cusolverDnHandle_t,
+    strategy: cudaEmulationStrategy_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSetEmulationStrategy", (), {
-        ::cusolver::missing("cusolverDnSetEmulationStrategy")
+    ::trace::call!("cusolverDnSetEmulationStrategy", (value handle, value strategy), {
+        ::cusolver::entry("cusolverDnSetEmulationStrategy", || {
+            ::cusolver::api::emulation::cusolverDnSetEmulationStrategy(handle, strategy)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSetFixedPointEmulationMantissaBitOffset(
-    _handle: cusolverDnHandle_t,
-    _mantissaBitOffset: c_int,
+    handle: cusolverDnHandle_t,
+    mantissaBitOffset: c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSetFixedPointEmulationMantissaBitOffset", (), {
-        ::cusolver::missing("cusolverDnSetFixedPointEmulationMantissaBitOffset")
+    ::trace::call!("cusolverDnSetFixedPointEmulationMantissaBitOffset", (value handle, value mantissaBitOffset), {
+        ::cusolver::entry("cusolverDnSetFixedPointEmulationMantissaBitOffset", || {
+            ::cusolver::api::emulation::cusolverDnSetFixedPointEmulationMantissaBitOffset(
+                handle,
+                mantissaBitOffset,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSetFixedPointEmulationMantissaControl(
-    _handle: cusolverDnHandle_t,
-    _control: cudaEmulationMantissaControl_t,
+    handle: cusolverDnHandle_t,
+    control: cudaEmulationMantissaControl_t,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSetFixedPointEmulationMantissaControl", (), {
-        ::cusolver::missing("cusolverDnSetFixedPointEmulationMantissaControl")
+    ::trace::call!("cusolverDnSetFixedPointEmulationMantissaControl", (value handle, value control), {
+        ::cusolver::entry("cusolverDnSetFixedPointEmulationMantissaControl", || {
+            ::cusolver::api::emulation::cusolverDnSetFixedPointEmulationMantissaControl(handle, control)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnSetFixedPointEmulationMaxMantissaBitCount(
-    _handle: cusolverDnHandle_t,
-    _mantissaBitCount: c_int,
+    handle: cusolverDnHandle_t,
+    mantissaBitCount: c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnSetFixedPointEmulationMaxMantissaBitCount", (), {
-        ::cusolver::missing("cusolverDnSetFixedPointEmulationMaxMantissaBitCount")
+    ::trace::call!("cusolverDnSetFixedPointEmulationMaxMantissaBitCount", (value handle, value mantissaBitCount), {
+        ::cusolver::entry("cusolverDnSetFixedPointEmulationMaxMantissaBitCount", || {
+            ::cusolver::api::emulation::cusolverDnSetFixedPointEmulationMaxMantissaBitCount(
+                handle,
+                mantissaBitCount,
+            )
+        })
     })
 }
 
@@ -9029,141 +9070,263 @@ pub unsafe extern "C" fn cusolverDnXgetrs(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXhetrf(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *mut c_void,
-    _lda: i64,
-    _ipiv: *mut i64,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *mut c_void,
+    lda: i64,
+    ipiv: *mut i64,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXhetrf", (), {
-        ::cusolver::missing("cusolverDnXhetrf")
+    ::trace::call!("cusolverDnXhetrf", (
+        value handle, value params, value uplo, value n, value dataTypeA, value A, value lda, value ipiv, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
+    ), {
+        ::cusolver::entry("cusolverDnXhetrf", || {
+            ::cusolver::api::indefinite::cusolverDnXhetrf(
+                handle,
+                params,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                ipiv,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXhetrf_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _ipiv: *const i64,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    ipiv: *const i64,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXhetrf_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXhetrf_bufferSize")
+    ::trace::call!("cusolverDnXhetrf_bufferSize", (
+        value handle, value params, value uplo, value n, value dataTypeA, value A, value lda, value ipiv, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXhetrf_bufferSize", || {
+            ::cusolver::api::indefinite::cusolverDnXhetrf_bufferSize(
+                handle,
+                params,
+                uplo,
+                n,
+                dataTypeA,
+                A,
+                lda,
+                ipiv,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXhetrs(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _nrhs: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _ipiv: *const i64,
-    _dataTypeB: cudaDataType,
-    _B: *mut c_void,
-    _ldb: i64,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
-    _info: *mut c_int,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    nrhs: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    ipiv: *const i64,
+    dataTypeB: cudaDataType,
+    B: *mut c_void,
+    ldb: i64,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
+    info: *mut c_int,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXhetrs", (), {
-        ::cusolver::missing("cusolverDnXhetrs")
+    ::trace::call!("cusolverDnXhetrs", (
+        value handle, value params, value uplo, value n, value nrhs, value dataTypeA, value A, value lda, value ipiv, value dataTypeB, value B, value ldb, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
+    ), {
+        ::cusolver::entry("cusolverDnXhetrs", || {
+            ::cusolver::api::indefinite::cusolverDnXhetrs(
+                handle,
+                params,
+                uplo,
+                n,
+                nrhs,
+                dataTypeA,
+                A,
+                lda,
+                ipiv,
+                dataTypeB,
+                B,
+                ldb,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+                info,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXhetrs_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _uplo: cublasFillMode_t,
-    _n: i64,
-    _nrhs: i64,
-    _dataTypeA: cudaDataType,
-    _A: *const c_void,
-    _lda: i64,
-    _ipiv: *const i64,
-    _dataTypeB: cudaDataType,
-    _B: *mut c_void,
-    _ldb: i64,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    uplo: cublasFillMode_t,
+    n: i64,
+    nrhs: i64,
+    dataTypeA: cudaDataType,
+    A: *const c_void,
+    lda: i64,
+    ipiv: *const i64,
+    dataTypeB: cudaDataType,
+    B: *mut c_void,
+    ldb: i64,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXhetrs_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXhetrs_bufferSize")
+    ::trace::call!("cusolverDnXhetrs_bufferSize", (
+        value handle, value params, value uplo, value n, value nrhs, value dataTypeA, value A, value lda, value ipiv, value dataTypeB, value B, value ldb, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXhetrs_bufferSize", || {
+            ::cusolver::api::indefinite::cusolverDnXhetrs_bufferSize(
+                handle,
+                params,
+                uplo,
+                n,
+                nrhs,
+                dataTypeA,
+                A,
+                lda,
+                ipiv,
+                dataTypeB,
+                B,
+                ldb,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXlarft(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _direct: cusolverDirectMode_t,
-    _storev: cusolverStorevMode_t,
-    _n: i64,
-    _k: i64,
-    _dataTypeV: cudaDataType,
-    _V: *const c_void,
-    _ldv: i64,
-    _dataTypeTau: cudaDataType,
-    _tau: *const c_void,
-    _dataTypeT: cudaDataType,
-    _T: *mut c_void,
-    _ldt: i64,
-    _computeType: cudaDataType,
-    _bufferOnDevice: *mut c_void,
-    _workspaceInBytesOnDevice: usize,
-    _bufferOnHost: *mut c_void,
-    _workspaceInBytesOnHost: usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    direct: cusolverDirectMode_t,
+    storev: cusolverStorevMode_t,
+    n: i64,
+    k: i64,
+    dataTypeV: cudaDataType,
+    V: *const c_void,
+    ldv: i64,
+    dataTypeTau: cudaDataType,
+    tau: *const c_void,
+    dataTypeT: cudaDataType,
+    T: *mut c_void,
+    ldt: i64,
+    computeType: cudaDataType,
+    bufferOnDevice: *mut c_void,
+    workspaceInBytesOnDevice: usize,
+    bufferOnHost: *mut c_void,
+    workspaceInBytesOnHost: usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXlarft", (), {
-        ::cusolver::missing("cusolverDnXlarft")
+    ::trace::call!("cusolverDnXlarft", (
+        value handle, value params, value direct, value storev, value n, value k, value dataTypeV, value V, value ldv, value dataTypeTau, value tau, value dataTypeT, value T, value ldt, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXlarft", || {
+            ::cusolver::api::reflections::cusolverDnXlarft(
+                handle,
+                params,
+                direct,
+                storev,
+                n,
+                k,
+                dataTypeV,
+                V,
+                ldv,
+                dataTypeTau,
+                tau,
+                dataTypeT,
+                T,
+                ldt,
+                computeType,
+                bufferOnDevice,
+                workspaceInBytesOnDevice,
+                bufferOnHost,
+                workspaceInBytesOnHost,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusolverDnXlarft_bufferSize(
-    _handle: cusolverDnHandle_t,
-    _params: cusolverDnParams_t,
-    _direct: cusolverDirectMode_t,
-    _storev: cusolverStorevMode_t,
-    _n: i64,
-    _k: i64,
-    _dataTypeV: cudaDataType,
-    _V: *const c_void,
-    _ldv: i64,
-    _dataTypeTau: cudaDataType,
-    _tau: *const c_void,
-    _dataTypeT: cudaDataType,
-    _T: *mut c_void,
-    _ldt: i64,
-    _computeType: cudaDataType,
-    _workspaceInBytesOnDevice: *mut usize,
-    _workspaceInBytesOnHost: *mut usize,
+    handle: cusolverDnHandle_t,
+    params: cusolverDnParams_t,
+    direct: cusolverDirectMode_t,
+    storev: cusolverStorevMode_t,
+    n: i64,
+    k: i64,
+    dataTypeV: cudaDataType,
+    V: *const c_void,
+    ldv: i64,
+    dataTypeTau: cudaDataType,
+    tau: *const c_void,
+    dataTypeT: cudaDataType,
+    T: *mut c_void,
+    ldt: i64,
+    computeType: cudaDataType,
+    workspaceInBytesOnDevice: *mut usize,
+    workspaceInBytesOnHost: *mut usize,
 ) -> cusolverStatus_t {
-    ::trace::call!("cusolverDnXlarft_bufferSize", (), {
-        ::cusolver::missing("cusolverDnXlarft_bufferSize")
+    ::trace::call!("cusolverDnXlarft_bufferSize", (
+        value handle, value params, value direct, value storev, value n, value k, value dataTypeV, value V, value ldv, value dataTypeTau, value tau, value dataTypeT, value T, value ldt, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
+    ), {
+        ::cusolver::entry("cusolverDnXlarft_bufferSize", || {
+            ::cusolver::api::reflections::cusolverDnXlarft_bufferSize(
+                handle,
+                params,
+                direct,
+                storev,
+                n,
+                k,
+                dataTypeV,
+                V,
+                ldv,
+                dataTypeTau,
+                tau,
+                dataTypeT,
+                T,
+                ldt,
+                computeType,
+                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
+                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
+            )
+        })
     })
 }
 
