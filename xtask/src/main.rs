@@ -43,7 +43,7 @@ enum Command {
     Bench(bench::Bench),
     /// Run clients from PyPI and crates.io with their own test suites; writes docs/clients.md.
     Clients(clients::Args),
-    /// Run CUTLASS's examples for sm_90a, which a folder has built, with small problems; writes docs/cutlass.md.
+    /// Run CUTLASS's examples for sm_90a, sm_100a and sm_120a, which a folder has built, with small problems; writes docs/cutlass.md.
     Cutlass(cutlass::Args),
     /// Build the archives that users install, into target/dist.
     Dist(dist::Args),

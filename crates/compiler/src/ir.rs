@@ -391,11 +391,13 @@ pub struct TensorCopy {
     /// Dimensions that the instruction names.
     pub rank: u8,
     pub im2col: bool,
+    /// The coordinates are a column and four rows of a matrix (`.tile::gather4`, `.tile::scatter4`).
+    pub four_rows: bool,
 }
 
 impl TensorCopy {
-    /// As the host side gets it: bits 0 to 3 the rank, bit 4 im2col, from bit 8 on 0 load, 1 store, 2 add, 3 min, 4 max,
-    /// 5 inc, 6 dec, 7 and, 8 or, 9 xor.
+    /// As the host side gets it: bits 0 to 3 the rank, bit 4 im2col, bit 5 four rows, from bit 8 on 0 load, 1 store, 2 add,
+    /// 3 min, 4 max, 5 inc, 6 dec, 7 and, 8 or, 9 xor.
     pub fn flags(self) -> u32 {
         let direction = match self.direction {
             TensorDirection::Load => 0,
@@ -411,7 +413,8 @@ impl TensorCopy {
                 _ => 9,
             },
         };
-        u32::from(self.rank) | u32::from(self.im2col) << 4 | direction << 8
+        let modes = u32::from(self.im2col) << 4 | u32::from(self.four_rows) << 5;
+        u32::from(self.rank) | modes | direction << 8
     }
 }
 
@@ -523,6 +526,8 @@ pub enum Syscall {
     /// `[tensor memory, operation, eight words]`: generic address of the block's tensor memory; what `tcgen05` asks for, as
     /// [`crate::tensor_memory`] lists it; result `B32`.
     TensorMemory,
+    /// `[]`: keeps a cluster that has not begun from being begun; result `B64`, laid out as `lower::launch_control` has it.
+    CancelCluster,
     /// `__assertfail(message, file, line, function, char size)`: does not return.
     AssertFail,
 }

@@ -83,7 +83,7 @@ macro_rules! numbered {
 }
 
 numbered! {
-    /// `CUtensorMapDataType`, without the packed types of later devices.
+    /// `CUtensorMapDataType`.
     Element {
         #[default]
         U8 = 0,
@@ -101,24 +101,52 @@ numbered! {
         /// Rounded to tf32.
         Tf32 = 11,
         Tf32Ftz = 12,
+        /// Two in a byte, in both memories.
+        U4 = 13,
+        /// Sixteen are 8 bytes in global memory, and in shared memory 8 bytes and 8 that nothing is in.
+        U4Padded = 14,
+        /// Sixteen are 12 bytes in global memory, and in shared memory 12 bytes and 4 that nothing is in.
+        U6Padded = 15,
     }
 }
 
 numbered! {
-    /// `CUtensorMapSwizzle`, without the patterns of later devices.
+    /// `CUtensorMapSwizzle`, without the patterns that move pieces of 8 or of 64 bytes.
     Swizzle {
         #[default]
         None = 0,
         Bytes32 = 1,
         Bytes64 = 2,
         Bytes128 = 3,
+        /// Of 128 bytes, but pieces of 32 bytes change places.
+        Bytes128By32 = 4,
     }
 }
 
 impl Element {
+    /// How many elements are one thing to a copy: more than one of those that share bytes.
+    pub fn together(self) -> usize {
+        match self {
+            Element::U4 => 2,
+            Element::U4Padded | Element::U6Padded => 16,
+            _ => 1,
+        }
+    }
+
+    /// Bytes of so many elements in shared memory.
+    pub fn shared_bytes(self) -> usize {
+        match self {
+            Element::U4Padded | Element::U6Padded => 16,
+            _ => self.bytes(),
+        }
+    }
+
+    /// Bytes of so many elements in global memory.
     pub fn bytes(self) -> usize {
         match self {
-            Element::U8 => 1,
+            Element::U8 | Element::U4 => 1,
+            Element::U4Padded => 8,
+            Element::U6Padded => 12,
             Element::U16 | Element::F16 | Element::Bf16 => 2,
             Element::U64 | Element::S64 | Element::F64 => 8,
             _ => 4,
@@ -126,26 +154,27 @@ impl Element {
     }
 
     pub fn is_float(self) -> bool {
-        !matches!(
-            self,
-            Element::U8 | Element::U16 | Element::U32 | Element::S32 | Element::U64 | Element::S64
-        )
+        use Element::*;
+        !matches!(self, U8 | U16 | U32 | S32 | U64 | S64 | U4 | U4Padded | U6Padded)
     }
 }
 
 impl Swizzle {
-    /// Bytes in which 16-byte pieces change places; a row of the box takes so many.
+    /// Bytes in which pieces change places; a row of the box takes so many.
     pub fn span(self) -> usize {
         match self {
             Swizzle::None => 0,
             Swizzle::Bytes32 => 32,
             Swizzle::Bytes64 => 64,
-            Swizzle::Bytes128 => 128,
+            Swizzle::Bytes128 | Swizzle::Bytes128By32 => 128,
         }
     }
 
     /// Where the byte of that shared address is instead.
     pub fn apply(self, address: usize) -> usize {
+        if self == Swizzle::Bytes128By32 {
+            return address ^ ((address >> 7 & 3) << 5);
+        }
         let pieces = (self.span() / 16).saturating_sub(1);
         address ^ ((address >> 7 & pieces) << 4)
     }
@@ -255,5 +284,6 @@ mod tests {
         assert_eq!(Swizzle::Bytes64.apply(3 * 128 + 64 + 16), 3 * 128 + 64 + 2 * 16);
         assert_eq!(Swizzle::Bytes32.apply(128 + 32), 128 + 48);
         assert_eq!(Swizzle::None.apply(1234), 1234);
+        assert_eq!(Swizzle::Bytes128By32.apply(6 * 128 + 3 * 32 + 20), 6 * 128 + 32 + 20);
     }
 }

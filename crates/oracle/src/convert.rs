@@ -1,8 +1,8 @@
 //! `cvt` (§9.7.9.21) and `cvt.pack` (§9.7.9.22).
 
 use crate::float::{Mode, elements};
-use crate::form::{Form, Modifiers, Type};
-use crate::format::{BF16, F16, F32, F64, Format, TF32};
+use crate::form::{Form, Modifiers, SCALES, Type};
+use crate::format::{BF16, F16, F32, F64, Format, Specials, TF32};
 use crate::value::{Rounding, Value};
 
 pub(crate) fn parse(m: &mut Modifiers<'_>) -> Option<Form> {
@@ -20,6 +20,7 @@ pub(crate) fn parse(m: &mut Modifiers<'_>) -> Option<Form> {
     let satfinite = m.take("satfinite");
     let (to, from) = (m.ty()?, m.ty()?);
     match (to, from) {
+        (SCALES, _) | (_, SCALES) => scales(mode, satfinite, to, from),
         (Type::PackedFloat(..), _) | (_, Type::PackedFloat(..)) => packed(mode, satfinite, to, from),
         (Type::Float(target), Type::Float(source)) if integral.is_none() => {
             // Narrowing names its rounding; widening has none.
@@ -73,6 +74,10 @@ fn float(mode: Mode, satfinite: bool, target: Format, source: Format, bits: u128
         return if mode.sat { 0 } else { bits >> 63 << 31 };
     }
     let value = source.decode(if flushes(source) { source.flush(bits) } else { bits });
+    if value.is_nan() && target.specials == Specials::None {
+        // The largest number, without the NaN's sign.
+        return target.round_finite(Rounding::Zero, Value::Infinite { negative: false });
+    }
     if value.is_nan() && target == F32 && !mode.sat {
         // The manual leaves open which NaN; an H200 keeps its sign and payload, and makes it a quiet one where the format gets narrower.
         match source {
@@ -147,6 +152,45 @@ fn packed(mode: Mode, satfinite: bool, to: Type, from: Type) -> Option<Form> {
         Type::PackedFloat(_, 2) if is_mini != (source.bits < 16) => Form::total(to, &[from], move |x| {
             let mask = (1 << source.bits) - 1;
             convert(x[0] >> source.bits & mask) << target.bits | convert(x[0] & mask)
+        }),
+        _ => None,
+    }
+}
+
+/// `.ue8m0`: code c is 2^(c - 127), and 255 a NaN. A number's magnitude is rounded to a power of two.
+fn scales(mode: Mode, satfinite: bool, to: Type, from: Type) -> Option<Form> {
+    let power = |code: i32| 2f64.powi(code - 127);
+    let code = move |bits: u32| {
+        let size = f64::from(f32::from_bits(bits)).abs();
+        let code = match mode.rounding {
+            Rounding::Up => (0..255).find(|&code| power(code) >= size),
+            _ if size == f64::INFINITY => None,
+            _ => Some((0..255).rfind(|&code| power(code) <= size).unwrap_or(0)),
+        };
+        match code {
+            _ if size.is_nan() => 255,
+            Some(code) => code as u128,
+            None => 255 - u128::from(satfinite),
+        }
+    };
+    if !matches!(mode.rounding, Rounding::Up | Rounding::Zero | Rounding::Nearest) || mode.relu {
+        return None;
+    }
+    match (to, from) {
+        (SCALES, Type::Float(F32)) => {
+            Form::total(to, &[from, from], move |x| code(x[0] as u32) << 8 | code(x[1] as u32))
+        }
+        (SCALES, Type::PackedFloat(BF16, 2)) => Form::total(to, &[from], move |x| {
+            let bits = x[0] as u32;
+            code(bits & 0xffff_0000) << 8 | code(bits << 16)
+        }),
+        (Type::PackedFloat(BF16, 2), SCALES) => Form::total(to, &[from], move |x| {
+            let number = |code: u128| match code & 255 {
+                255 => 0x7fff,
+                // Exact, so that the upper half has it all.
+                code => u128::from((power(code as i32) as f32).to_bits() >> 16),
+            };
+            number(x[0] >> 8) << 16 | number(x[0])
         }),
         _ => None,
     }

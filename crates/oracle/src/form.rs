@@ -22,6 +22,9 @@ pub enum Type {
     PackedSigned(u32, u32),
 }
 
+/// `.ue8m0x2`: exponents of two.
+pub(crate) const SCALES: Type = Type::PackedUnsigned(8, 2);
+
 impl Type {
     /// The type that a modifier names.
     pub fn named(name: &str) -> Option<Type> {
@@ -40,6 +43,7 @@ impl Type {
             "e2m1x2" => Type::PackedFloat(E2M1, 2),
             "e2m3x2" => Type::PackedFloat(E2M3, 2),
             "e3m2x2" => Type::PackedFloat(E3M2, 2),
+            "ue8m0x2" => SCALES,
             "u16x2" => Type::PackedUnsigned(16, 2),
             "s16x2" => Type::PackedSigned(16, 2),
             _ => {

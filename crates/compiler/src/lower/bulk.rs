@@ -199,6 +199,15 @@ pub(super) fn mbarrier<'a>(l: &mut L<'_, '_, 'a>, operand: &Operand<'a>) -> Lowe
     l.object(operand, Some(Space::Shared))
 }
 
+/// The same object by its offset in the shared window.
+pub(super) fn in_window(l: &mut L<'_, '_, '_>, object: Object) -> Object {
+    if object.space == Space::Shared {
+        return object;
+    }
+    let op = Op::Cvta { space: Space::Shared, to_generic: false };
+    Object { space: Space::Shared, base: l.b.emit1(op, &[object.base], Ty::B64), ..object }
+}
+
 /// What lies at the same place in the shared memory of another block of the cluster.
 pub(super) fn in_block(l: &mut L<'_, '_, '_>, object: &Object, rank: Value) -> Object {
     let offset = l.long(object.offset as u64);

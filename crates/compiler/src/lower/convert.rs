@@ -5,6 +5,7 @@ use ptx::ast::Type;
 
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, float, int, register_ty};
+use super::narrow;
 use crate::ir::{Float, FloatMode, Int, IntBin, Num, Op, Round, Ty, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -49,6 +50,14 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     };
     let (target, source) = (i.ty()?, i.ty()?);
     i.done()?;
+    if narrow::has(target, source) {
+        let round = match rounding {
+            Some(Rounding::ToInteger(_)) => return Err(Failure::Unsupported),
+            Some(Rounding::ToFloat(round)) => Some(round),
+            None => None,
+        };
+        return narrow::cvt(l, i, [target, source], round, satfinite, mode);
+    }
     let (Some(to), Some(from)) = (num(target), num(source)) else { return Err(Failure::Unsupported) };
     if !is_legal(from, to, rounding, satfinite, mode) {
         return Err(Failure::Unsupported);
@@ -152,6 +161,12 @@ fn finite_parts(to: Num) -> Option<&'static [Part]> {
 }
 
 impl Lowerer<'_, '_, '_> {
+    /// `.satfinite` of two numbers of 16 bits.
+    pub(super) fn finite_pair(&mut self, value: Value, ty: Type) -> Lower<Value> {
+        let parts = num(ty).and_then(finite_parts).ok_or(Failure::Unsupported)?;
+        Ok(self.make_finite(value, Ty::B32, parts))
+    }
+
     /// `.satfinite`: infinities become the largest number of their sign.
     fn make_finite(&mut self, mut value: Value, ty: Ty, parts: &[Part]) -> Value {
         let int = if ty == Ty::B16 { crate::ir::U16 } else { crate::ir::U32 };

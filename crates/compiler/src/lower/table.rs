@@ -6,8 +6,9 @@
 use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
 use super::{
-    atomic, barrier, bulk, call, cluster, compare, control, convert, copy, float, integer, logic, matrix,
-    mbarrier, memory, mma, special, stack, tcgen05, tensor, texture, video, video_simd, warp, wgmma, wmma,
+    atomic, barrier, bulk, call, cluster, compare, control, convert, copy, float, integer, launch_control,
+    logic, matrix, mbarrier, memory, mma, special, stack, tcgen05, tensor, texture, video, video_simd, warp,
+    wgmma, wmma,
 };
 
 /// What a guard predicate does to an instruction.
@@ -63,6 +64,7 @@ table! {
     "brkpt"          Impure control::brkpt,
     "brx"            Impure control::brx,
     "call"           Impure call::call,
+    "clusterlaunchcontrol" Impure launch_control::clusterlaunchcontrol,
     "clz"            Pure   integer::clz,
     "cnot"           Pure   logic::cnot,
     "copysign"       Pure   float::copysign,

@@ -10,7 +10,9 @@ use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mbarrier::Object;
 use super::operand::{immediate, split};
-use crate::ir::{IntBin, Mem, Op, Order, Scope, Space, TensorCopy, TensorDirection, Ty, Value};
+use crate::ir::{
+    CLUSTER_SHIFT, IntBin, Mem, Op, Order, Scope, Space, TensorCopy, TensorDirection, Ty, Value,
+};
 use crate::tensor_map;
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -20,8 +22,42 @@ fn rank(i: &mut I<'_, '_>) -> Lower<u8> {
     i.need_one(&[("1d", 1), ("2d", 2), ("3d", 3), ("4d", 4), ("5d", 5)])
 }
 
-/// `[map, {coordinates}]`: the map's generic address and five coordinates.
-fn tensor<'a>(l: &mut L<'_, '_, 'a>, operand: &Operand<'a>, rank: u8) -> Lower<Vec<Value>> {
+/// How coordinates name elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// `.tile`, or nothing.
+    Tile,
+    /// `.im2col`, `.im2col_no_offs`
+    Im2col,
+    /// `.tile::gather4`, `.tile::scatter4`: a column and four rows of a matrix.
+    FourRows,
+}
+
+/// `.tile`, `im2col` or `four_rows` of an instruction for so many dimensions.
+fn mode(i: &mut I<'_, '_>, rank: u8, im2col: &'static str, four_rows: &'static str) -> Lower<Mode> {
+    let modes = [("tile", Mode::Tile), (im2col, Mode::Im2col), (four_rows, Mode::FourRows)];
+    let mode = i.take_one(&modes).unwrap_or(Mode::Tile);
+    let fits = match mode {
+        Mode::Tile => true,
+        Mode::Im2col => rank >= 3,
+        Mode::FourRows => rank == 2,
+    };
+    if fits { Ok(mode) } else { Err(Failure::Unsupported) }
+}
+
+impl Mode {
+    fn copy(self, direction: TensorDirection, rank: u8) -> Op {
+        let (im2col, four_rows) = (self == Mode::Im2col, self == Mode::FourRows);
+        Op::TensorCopy(TensorCopy { direction, rank, im2col, four_rows })
+    }
+
+    fn n_coordinates(self, rank: u8) -> usize {
+        if self == Mode::FourRows { 5 } else { rank.into() }
+    }
+}
+
+/// `[map, {coordinates}]`: the map's generic address and five coordinates, of which `count` are written.
+fn tensor<'a>(l: &mut L<'_, '_, 'a>, operand: &Operand<'a>, count: usize) -> Lower<Vec<Value>> {
     let OperandKind::Address(address) = &operand.kind else {
         return fail(operand.span, "expected a tensor map and coordinates in brackets");
     };
@@ -48,8 +84,8 @@ fn tensor<'a>(l: &mut L<'_, '_, 'a>, operand: &Operand<'a>, rank: u8) -> Lower<V
         },
         _ => &[],
     };
-    if list.len() != usize::from(rank) {
-        return fail(operand.span, format!("expected {rank} coordinates"));
+    if list.len() != count {
+        return fail(operand.span, format!("expected {count} coordinates"));
     }
     let mut values = vec![map];
     for coordinate in list {
@@ -87,31 +123,46 @@ fn generic(l: &mut L<'_, '_, '_>, object: &Object) -> Value {
 /// `cp{.reduce}.async.bulk.tensor.dim.dst.src{.redOp}{.mode}.completion… `: what stands behind `tensor`.
 pub(super) fn copy<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, kind: Kind) -> Lower {
     let rank = rank(i)?;
-    match bulk::direction(i)? {
-        ("shared::cluster", "global") if kind == Kind::Copy => load(l, i, rank, true),
-        ("shared::cta", "global") if kind == Kind::Copy => load(l, i, rank, false),
+    let group = i.take_one(&[("cta_group::1", Group::One), ("cta_group::2", Group::Pair)]);
+    let direction = bulk::direction(i)?;
+    if group.is_some() && direction != ("shared::cluster", "global") {
+        return Err(Failure::Unsupported);
+    }
+    match direction {
+        ("shared::cluster", "global") if kind == Kind::Copy => {
+            load(l, i, rank, Some(group.unwrap_or(Group::One)))
+        }
+        ("shared::cta", "global") if kind == Kind::Copy => load(l, i, rank, None),
         ("global", "shared::cta") => store(l, i, rank, kind),
         _ => Err(Failure::Unsupported),
     }
 }
 
-fn load<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, rank: u8, to_cluster: bool) -> Lower {
-    let im2col = !i.take("tile") && i.take("im2col");
+/// `.cta_group`: where the mbarrier of a block that is copied to may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    /// In that block.
+    One,
+    /// In that block or in the other of its pair.
+    Pair,
+}
+
+/// Loads to the cluster's window by `group`, or to the block's own.
+fn load<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, rank: u8, group: Option<Group>) -> Lower {
+    let mode = mode(i, rank, "im2col", "tile::gather4")?;
     i.need_one(&[("mbarrier::complete_tx::bytes", ())])?;
-    let multicast = to_cluster && i.take("multicast::cluster");
+    let multicast = group.is_some() && i.take("multicast::cluster");
     let policy = i.cache_hints();
     i.done()?;
-    if im2col && rank < 3 {
-        return Err(Failure::Unsupported);
-    }
+    let im2col = mode == Mode::Im2col;
     let flags = [im2col, multicast, policy];
     expect_operands(i, 3 + flags.into_iter().filter(|&flag| flag).count())?;
     let target = l.object(i.operand(0)?, Some(Space::Shared))?;
-    let mut args = tensor(l, i.operand(1)?, rank)?;
+    let mut args = tensor(l, i.operand(1)?, mode.n_coordinates(rank))?;
     let object = bulk::mbarrier(l, i.operand(2)?)?;
     let offsets = if im2col { offsets(l, i.operand(3)?, rank)? } else { l.long(0) };
     args.push(offsets);
-    let op = Op::TensorCopy(TensorCopy { direction: TensorDirection::Load, rank, im2col });
+    let op = mode.copy(TensorDirection::Load, rank);
     let arrive = |l: &mut L<'_, 'i, 'a>, target: Object, object: Object| {
         let mut args = args.clone();
         args.insert(1, generic(l, &target));
@@ -124,8 +175,23 @@ fn load<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, rank: u8, to_cluster: 
         return arrive(l, target, object);
     }
     let mask = l.value(i.operand(3 + usize::from(im2col))?, Type::U16)?;
+    // PTX: of a pair that block is told which has the parity of the one that the mbarrier's address is in.
+    let parity = (group == Some(Group::Pair)).then(|| {
+        let offset = l.long(object.offset as u64);
+        let address = l.long_op(IntBin::Add, object.base, offset);
+        let rank = l.long_shift(IntBin::Shr, address, CLUSTER_SHIFT);
+        let rank = l.b.emit1(Op::Trunc, &[rank], Ty::B32);
+        l.word_op(IntBin::And, rank, 1)
+    });
     for_each_block(l, mask, |l, rank| {
-        let (target, object) = (in_block(l, &target, rank), in_block(l, &object, rank));
+        let told = match parity {
+            Some(parity) => {
+                let first = l.word_op(IntBin::And, rank, !1);
+                l.bitwise(IntBin::Or, Ty::B32, first, parity)
+            }
+            None => rank,
+        };
+        let (target, object) = (in_block(l, &target, rank), in_block(l, &object, told));
         arrive(l, target, object)
     })
 }
@@ -135,19 +201,19 @@ fn store<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, rank: u8, kind: Kind)
         Kind::Copy => TensorDirection::Store,
         Kind::Reduce => TensorDirection::Reduce(bulk::reduction_op(i)?),
     };
-    let im2col = !i.take("tile") && i.take("im2col_no_offs");
+    let mode = mode(i, rank, "im2col_no_offs", "tile::scatter4")?;
     i.need_one(&[("bulk_group", ())])?;
     let policy = i.cache_hints();
     i.done()?;
-    if im2col && rank < 3 {
+    if mode == Mode::FourRows && kind == Kind::Reduce {
         return Err(Failure::Unsupported);
     }
     expect_operands(i, 2 + usize::from(policy))?;
-    let mut args = tensor(l, i.operand(0)?, rank)?;
+    let mut args = tensor(l, i.operand(0)?, mode.n_coordinates(rank))?;
     let source = l.object(i.operand(1)?, Some(Space::Shared))?;
     args.insert(1, generic(l, &source));
     args.push(l.long(0));
-    l.b.emit1(Op::TensorCopy(TensorCopy { direction, rank, im2col }), &args, Ty::B32);
+    l.b.emit1(mode.copy(direction, rank), &args, Ty::B32);
     Ok(())
 }
 
@@ -156,11 +222,12 @@ pub(super) fn prefetch<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
     let rank = rank(i)?;
     i.need_one(&[("L2", ())])?;
     i.need_one(&[("global", ())])?;
-    let im2col = !i.take("tile") && i.take("im2col");
+    let mode = mode(i, rank, "im2col", "tile::gather4")?;
     let policy = i.cache_hints();
     i.done()?;
+    let im2col = mode == Mode::Im2col;
     expect_operands(i, 1 + usize::from(im2col) + usize::from(policy))?;
-    tensor(l, i.operand(0)?, rank)?;
+    tensor(l, i.operand(0)?, mode.n_coordinates(rank))?;
     if im2col {
         offsets(l, i.operand(1)?, rank)?;
     }
@@ -304,12 +371,14 @@ impl Field {
         };
         let refused = |what: &str| fail(value.span, format!("{what} is not supported"));
         let byte = match (self, number) {
-            (Field::Element, 0..=12) => {
+            (Field::Element, 0..=15) => {
                 use tensor_map::Element::*;
-                let elements = [U8, U16, U32, S32, U64, S64, F16, F32, F32Ftz, F64, Bf16, Tf32, Tf32Ftz];
+                let elements = [
+                    U8, U16, U32, S32, U64, S64, F16, F32, F32Ftz, F64, Bf16, Tf32, Tf32Ftz, U4, U4Padded,
+                    U6Padded,
+                ];
                 Some((tensor_map::ELEMENT, elements[number as usize] as u8))
             }
-            (Field::Element, 13..=15) => return refused("a tensor map of a packed 4 or 6 bit type"),
             (Field::Interleave | Field::Atomicity, 0) => None,
             (Field::Interleave, 1 | 2) => return refused("a tensor map of an interleaved layout"),
             (Field::Swizzle, 0..=3) => Some((tensor_map::SWIZZLE, number as u8)),

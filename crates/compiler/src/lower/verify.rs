@@ -284,6 +284,7 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
         Op::Syscall(Syscall::Vprintf) => expect(&[B64, B64], &[B32]),
         Op::Syscall(Syscall::Malloc) => expect(&[B64], &[B64]),
         Op::Syscall(Syscall::TensorMemory) => expect(&[B64; 10], &[B32]),
+        Op::Syscall(Syscall::CancelCluster) => expect(&[], &[B64]),
         Op::Syscall(Syscall::Free) => expect(&[B64], &[]),
         Op::Syscall(Syscall::DeviceRuntime) => expect(&[B64, B32], &[B64]),
         Op::ClusterBarrier { .. } => expect(&[], &[]),

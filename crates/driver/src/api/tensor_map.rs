@@ -132,7 +132,8 @@ pub fn cuTensorMapReplaceAddress(tensorMap: Out<'_, CUtensorMap>, globalAddress:
     let place = place_of(&tensorMap)?;
     // SAFETY: CUDA's contract: a readable map.
     let mut map = TensorMap::decode(&unsafe { place.read() }).ok_or(Error::InvalidValue("tensorMap"))?;
-    map.address = aligned_address(globalAddress)?;
+    let is_padded = map.element.together() == 16;
+    map.address = aligned_address(globalAddress, if is_padded { 32 } else { 16 })?;
     write(&tensorMap, &map)
 }
 
@@ -150,10 +151,10 @@ fn list<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<&'
     }
 }
 
-/// CUDA: aligned to 16 bytes.
-fn aligned_address(address: *mut c_void) -> Result<u64> {
+/// CUDA: aligned to 16 bytes, or to 32 where the map's elements are padded in shared memory.
+fn aligned_address(address: *mut c_void, align: u64) -> Result<u64> {
     let number = address as u64;
-    if number == 0 || !number.is_multiple_of(16) {
+    if number == 0 || !number.is_multiple_of(align) {
         return Err(Error::InvalidValue("globalAddress"));
     }
     Ok(number)
@@ -173,7 +174,12 @@ fn write(map: &Out<'_, CUtensorMap>, what: &TensorMap) -> Result {
 
 /// CUDA: a row of the box in shared memory is a multiple of 16 bytes, and not longer than what is swizzled.
 fn check_row(map: &TensorMap, elements: u64, name: &'static str) -> Result {
-    let bytes = elements as usize * map.element.bytes();
+    let (count, together) = (elements as usize, map.element.together());
+    // CUDA: of elements that are padded in shared memory a row has 128.
+    if together == 16 && count != 128 || !count.is_multiple_of(together) {
+        return Err(Error::InvalidValue(name));
+    }
+    let bytes = count / together * map.element.shared_bytes();
     let fits = map.swizzle == Swizzle::None || bytes <= map.swizzle.span();
     if bytes.is_multiple_of(16) && fits { Ok(()) } else { Err(Error::InvalidValue(name)) }
 }
@@ -192,23 +198,30 @@ impl Tensor {
                 _ => Error::InvalidValue("tensorRank"),
             });
         }
-        let element = match (Element::of_number(self.data_type.0), self.data_type.0) {
-            (Some(element), _) => element,
-            (None, 13..=15) => return Err(Error::NotSupported("tensor maps of packed 4 and 6 bit types")),
-            _ => return Err(Error::InvalidValue("tensorDataType")),
-        };
+        let element = Element::of_number(self.data_type.0).ok_or(Error::InvalidValue("tensorDataType"))?;
+        let is_padded = element.together() == 16;
         let swizzle = match (Swizzle::of_number(self.swizzle.0), self.swizzle.0) {
             (Some(swizzle), _) => swizzle,
-            (None, 4..=6) => return Err(Error::NotSupported("swizzle patterns of compute capability 10.0")),
+            (None, 5 | 6) => {
+                return Err(Error::NotSupported("swizzle patterns that move pieces of 8 or of 64 bytes"));
+            }
             _ => return Err(Error::InvalidValue("swizzle")),
         };
+        // CUDA: the elements that are padded in shared memory know two patterns, or for those of 4 bits none.
+        let is_of_padded = match element {
+            Element::U6Padded => matches!(swizzle, Swizzle::None | Swizzle::Bytes128),
+            _ => matches!(swizzle, Swizzle::None | Swizzle::Bytes128 | Swizzle::Bytes128By32),
+        };
+        if is_padded && !is_of_padded {
+            return Err(Error::InvalidValue("swizzle"));
+        }
         let nan_fill = self.fill.0 == 1;
         // CUDA: only floats can become NaN.
         if nan_fill && !element.is_float() {
             return Err(Error::InvalidValue("oobFill"));
         }
         let mut map = TensorMap {
-            address: aligned_address(self.address)?,
+            address: aligned_address(self.address, if is_padded { 32 } else { 16 })?,
             dims: [1; 5],
             steps: [1; 5],
             rank: rank as u8,
@@ -220,9 +233,13 @@ impl Tensor {
         for (axis, &dim) in list(self.dims, rank, "globalDim")?.iter().enumerate() {
             map.dims[axis] = within(dim, 1, 1 << 32).ok_or(Error::InvalidValue("globalDim"))?;
         }
+        // CUDA: rows of elements that share bytes are of whole bytes, or of whole boxes where they are padded.
+        if !map.dims[0].is_multiple_of(if is_padded { 128 } else { element.together() as u64 }) {
+            return Err(Error::InvalidValue("globalDim"));
+        }
         for (axis, &stride) in list(self.strides, rank - 1, "globalStrides")?.iter().enumerate() {
-            // CUDA: multiples of 16 below 2^40.
-            if !stride.is_multiple_of(16) || stride >= 1 << 40 {
+            // CUDA: multiples of 16, or of 32 where elements are padded, below 2^40.
+            if !stride.is_multiple_of(if is_padded { 32 } else { 16 }) || stride >= 1 << 40 {
                 return Err(Error::InvalidValue("globalStrides"));
             }
             map.strides[axis] = stride;

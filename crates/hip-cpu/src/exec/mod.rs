@@ -4,6 +4,7 @@
 
 pub mod arena;
 mod baseline;
+mod cancel;
 pub mod children;
 pub mod cluster;
 mod fiber;
@@ -575,6 +576,7 @@ impl Job<'_> {
 
     fn work_in(&self, arena: &mut Arena, number: u32) -> Result<(), Fault> {
         let _rounding = Rounding::ptx();
+        let _queue = cancel::Queue { next: &self.next, total: self.total }.offered();
         let guard = Guard::new();
         let fresh = || {
             let linear = self.next.fetch_add(1, Ordering::Relaxed);

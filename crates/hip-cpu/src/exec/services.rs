@@ -29,6 +29,7 @@ pub struct Services {
     commit: unsafe extern "C" fn(*const Worker),
     device_runtime: unsafe extern "C" fn(*const Launch, *const u8, u64) -> u64,
     tensor_memory: tensor_memory::Service,
+    cancel_cluster: unsafe extern "C" fn(*const Launch) -> u64,
 }
 
 /// Message, file, line, function, bytes of a character; then the block's three indices and the thread's number in it.
@@ -60,6 +61,7 @@ pub static SERVICES: Services = Services {
     commit: super::gate::commit,
     device_runtime: super::children::ask,
     tensor_memory: tensor_memory::ask,
+    cancel_cluster: super::cancel::cancel_cluster,
 };
 
 unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {

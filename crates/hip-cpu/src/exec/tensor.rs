@@ -63,7 +63,7 @@ pub unsafe extern "C" fn copy(
         Some(im2col) => usize::from(im2col.channels_per_pixel),
         None => usize::from(map.box_dims[0]),
     };
-    let row_bytes = row_elements * map.element.bytes();
+    let row_bytes = row_elements / map.element.together() * map.element.shared_bytes();
     if !row_bytes.is_multiple_of(PIECE) {
         return -1;
     }
@@ -71,6 +71,9 @@ pub unsafe extern "C" fn copy(
     let first = [c0, c1, c2, c3, c4].map(i64::from);
     if im2col {
         copy.columns(first, [0, 16, 32].map(|bit| i64::from((offsets >> bit) as u16)));
+    } else if flags >> 5 & 1 == 1 {
+        let [column, rows @ ..] = first;
+        rows.into_iter().for_each(|row| copy.row([column, row, 0, 0, 0]));
     } else {
         copy.tile(first);
     }
@@ -136,8 +139,11 @@ impl Copy {
         for (at, stride) in at[1..usize::from(map.rank)].iter().zip(&map.strides) {
             address = address.wrapping_add_signed(at.wrapping_mul(*stride as i64));
         }
-        let bytes = map.element.bytes();
-        let per_piece = PIECE / bytes;
+        let (bytes, together) = (map.element.bytes(), map.element.together());
+        let in_shared = map.element.shared_bytes();
+        let per_piece = PIECE / in_shared;
+        // CUDA: rows of elements that share bytes begin and end with whole bytes.
+        let (first, end) = (at[0].div_euclid(together as i64), map.dims[0].div_ceil(together as u64) as i64);
         // The manual does not say how rows shorter than a swizzle's span lie; each takes a whole span here, which is what
         // the programming guide wants room for.
         let pitch = match map.swizzle.span() {
@@ -146,17 +152,44 @@ impl Copy {
         };
         for piece in 0..self.row_bytes / PIECE {
             let shared = map.swizzle.apply(self.shared + self.row * pitch + piece * PIECE);
-            let column = at[0] + (piece * per_piece) as i64;
+            let column = first + (piece * per_piece) as i64;
             for element in 0..per_piece {
                 let column = column + element as i64;
-                let there = is_inside && (0..map.dims[0] as i64).contains(&column);
+                let there = is_inside && (0..end).contains(&column);
                 let global = address.wrapping_add_signed(column.wrapping_mul(bytes as i64)) as usize;
-                let shared = shared + element * bytes;
+                let shared = shared + element * in_shared;
                 // SAFETY: addresses of the kernel: a box in shared memory, and an element inside the tensor.
-                unsafe { self.element(global, shared, there) };
+                unsafe {
+                    match together {
+                        16 => self.sixteen(global, shared, there),
+                        _ => self.element(global, shared, there),
+                    }
+                }
             }
         }
         self.row += 1;
+    }
+
+    /// Sixteen elements that share bytes, with what nothing is in behind them in shared memory.
+    ///
+    /// # Safety
+    /// As of `element`.
+    unsafe fn sixteen(&self, global: usize, shared: usize, there: bool) {
+        for word in 0..PIECE / 4 {
+            let is_data = 4 * word < self.bytes();
+            let (global, shared) = (global + 4 * word, shared + 4 * word);
+            // SAFETY: the caller's promise, for each of their words.
+            unsafe {
+                match self.direction {
+                    Direction::Load => {
+                        let value = if is_data && there { read(global, 4) } else { 0 };
+                        write(shared, 4, value);
+                    }
+                    Direction::Store if is_data && there => write(global, 4, read(shared, 4)),
+                    _ => {}
+                }
+            }
+        }
     }
 
     /// # Safety
@@ -377,7 +410,87 @@ pub(super) mod half {
 
 #[cfg(test)]
 mod tests {
-    use super::half;
+    use compiler::ir::{TensorCopy, TensorDirection};
+
+    use super::*;
+
+    #[repr(align(128))]
+    struct Aligned<const N: usize>([u8; N]);
+
+    /// What a copy between `memory`, which the map describes, and `shared` reports.
+    fn copied<const N: usize>(
+        map: TensorMap,
+        memory: &mut [u8],
+        shared: &mut Aligned<N>,
+        at: [i32; 5],
+        direction: TensorDirection,
+        four_rows: bool,
+    ) -> i32 {
+        let map = TensorMap { address: memory.as_mut_ptr() as u64, ..map };
+        let bytes = Aligned(map.encode());
+        let flags = TensorCopy { direction, rank: map.rank, im2col: false, four_rows }.flags();
+        let [c0, c1, c2, c3, c4] = at;
+        // SAFETY: a map of that memory, and room for the box.
+        unsafe { copy(&raw const bytes.0, shared.0.as_mut_ptr(), c0, c1, c2, c3, c4, 0, flags) }
+    }
+
+    fn matrix(element: Element, columns: u64, rows: u64, row_bytes: u64, box_columns: u16) -> TensorMap {
+        TensorMap {
+            strides: [row_bytes, 0, 0, 0],
+            dims: [columns, rows, 1, 1, 1],
+            box_dims: [box_columns, 1, 1, 1, 1],
+            steps: [1; 5],
+            rank: 2,
+            element,
+            ..TensorMap::default()
+        }
+    }
+
+    #[test]
+    fn four_rows_are_gathered_and_scattered() {
+        let mut memory: Vec<u8> = (0..8 * 32).map(|byte| byte as u8).collect();
+        let map = matrix(Element::U8, 32, 8, 32, 16);
+        let mut shared = Aligned([0xa5; 128]);
+        let at = [16, 3, 0, 7, 9];
+        let bytes = copied(map, &mut memory, &mut shared, at, TensorDirection::Load, true);
+        assert_eq!(bytes, 64);
+        for (place, row) in [3, 0, 7].into_iter().enumerate() {
+            assert_eq!(shared.0[16 * place..][..16], memory[32 * row + 16..][..16], "row {row}");
+        }
+        assert_eq!(shared.0[48..64], [0; 16], "a row that is not there");
+        assert_eq!(shared.0[64..], [0xa5; 64]);
+        let before = memory.clone();
+        shared.0[..64].fill(7);
+        copied(map, &mut memory, &mut shared, at, TensorDirection::Store, true);
+        for (at, (new, old)) in memory.iter().zip(&before).enumerate() {
+            let is_stored = at % 32 >= 16 && [3, 0, 7].contains(&(at / 32));
+            assert_eq!(*new, if is_stored { 7 } else { *old }, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn elements_that_share_bytes_are_padded_in_shared_memory_or_not() {
+        for (element, global, padded) in
+            [(Element::U4, 8, 8), (Element::U4Padded, 8, 16), (Element::U6Padded, 12, 16)]
+        {
+            let row_bytes = 256 / 16 * global;
+            let mut memory: Vec<u8> = (0..2 * row_bytes).map(|byte| byte as u8).collect();
+            let map = matrix(element, 256, 2, row_bytes as u64, 128);
+            let mut shared = Aligned([0xa5; 128]);
+            let load = TensorDirection::Load;
+            let bytes = copied(map, &mut memory, &mut shared, [128, 1, 0, 0, 0], load, false);
+            assert_eq!(bytes as usize, 128 / 16 * padded, "{element:?}");
+            let second_half = memory[row_bytes + row_bytes / 2..].chunks(global);
+            for (there, here) in second_half.zip(shared.0.chunks(padded)) {
+                assert_eq!((&here[..global], here[global..].iter().all(|&byte| byte == 0)), (there, true));
+            }
+            let before = memory.clone();
+            let store = TensorDirection::Store;
+            copied(map, &mut memory, &mut shared, [0, 0, 0, 0, 0], store, false);
+            assert_eq!(memory[..row_bytes / 2], before[row_bytes + row_bytes / 2..], "{element:?}");
+            assert_eq!(memory[row_bytes / 2..], before[row_bytes / 2..], "{element:?}");
+        }
+    }
 
     #[test]
     fn halves_round_to_nearest_even() {

@@ -21,22 +21,27 @@ fn kernel(text: &str, setting: Setting) -> Kernel {
     Kernel::load(&object, &shape).unwrap()
 }
 
-fn launch(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], params: &[u64]) -> Result<(), Fault> {
-    let launch = Launch {
-        params: params.as_ptr().cast(),
+/// Of blocks of one thread, without parameters.
+pub(super) fn empty_launch(grid: [u32; 3], cluster: [u32; 3]) -> Launch {
+    Launch {
+        params: std::ptr::null(),
         globals: std::ptr::null(),
         services: &raw const SERVICES,
         grid,
-        block,
+        block: [1; 3],
         dynamic_shared: 0,
         workers: pool::workers() as u32,
         grid_id: 1,
         functions: std::ptr::null(),
         workspace: std::ptr::null(),
-        cluster: [1; 3],
+        cluster,
         explicit_cluster: 0,
         children: std::ptr::null(),
-    };
+    }
+}
+
+fn launch(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], params: &[u64]) -> Result<(), Fault> {
+    let launch = Launch { params: params.as_ptr().cast(), block, ..empty_launch(grid, [1; 3]) };
     run(&Grid {
         kernel,
         launch: &launch,

@@ -24,7 +24,8 @@ fn imaged(rank: usize) -> (Tensor, [i64; 5]) {
 fn loads_of_either_space_with_and_without_a_word_for_the_mode() {
     for rank in 1..=5 {
         let (tensor, coords) = tiled(rank);
-        for space in ["shared::cluster", "shared::cta"] {
+        let groups = ["cta_group::1.shared::cluster", "cta_group::2.shared::cluster"];
+        for space in ["shared::cluster", "shared::cta"].into_iter().chain(groups) {
             for (mode, hint) in [("", false), (".tile", false), (".tile", true)] {
                 let how = Load { space, mode, hint, ..TILE };
                 check_load_as(&format!("{rank}d.{space}{mode}"), &tensor, coords, None, how);

@@ -131,6 +131,9 @@ impl Code<'_> {
                 self.free(address);
                 Ok(vec![])
             }
+            // HIP differs: nothing hands out blocks while a grid runs that could be asked, so that none is cancelled; PTX
+            // allows a request to fail.
+            (Syscall::CancelCluster, []) => Ok(vec![Builder::int(Type::int(64, 1), 0)]),
             _ => Err(Unsupported(String::new())),
         }
     }

@@ -131,6 +131,7 @@ impl Code<'_> {
             Syscall::Free => (1, "free"),
             Syscall::DeviceRuntime => (2, "the device runtime"),
             Syscall::TensorMemory => (10, "tensor memory"),
+            Syscall::CancelCluster => (0, "clusterlaunchcontrol"),
             Syscall::AssertFail => (5, "__assertfail"),
         };
         if args.len() != wanted {
@@ -160,6 +161,9 @@ impl Code<'_> {
                 let mut given = args.to_vec();
                 given[0] = self.host_pointer(&args[0]);
                 vec![self.answer_of(service::TENSOR_MEMORY, Type::int(32, 1), &given)]
+            }
+            Syscall::CancelCluster => {
+                vec![self.answer_of(service::CANCEL_CLUSTER, Type::int(64, 1), &[])]
             }
             Syscall::AssertFail => {
                 let texts = [0, 1, 3].map(|i| self.host_pointer(&args[i]).typed());

@@ -53,6 +53,7 @@ pub mod service {
     pub const COMMIT: i64 = 11;
     pub const DEVICE_RUNTIME: i64 = 12;
     pub const TENSOR_MEMORY: i64 = 13;
+    pub const CANCEL_CLUSTER: i64 = 14;
 }
 
 /// What `cudaway_step` returns.

@@ -197,6 +197,7 @@ impl Emitter<'_> {
             Syscall::Malloc | Syscall::Free => 1,
             Syscall::AssertFail => 5,
             Syscall::TensorMemory => 10,
+            Syscall::CancelCluster => 0,
         };
         if inst.args.len() != wanted {
             return Err(format!("{call:?} with {} arguments", inst.args.len()));
@@ -217,13 +218,14 @@ impl Emitter<'_> {
             Syscall::AssertFail => 3,
             Syscall::DeviceRuntime => 12,
             Syscall::TensorMemory => 13,
+            Syscall::CancelCluster => 14,
         });
         let into = out.as_ref().map(|(_, buffer, _)| buffer.clone());
         self.for_lanes(|me, lane| {
             let mut args: Vec<Val> = buffers.iter().map(|(buffer, ty)| me.item(buffer, *ty, lane)).collect();
             let pointers = match call {
                 Syscall::Vprintf => 2,
-                Syscall::Malloc => 0,
+                Syscall::Malloc | Syscall::CancelCluster => 0,
                 Syscall::Free | Syscall::DeviceRuntime | Syscall::TensorMemory => 1,
                 Syscall::AssertFail => 3,
             };
@@ -249,8 +251,12 @@ impl Emitter<'_> {
             }
             let list = words.join(", ");
             match call {
-                Syscall::Vprintf | Syscall::DeviceRuntime | Syscall::TensorMemory => {
-                    let to = Type::int(if call == Syscall::DeviceRuntime { 64 } else { 32 }, 1);
+                Syscall::Vprintf
+                | Syscall::DeviceRuntime
+                | Syscall::TensorMemory
+                | Syscall::CancelCluster => {
+                    let is_long = matches!(call, Syscall::DeviceRuntime | Syscall::CancelCluster);
+                    let to = Type::int(if is_long { 64 } else { 32 }, 1);
                     let val = me.b.assign(to, format_args!("call {to} {service}({list})"));
                     if let Some(into) = &into {
                         me.set_item(into, lane, &val);

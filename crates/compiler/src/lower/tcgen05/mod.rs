@@ -13,10 +13,9 @@ mod transfer;
 
 use ptx::ast::{Operand, Type};
 
-use super::bulk::{for_each_block, in_block};
+use super::bulk::{for_each_block, in_block, in_window};
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
-use super::mbarrier::Object;
 use super::operand::immediate;
 use crate::ir::{Cmp, IntBin, Mem, Op, Order, S32, Scope, Space, Special, Syscall, Ty, U32, Value};
 use crate::tensor_memory::{ALLOC, DEALLOC, N_WORDS, NOT_YET, PAIR, RANK_SHIFT, RANKS_SHIFT, RELINQUISH};
@@ -126,16 +125,13 @@ fn commit<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.need_one(&[("b64", ())])?;
     i.done()?;
     expect(i, 1 + usize::from(is_multicast))?;
-    let mut object = l.object(i.operand(0)?, space)?;
+    let object = l.object(i.operand(0)?, space)?;
     if !is_multicast {
         l.arrive_once(&object);
         return Ok(());
     }
     let mask = l.value(i.operand(1)?, Type::U16)?;
-    if object.space != Space::Shared {
-        let op = Op::Cvta { space: Space::Shared, to_generic: false };
-        object = Object { space: Space::Shared, base: l.b.emit1(op, &[object.base], Ty::B64), ..object };
-    }
+    let object = in_window(l, object);
     for_each_block(l, mask, |l, rank| {
         let object = in_block(l, &object, rank);
         l.arrive_once(&object);
