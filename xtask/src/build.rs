@@ -236,6 +236,8 @@ pub fn lay_out(only: &[String], recipe: &Recipe, out: &Path) -> Result<()> {
         }
         findings.extend(gate::check_program(program, &at)?);
         if program.package == "cli" {
+            // Earlier builds made it, and there it would still answer for `nvcc`.
+            let _ = std::fs::remove_dir_all(out.with_file_name("tools").join("nvcc"));
             share(&at, &out.with_file_name("share"))?;
         }
     }
