@@ -375,7 +375,7 @@ impl Binary {
 impl Function {
     fn kernel(&self) -> Result<CUkernel> {
         let kernel = self.kernel.get_or_try_init(|| {
-            let library = self.binary.library().inspect_err(|error| self.tell(error))?;
+            let library = self.binary.library()?;
             let mut kernel: CUkernel = ptr::null_mut();
             crate::driver::get()?.cuLibraryGetKernel(&mut kernel, library, self.name.as_ptr()).map_err(
                 |error| match error {
@@ -384,7 +384,8 @@ impl Function {
                 },
             )?;
             Ok::<_, Error>(Kernel(kernel))
-        })?;
+        });
+        let kernel = kernel.inspect_err(|error| self.tell(error))?;
         Ok(kernel.0)
     }
 
