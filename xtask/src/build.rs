@@ -103,10 +103,14 @@ pub fn objects() -> &'static [Object] {
                 objects.push(Object {
                     version_script: Some(object.version_script().leak()),
                     links: object.plain.then(|| &*format!("{}.so", object.stem).leak()).into_iter().collect(),
+                    folder: &library.folder,
                     ..Object::plain(object.package().leak(), object.file().leak())
                 });
             }
-            objects.push(Object::plain(&library.package, &library.implementation));
+            objects.push(Object {
+                folder: &library.folder,
+                ..Object::plain(&library.package, &library.implementation)
+            });
         }
         objects.push(Object::plain("libcudaway-cpu", "libcudaway_cpu.so"));
         objects.push(Object::plain("libcudaway-hooks", "libcudaway_hooks.so"));
@@ -152,7 +156,7 @@ pub const PROGRAMS: [Program; 2] = [
         links: &[
             ("tools/ptxas", "../bin/cudaway"),
             ("tools/nvidia-smi", "../bin/cudaway"),
-            ("tools/nvcc/nvcc", "../../bin/cudaway"),
+            ("tools/compiler/nvcc", "../../bin/cudaway"),
             ("tools/toolkit/bin/ptxas", "../../../bin/cudaway"),
         ],
     },
@@ -232,6 +236,8 @@ pub fn lay_out(only: &[String], recipe: &Recipe, out: &Path) -> Result<()> {
         }
         findings.extend(gate::check_program(program, &at)?);
         if program.package == "cli" {
+            // Earlier builds made it, and there it would still answer for `nvcc`.
+            let _ = std::fs::remove_dir_all(out.with_file_name("tools").join("nvcc"));
             share(&at, &out.with_file_name("share"))?;
         }
     }
@@ -392,4 +398,21 @@ fn symlink(target: &str, at: &Path) -> Result<()> {
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cudaway run` puts `tools` into `PATH`, where a folder of a tool's name answers for the tool: who looks for `nvcc` where there is
+    /// none was told of a missing permission. PyTorch takes only a missing file for an answer.
+    #[test]
+    fn no_folder_below_tools_has_the_name_of_a_tool() {
+        let places = || PROGRAMS.iter().flat_map(|program| program.links).map(|(place, _)| Path::new(place));
+        let names: Vec<String> = places().map(file_name).collect();
+        assert!(names.contains(&"nvcc".to_owned()));
+        for folder in places().filter_map(Path::parent) {
+            assert!(!names.contains(&file_name(folder)), "{}", folder.display());
+        }
+    }
 }

@@ -17,6 +17,7 @@ mod libraries;
 pub mod library;
 mod mapper;
 pub mod nvjitlink;
+mod refused;
 mod shells;
 mod shown;
 pub mod signatures;
@@ -143,6 +144,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
         ));
     }
     files.push(nvjitlink::exports()?);
+    files.push(refused::exports()?);
     files.extend(library::files(&blas, &blas_bodies)?);
     files.extend(shells::preload_scripts());
     files.push((

@@ -42,6 +42,10 @@ pub struct Library {
     /// and two digits behind it.
     #[serde(default)]
     pub faces: Vec<u32>,
+    /// The folder below that of our objects where all of it lies, for a library of NVIDIA's that is taken where it is installed:
+    /// `cudaway run` has the loader look there last, nothing of it is preloaded, and no file of that name is taken for ours.
+    #[serde(default)]
+    pub folder: String,
     pub objects: Vec<Object>,
 }
 
@@ -67,6 +71,9 @@ pub struct Object {
     /// It has some of the names of its library's main object again, or none, for who opens it by name: nothing is preloaded of it.
     #[serde(default)]
     pub part: bool,
+    /// The name of its version node, where it is not the file's.
+    #[serde(default)]
+    node: String,
     /// It also has the name without a version.
     #[serde(default)]
     pub plain: bool,
@@ -75,6 +82,11 @@ pub struct Object {
 impl Object {
     pub fn file(&self) -> String {
         format!("{}.so.{}", self.stem, self.soname)
+    }
+
+    /// The version node of its names.
+    pub fn node(&self) -> String {
+        if self.node.is_empty() { self.file() } else { self.node.clone() }
     }
 
     pub fn package(&self) -> String {
@@ -125,6 +137,11 @@ fn read() -> Result<Vec<Library>> {
         .collect()
 }
 
+/// The libraries whose place we take; the others are in the place of what is not installed.
+pub fn ours() -> impl Iterator<Item = &'static Library> {
+    all().iter().filter(|library| library.folder.is_empty())
+}
+
 /// Every object with its library.
 pub fn objects() -> impl Iterator<Item = (&'static Library, &'static Object)> {
     all().iter().flat_map(|library| library.objects.iter().map(move |object| (library, object)))
@@ -169,6 +186,14 @@ mod tests {
                 main.sort();
                 assert_eq!(parts, main, "{} {soname}", library.name);
             }
+        }
+    }
+
+    #[test]
+    fn what_is_taken_where_it_is_installed_is_not_preloaded() {
+        for library in all().iter().filter(|library| !library.folder.is_empty()) {
+            assert!(library.objects.iter().all(|object| object.preloaded_in().is_none()), "{}", library.name);
+            assert!(!ours().any(|other| other.name == library.name));
         }
     }
 

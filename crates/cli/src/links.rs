@@ -105,7 +105,7 @@ mod tests {
     }
 
     const LINKS: &str = "lib/libcuda.so\tlibcuda.so.1\nlib/preload/glibc-hwcaps/x86-64-v2\t..\nlib/preload/libcublas.so.12\tlibcudart.so.12\n\
-        tools/nvcc/nvcc\t../../bin/cudaway\n";
+        tools/compiler/nvcc\t../../bin/cudaway\n";
 
     #[test]
     fn a_folder_in_the_cache_has_the_files_and_the_links_and_the_tree_stays_as_it_is() {
@@ -116,7 +116,7 @@ mod tests {
             ("lib/libcuda.so", "lib/libcuda.so.1"),
             ("lib/preload/libcublas.so.12", "lib/preload/libcudart.so.12"),
             ("lib/preload/glibc-hwcaps/x86-64-v2/libcudart.so.12", "lib/preload/libcudart.so.12"),
-            ("tools/nvcc/nvcc", "bin/cudaway"),
+            ("tools/compiler/nvcc", "bin/cudaway"),
         ] {
             let found = made.join(name).canonicalize().unwrap();
             assert_eq!(found, own.path().canonicalize().unwrap().join(file), "{name}");

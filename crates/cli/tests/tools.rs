@@ -32,7 +32,7 @@ impl Tree {
         for (name, target) in [
             ("tools/ptxas", "../bin/cudaway"),
             ("tools/nvidia-smi", "../bin/cudaway"),
-            ("tools/nvcc/nvcc", "../../bin/cudaway"),
+            ("tools/compiler/nvcc", "../../bin/cudaway"),
             ("tools/toolkit/bin/ptxas", "../../../bin/cudaway"),
         ] {
             symlink(target, tree.path(name)).unwrap();
@@ -173,9 +173,9 @@ fn the_version_has_the_words_that_callers_look_for() {
 fn nvcc_asks_the_real_one_for_ptx() {
     let tree = Tree::new();
     let real = tree.compiler("toolkit/bin/nvcc");
-    let path = format!("{}:{}:/usr/bin:/bin", str(&tree.path("tools/nvcc")), str(real.parent().unwrap()));
+    let path = format!("{}:{}:/usr/bin:/bin", str(&tree.path("tools/compiler")), str(real.parent().unwrap()));
     let run = |words: &[&str]| {
-        let output = tree.command("tools/nvcc/nvcc").env("PATH", &path).args(words).output().unwrap();
+        let output = tree.command("tools/compiler/nvcc").env("PATH", &path).args(words).output().unwrap();
         assert_eq!(output.status.code(), Some(3), "the real one's: {}", text(&output.stderr));
         text(&output.stdout)
     };
@@ -187,7 +187,7 @@ fn nvcc_asks_the_real_one_for_ptx() {
         "real --ptx -arch sm_90 kernel.cu -o kernel.cubin\n"
     );
     // The toolkit that the user names, where PATH has none.
-    let mut command = tree.command("tools/nvcc/nvcc");
+    let mut command = tree.command("tools/compiler/nvcc");
     let output = command.env("CUDA_HOME", tree.path("toolkit")).arg("--version").output().unwrap();
     assert_eq!(text(&output.stdout), "real --version\n");
 }
@@ -198,8 +198,8 @@ fn without_a_compiler_nvcc_says_so() {
         return testkit::skip!("there is a compiler in /usr/local/cuda");
     }
     let tree = Tree::new();
-    let path = tree.path("tools/nvcc");
-    let output = tree.command("tools/nvcc/nvcc").env("PATH", &path).arg("--cubin").output().unwrap();
+    let path = tree.path("tools/compiler");
+    let output = tree.command("tools/compiler/nvcc").env("PATH", &path).arg("--cubin").output().unwrap();
     assert_eq!(output.status.code(), Some(127));
     assert!(text(&output.stderr).contains("there is none in PATH"), "{}", text(&output.stderr));
     // And programs are not made to believe that there is one.

@@ -2,12 +2,12 @@
 //! The rule: registering only records. A fat binary is loaded by the first call that needs something of it, once per process;
 //! the driver gives each context its own copy.
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use cuda_abi::runtime::cudaKernel_t;
@@ -85,6 +85,8 @@ pub struct Function {
     binary: Arc<Binary>,
     name: CString,
     kernel: OnceCell<Kernel>,
+    /// The log has its name: there is no code of it that we could run.
+    is_told: AtomicBool,
 }
 
 #[derive(Clone, Copy)]
@@ -164,7 +166,8 @@ pub unsafe fn add_function(handle: *mut *mut c_void, host: *const c_char, name: 
     let Some(binary) = binary(handle) else { return };
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) }.to_owned();
-    let function = Arc::new(Function { binary, name, kernel: OnceCell::new() });
+    let function =
+        Arc::new(Function { binary, name, kernel: OnceCell::new(), is_told: AtomicBool::new(false) });
     let mut registry = REGISTRY.write();
     registry.handles.insert(Arc::as_ptr(&function).addr(), Arc::clone(&function));
     registry.functions.insert(host.addr(), function);
@@ -381,8 +384,47 @@ impl Function {
                 },
             )?;
             Ok::<_, Error>(Kernel(kernel))
-        })?;
+        });
+        let kernel = kernel.inspect_err(|error| self.tell(error))?;
         Ok(kernel.0)
+    }
+
+    /// The driver says that an image has no PTX; whose kernel it was asked for says which of a program's operators needs it.
+    #[cold]
+    fn tell(&self, error: &Error) {
+        let has_no_code = matches!(error, Error::Driver(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
+        if has_no_code && !self.is_told.swap(true, Ordering::Relaxed) {
+            let name = demangled(&self.name);
+            tracing::error!(target: "cudaway::runtime", "the program has no PTX of its kernel {name}, so that its launch fails");
+        }
+    }
+}
+
+/// A C++ name as the source has it, in a program that has C++'s own library.
+fn demangled(name: &CStr) -> String {
+    type Demangle = unsafe extern "C" fn(*const c_char, *mut c_char, *mut usize, *mut c_int) -> *mut c_char;
+    let mangled = || name.to_string_lossy().into_owned();
+    // SAFETY: what is in the process already is found, and nothing is opened; the name has that type in every C++ library. It gives
+    // a string of C's allocator, or NULL.
+    unsafe {
+        let library = libc::dlopen(c"libstdc++.so.6".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
+        if library.is_null() {
+            return mangled();
+        }
+        let address = libc::dlsym(library, c"__cxa_demangle".as_ptr());
+        let text = if address.is_null() {
+            ptr::null_mut()
+        } else {
+            let demangle = std::mem::transmute::<*mut c_void, Demangle>(address);
+            demangle(name.as_ptr(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut())
+        };
+        libc::dlclose(library);
+        if text.is_null() {
+            return mangled();
+        }
+        let plain = CStr::from_ptr(text).to_string_lossy().into_owned();
+        libc::free(text.cast());
+        plain
     }
 }
 

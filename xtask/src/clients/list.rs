@@ -41,6 +41,8 @@ pub enum Source {
     PyCuda(&'static str),
     /// Nowhere; files that they read are in the wheel of this pin, which is not installed: what it needs would take the client's place.
     Files(&'static str),
+    /// Nowhere; these pins are installed without what they need, which is ours or among the client's wheels.
+    Alone(&'static [&'static str]),
     Crate {
         name: &'static str,
         version: &'static str,
@@ -107,6 +109,7 @@ pub const CLIENTS: &[Client] = &[
     PYCUDA,
     CUPY,
     TRITON,
+    TORCH,
     JAX,
     OPENMM,
     TENSORFLOW,
@@ -540,6 +543,37 @@ const TRITON: Client = Client {
     taken_over: &[],
     suites: &[script("triton_check.py")],
     note: "Its own tests make their arrays with PyTorch. The `ptxas` of `cudaway run`, which hands the PTX on, takes the place of its own.",
+};
+
+const TORCH: Client = Client {
+    name: "torch",
+    title: "PyTorch 2.9.0 with FlagGems 5.0.2",
+    wheels: &[
+        // What PyTorch and FlagGems need, but for NVIDIA's libraries.
+        "filelock==4.3.1",
+        "fsspec==2026.9.0",
+        "jinja2==3.1.6",
+        "networkx==3.6.1",
+        "sympy==1.14.0",
+        "typing-extensions==4.16.0",
+        "numpy==1.26.4",
+        "packaging==26.0",
+        "PyYAML==6.0.3",
+        "sqlalchemy==2.0.48",
+        "setuptools==84.2.1",
+    ],
+    source: Source::Alone(&["torch==2.9.0", "triton==3.5.0", "flag_gems==5.0.2"]),
+    by_run: true,
+    environment: &[
+        ("TRITON_CACHE_DIR", "{dir}/cache"),
+        ("TORCHINDUCTOR_CACHE_DIR", "{dir}/inductor"),
+        ("TORCHINDUCTOR_COMPILE_THREADS", "1"),
+        ("HOME", "{dir}"),
+    ],
+    taken_over: &[],
+    suites: &[script("torch_check.py")],
+    note: "Its own kernels are machine code. What runs instead, and which way to take: docs/pytorch.md. FlagGems's own tests of operators \
+           are not in its wheel, and did not run.",
 };
 
 const JAX: Client = Client {

@@ -54,7 +54,7 @@ pub fn prepare(client: &Client, dir: &Path) -> Result<Ready> {
     let python = home.join("venv/bin/python");
     let wheels = setup::packages_of(&python)?;
     let tests = match client.source {
-        Source::Wheels | Source::Numba | Source::Files(_) => home.clone(),
+        Source::Wheels | Source::Numba | Source::Files(_) | Source::Alone(_) => home.clone(),
         Source::Sdist(pin) | Source::PyCuda(pin) => home.join(pin.replace("==", "-")),
         Source::Crate { name, version } => home.join(format!("{name}-{version}")),
     };
@@ -115,6 +115,9 @@ fn sources(client: &Client, ready: &Ready) -> Result<()> {
         }
         Source::PyCuda(pin) => pycuda(ready, pin),
         Source::Files(pin) => files(ready, pin),
+        Source::Alone(pins) => {
+            setup::run(pip(&ready.python, &["install", "--no-deps"]).args(pins)).context("pip install")
+        }
         Source::Crate { name, version } => source_of_crate(ready, name, version),
     }
 }

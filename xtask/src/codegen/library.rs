@@ -15,7 +15,7 @@ use crate::libraries::{self, Library, Object};
 /// The names and the node of the shell with this file name.
 pub fn shell(file: &str) -> Result<Option<(Vec<String>, String)>> {
     let object = libraries::objects().map(|(_, object)| object).find(|object| object.file() == file);
-    object.map(|object| Ok((object.names()?, object.file()))).transpose()
+    object.map(|object| Ok((object.names()?, object.node()))).transpose()
 }
 
 /// Every name of a library's objects.
@@ -72,7 +72,7 @@ pub fn files(blas_signatures: &Signatures, blas_bodies: &Bodies) -> Result<Vec<(
             true => Vec::new(),
             false => names.iter().enumerate().collect(),
         };
-        let node = object.file();
+        let node = object.node();
         let text = shells::names_file(&object.names, &object.key(), &node, &names, answer, of_major)?;
         files.push((format!("{}/src/generated/names.rs", object.shell), text));
         files.extend(shell_crate(library, object));
@@ -268,7 +268,9 @@ pub fn other_names(major: &str) -> Vec<String> {
 /// The stems, each with its objects, the newest first.
 fn stems() -> Vec<(&'static Library, Vec<&'static Object>)> {
     let mut stems: Vec<(&Library, Vec<&Object>)> = Vec::new();
-    for (library, object) in libraries::objects() {
+    let ours =
+        libraries::ours().flat_map(|library| library.objects.iter().map(move |object| (library, object)));
+    for (library, object) in ours {
         match stems.iter_mut().find(|(_, objects)| objects[0].stem == object.stem) {
             Some((_, objects)) => objects.insert(0, object),
             None => stems.push((library, vec![object])),
@@ -296,9 +298,9 @@ fn known() -> Result<String> {
             objects[0].part
         )?;
     }
-    let count = libraries::all().len();
+    let count = libraries::ours().count();
     write!(text, "];\n\n/// What is behind them.\npub const IMPLEMENTATIONS: [&str; {count}] = [\n")?;
-    libraries::all().iter().try_for_each(|library| writeln!(text, "    \"{}\",", library.implementation))?;
+    libraries::ours().try_for_each(|library| writeln!(text, "    \"{}\",", library.implementation))?;
     text += "];\n\n/// The objects in `preload`, and what else each is.\npub const PRELOADED: [(&str, &[&str]); 3] = [\n";
     for (major, runtime) in NODES {
         let names: Vec<String> = other_names(major).iter().map(|name| format!("\"{name}\"")).collect();

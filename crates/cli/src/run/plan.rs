@@ -13,6 +13,9 @@ use super::preflight::Finding;
 use super::{Arguments, claims};
 use crate::tools;
 
+/// The folder, below that of our objects, of the libraries that refuse every call, for programs that would not start without them.
+const REFUSED: &str = "refused";
+
 /// Objects and variables; nothing in here has happened yet.
 pub struct Plan {
     /// What must be in the process at its start.
@@ -164,7 +167,10 @@ fn loader_variables(
             words.push(OsStr::from_bytes(word).to_owned());
         }
     }
-    folders.extend(searched.into_iter().filter(|it| it != lib));
+    // Behind what the user names: who has NVIDIA's library of these has it.
+    let last = lib.join(REFUSED);
+    folders.extend(searched.into_iter().filter(|it| it != lib && *it != last));
+    folders.extend(Some(last).filter(|it| it.is_dir()));
     let folders =
         std::env::join_paths(folders).context("our folder's name cannot stand in LD_LIBRARY_PATH")?;
     Ok(vec![("LD_LIBRARY_PATH", folders), ("LD_PRELOAD", words.join(OsStr::new(":")))])
@@ -206,6 +212,24 @@ fn quoted(word: &OsStr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn libraries_that_refuse_are_found_behind_all_others() {
+        let lib = tempfile::tempdir().unwrap();
+        let refused = lib.path().join(REFUSED);
+        let searched = |folders: &[&Path]| {
+            let folders = folders.iter().map(|folder| folder.to_path_buf()).collect();
+            let variables = loader_variables(&[], lib.path(), folders).unwrap();
+            let (_, value) = variables.into_iter().find(|(name, _)| *name == "LD_LIBRARY_PATH").unwrap();
+            std::env::split_paths(&value).collect::<Vec<_>>()
+        };
+        let theirs = Path::new("/opt/nccl/lib");
+        assert_eq!(searched(&[theirs]), [lib.path(), theirs], "a tree without them");
+        std::fs::create_dir(&refused).unwrap();
+        assert_eq!(searched(&[theirs]), [lib.path(), theirs, &refused]);
+        // A program that `cudaway run` started starts another by it.
+        assert_eq!(searched(&[lib.path(), &refused, theirs]), [lib.path(), theirs, &refused]);
+    }
 
     #[test]
     fn a_shell_reads_the_words_back() {

@@ -23,7 +23,7 @@ pub fn root(real: &Path, tools: &Path, cache: Option<&Path>) -> Result<PathBuf> 
 }
 
 /// Our tools, by where they lie below `tools`.
-const OURS: [(&str, &str); 2] = [("ptxas", "ptxas"), ("nvcc", "nvcc/nvcc")];
+const OURS: [(&str, &str); 2] = [("ptxas", "ptxas"), ("nvcc", "compiler/nvcc")];
 
 fn like(real: &Path, tools: &Path, cache: Option<&Path>, has_others: bool) -> Result<PathBuf> {
     let names = |folder: &Path| -> Result<Vec<OsString>> {
@@ -61,18 +61,18 @@ mod tests {
     fn a_toolkit_is_found_beside_our_compiler() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in ["cuda/bin", "cuda/include", "cuda/lib64", "tools/nvcc", "cache"] {
+        for name in ["cuda/bin", "cuda/include", "cuda/lib64", "tools/compiler", "cache"] {
             std::fs::create_dir_all(at(name)).unwrap();
         }
         for name in
-            ["cuda/bin/nvcc", "cuda/bin/python", "cuda/include/cuda.h", "tools/nvcc/nvcc", "tools/ptxas"]
+            ["cuda/bin/nvcc", "cuda/bin/python", "cuda/include/cuda.h", "tools/compiler/nvcc", "tools/ptxas"]
         {
             std::fs::write(at(name), name).unwrap();
         }
         let made = || bin(&at("cuda/bin/nvcc"), &at("tools"), Some(&at("cache"))).unwrap();
         let bin = made();
         let read = |name: &str| std::fs::read_to_string(bin.join(name)).unwrap();
-        assert_eq!(read("nvcc"), "tools/nvcc/nvcc");
+        assert_eq!(read("nvcc"), "tools/compiler/nvcc");
         assert_eq!(read("ptxas"), "tools/ptxas");
         assert_eq!(read("../include/cuda.h"), "cuda/include/cuda.h");
         assert!(bin.join("../lib64").is_dir() && !bin.join("python").exists());
