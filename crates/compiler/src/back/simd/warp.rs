@@ -221,7 +221,10 @@ impl Emitter<'_> {
             return self.define_vector(inst.results[0], val);
         }
         let val = match mode {
-            VoteMode::Ballot => self.bits_of(&holds),
+            VoteMode::Ballot => {
+                let bits = self.bits_of(&holds);
+                self.in_a_register(bits)
+            }
             VoteMode::Any => self.any(&holds),
             VoteMode::All => {
                 let some = self.any(&fails);
@@ -234,6 +237,15 @@ impl Emitter<'_> {
             }
         };
         self.define_from_scalar(inst.results[0], val);
+    }
+
+    /// The number as one that LLVM does not know to be a mask: it would widen the mask to 64 bits to spread it over the lanes, and
+    /// invert it as a mask, which takes twice as long.
+    fn in_a_register(&mut self, bits: Val) -> Val {
+        if !self.wide_gathers {
+            return bits;
+        }
+        self.b.assign(bits.ty, format_args!("call {} asm \"\", \"=r,0\"({})", bits.ty, bits.typed()))
     }
 
     fn redux(&mut self, op: ReduxOp, signed: bool, inst: &Inst) {
