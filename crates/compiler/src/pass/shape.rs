@@ -437,6 +437,12 @@ impl Analysis<'_> {
                         {
                             args[line]
                         }
+                        // The other has none of the bits in which lanes differ.
+                        (_, Some(span), _)
+                            if self.numbers.divisor(inst.args[other]) >= span.trailing_zeros() =>
+                        {
+                            if *op == IntBin::And { Shape::Uniform } else { args[line] }
+                        }
                         (IntBin::Or | IntBin::Xor, None, Some(bits)) => {
                             let stride = lines[line].0;
                             let common = stride.trailing_zeros().min(self.numbers.divisor(inst.args[line]));
@@ -735,6 +741,20 @@ mod tests {
             assert_eq!(last(&f, &shapes), Shape::Uniform);
         }
         let (f, shapes) = shapes(source, [256, 1, 1], 64);
+        assert_eq!(last(&f, &shapes), Shape::Varying);
+    }
+
+    #[test]
+    fn a_lane_put_into_the_low_bits_of_its_warps_start_is_a_line() {
+        let start = "t = tid; low = const.b32 31; high = const.b32 4294967264; items = const.b32 12; l = and t low; w = and t high; s = mul w items;";
+        for width in [8, 32] {
+            let (f, shapes) = shapes(&format!("entry: {start} i = or s l; exit"), [256, 1, 1], width);
+            assert_eq!(last(&f, &shapes), Shape::Affine { stride: 1, assumed: false });
+            let (f, shapes) = self::shapes(&format!("entry: {start} i = and s l; exit"), [256, 1, 1], width);
+            assert_eq!(last(&f, &shapes), Shape::Uniform);
+        }
+        let odd = "t = tid; low = const.b32 31; b = ctaid; l = and t low; i = or b l; exit";
+        let (f, shapes) = shapes(&format!("entry: {odd}"), [256, 1, 1], 32);
         assert_eq!(last(&f, &shapes), Shape::Varying);
     }
 

@@ -103,6 +103,9 @@ impl Emitter<'_> {
         let in_range = self.b.icmp(if mode == ShflMode::Up { "sge" } else { "sle" }, &from, &limit);
         let from = self.b.select(&in_range, &from, &lanes);
         let from = self.b.bin_int("and", &from, 31);
+        if self.wide_gathers && a.ty.bits() == 32 {
+            return (self.permute(a, &from), in_range);
+        }
         let buffer = self.spill(0, a);
         let mut val = Val::new(a.ty, "poison");
         for lane in 0..32u32 {
@@ -112,6 +115,40 @@ impl Emitter<'_> {
             val = self.insert(&val, &lane, &item);
         }
         (val, in_range)
+    }
+
+    /// Of 32 lanes each takes the one of `a` that it names by a number below 32: two permutations of two registers each.
+    fn permute(&mut self, a: &Val, from: &Val) -> Val {
+        let name = "llvm.x86.avx512.vpermi2var.d.512";
+        let half = Type::int(32, 16);
+        self.b.declare(name, format!("declare {half} @{name}({half}, {half}, {half})"));
+        let words = self.b.bitcast(a, a.ty.ints(32));
+        let [low, high] = [0, 16].map(|first| self.half(&words, first));
+        let [x, y] = [0, 16].map(|first| {
+            let from = self.half(from, first);
+            let picked = format!("call {half} @{name}({}, {}, {})", low.typed(), from.typed(), high.typed());
+            self.b.assign(half, format_args!("{picked}"))
+        });
+        let picks: Vec<String> = (0..32).map(|lane| format!("i32 {lane}")).collect();
+        let whole = self.b.assign(
+            words.ty,
+            format_args!("shufflevector {}, {}, <32 x i32> <{}>", x.typed(), y.typed(), picks.join(", ")),
+        );
+        self.b.bitcast(&whole, a.ty)
+    }
+
+    /// 16 of 32 lanes.
+    fn half(&mut self, whole: &Val, first: u32) -> Val {
+        let picks: Vec<String> = (first..first + 16).map(|lane| format!("i32 {lane}")).collect();
+        self.b.assign(
+            Type::new(whole.ty.scalar, 16),
+            format_args!(
+                "shufflevector {}, {} poison, <16 x i32> <{}>",
+                whole.typed(),
+                whole.ty,
+                picks.join(", ")
+            ),
+        )
     }
 
     /// The members that each lane names, when lanes name different ones.
@@ -184,7 +221,10 @@ impl Emitter<'_> {
             return self.define_vector(inst.results[0], val);
         }
         let val = match mode {
-            VoteMode::Ballot => self.bits_of(&holds),
+            VoteMode::Ballot => {
+                let bits = self.bits_of(&holds);
+                self.in_a_register(bits)
+            }
             VoteMode::Any => self.any(&holds),
             VoteMode::All => {
                 let some = self.any(&fails);
@@ -197,6 +237,15 @@ impl Emitter<'_> {
             }
         };
         self.define_from_scalar(inst.results[0], val);
+    }
+
+    /// The number as one that LLVM does not know to be a mask: it would widen the mask to 64 bits to spread it over the lanes, and
+    /// invert it as a mask, which takes twice as long.
+    fn in_a_register(&mut self, bits: Val) -> Val {
+        if !self.wide_gathers {
+            return bits;
+        }
+        self.b.assign(bits.ty, format_args!("call {} asm \"\", \"=r,0\"({})", bits.ty, bits.typed()))
     }
 
     fn redux(&mut self, op: ReduxOp, signed: bool, inst: &Inst) {
