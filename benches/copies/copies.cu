@@ -8,6 +8,8 @@
 
 #include <cuda_runtime.h>
 
+#include "../cpu_time.h"
+
 static void check(cudaError_t error, int line)
 {
     if (error != cudaSuccess) {
@@ -17,10 +19,10 @@ static void check(cudaError_t error, int line)
 }
 #define CHECK(call) check(call, __LINE__)
 
-static double now(clockid_t clock)
+static double wall_milliseconds()
 {
     timespec time;
-    clock_gettime(clock, &time);
+    clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec * 1e3 + time.tv_nsec * 1e-6;
 }
 
@@ -49,9 +51,9 @@ template <class Work> static Took least(Work work, int rounds = 9)
     Took best = {1e30, 1e30};
     work();
     for (int round = 0; round < rounds; round++) {
-        const double wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+        const double cpu = cpu_milliseconds(), wall = wall_milliseconds();
         work();
-        const double took = now(CLOCK_MONOTONIC) - wall, busy = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        const double took = wall_milliseconds() - wall, busy = cpu_milliseconds() - cpu;
         best.wall = took < best.wall ? took : best.wall;
         best.cpu = busy < best.cpu ? busy : best.cpu;
     }

@@ -8,8 +8,6 @@
 //   void finish()                                    waits for all of it
 #pragma once
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -17,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "../cpu_time.h"
 #include "work.h"
 
 namespace bench {
@@ -28,15 +27,8 @@ namespace bench {
     std::_Exit(1);
 }
 
-inline double seconds(timeval time) { return time.tv_sec + time.tv_usec * 1e-6; }
-
 // Processor time of all threads of this process, the system's part for it too.
-inline double cpu_now()
-{
-    rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
+inline double cpu_now() { return cpu_milliseconds() * 1e-3; }
 
 inline double wall_now()
 {

@@ -21,6 +21,8 @@
 #include <thrust/transform.h>
 #include <thrust/unique.h>
 
+#include "../cpu_time.h"
+
 #if THRUST_DEVICE_SYSTEM == THRUST_DEVICE_SYSTEM_CUDA
 #include <cuda_runtime.h>
 static void finish() { cudaDeviceSynchronize(); }
@@ -30,10 +32,10 @@ static void finish() {}
 
 static const int N = 1 << 20, RUNS = 12;
 
-static double now(clockid_t clock)
+static double wall_milliseconds()
 {
     timespec time;
-    clock_gettime(clock, &time);
+    clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec * 1e3 + time.tv_nsec / 1e6;
 }
 
@@ -56,11 +58,11 @@ static void row(const char *name, Prepare prepare, Work work, Check check)
     for (int run = 0; run < RUNS; run++) {
         prepare();
         finish();
-        const double wall_start = now(CLOCK_MONOTONIC), cpu_start = now(CLOCK_PROCESS_CPUTIME_ID);
+        const double cpu_start = cpu_milliseconds(), wall_start = wall_milliseconds();
         work();
         finish();
-        cpu = std::min(cpu, now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start);
-        wall = std::min(wall, now(CLOCK_MONOTONIC) - wall_start);
+        wall = std::min(wall, wall_milliseconds() - wall_start);
+        cpu = std::min(cpu, cpu_milliseconds() - cpu_start);
     }
     if (!check()) {
         fprintf(stderr, "%s: wrong\n", name);
