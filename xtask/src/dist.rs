@@ -211,7 +211,7 @@ fn check_glibc(tree: &Path) -> Result<()> {
 }
 
 /// The folders of a tree that have objects and programs.
-const FOLDERS: [&str; 3] = ["lib", "lib/preload", "bin"];
+const FOLDERS: [&str; 4] = ["lib", "lib/preload", "lib/refused", "bin"];
 
 /// The commit's time, or what SOURCE_DATE_EPOCH says.
 fn epoch_s() -> Result<u64> {
