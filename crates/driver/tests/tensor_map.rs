@@ -105,8 +105,43 @@ fn what_the_manual_forbids_is_an_invalid_value() {
     for (what, given) in wrong {
         assert!(matches!(encode(given), Err(Error::InvalidValue(_))), "{what}");
     }
-    let packed = Given { ty: 13, ..given() };
-    assert!(matches!(encode(&packed), Err(Error::NotSupported(_))));
+}
+
+/// Of 4 bits as they lie, and of 4 and 6 bits that a copy pads: 16 of them to 16 bytes of shared memory.
+#[test]
+fn elements_of_less_than_a_byte_have_rules_of_their_own() {
+    let packed = Given { ty: 13, dims: vec![100, 50], strides: vec![64], boxed: vec![64, 8], ..given() };
+    let padded = |ty: u32, stride: u64| Given {
+        ty,
+        dims: vec![256, 50],
+        strides: vec![stride],
+        boxed: vec![128, 8],
+        ..given()
+    };
+    for (given, element) in [
+        (&packed, Element::U4),
+        (&padded(14, 128), Element::U4Padded),
+        (&padded(15, 192), Element::U6Padded),
+        (&Given { swizzle: 0, ..padded(14, 128) }, Element::U4Padded),
+    ] {
+        assert_eq!(encode(given).unwrap().element, element);
+    }
+    for (what, given) in [
+        ("half a byte of a row", Given { dims: vec![101, 50], ..packed.clone() }),
+        ("a box of half a byte more", Given { boxed: vec![63, 8], ..packed.clone() }),
+        ("a box of 24 bytes", Given { boxed: vec![48, 8], ..packed.clone() }),
+        ("NaN in integers", Given { fill: 1, ..packed.clone() }),
+        ("padded, address of 16", Given { address: 0x1010, ..padded(14, 128) }),
+        ("padded, stride of 16", Given { strides: vec![144], ..padded(14, 128) }),
+        ("padded, a box of half a row", Given { boxed: vec![64, 8], ..padded(14, 128) }),
+        ("padded, a dimension of less than a box", Given { dims: vec![192, 50], ..padded(15, 192) }),
+        ("padded, swizzled by 64 bytes", Given { swizzle: 2, ..padded(14, 128) }),
+        ("padded of 6 bits, swizzled by 32", Given { swizzle: 4, ..padded(15, 192) }),
+    ] {
+        assert!(matches!(encode(&given), Err(Error::InvalidValue(_))), "{what}");
+    }
+    let pieces_of_8 = Given { swizzle: 5, ..given() };
+    assert!(matches!(encode(&pieces_of_8), Err(Error::NotSupported(_))));
 }
 
 #[test]
