@@ -34,6 +34,7 @@ const LINES: &[&[&str]] = &[
         "libcusolver",
         "libcusparse",
         "libnvjitlink",
+        "libcudaway-refused",
     ],
     &[
         "driver",
