@@ -27,6 +27,9 @@ pub struct Args {
     /// Measure the objects in this folder; docs/performance.md is left as it is.
     #[arg(long)]
     lib: Option<PathBuf>,
+    /// Measure the objects of target/cudaway/lib as they are, and not all as they are shipped: the kernels' code is the same.
+    #[arg(long, conflicts_with = "lib")]
+    local: bool,
 }
 
 /// Rows by name: milliseconds on the clock, and of CPU.
@@ -39,7 +42,8 @@ pub fn run(args: &Args) -> Result<()> {
     let out = setup::root().join("target/thrust-bench");
     fs::create_dir_all(&out)?;
     let programs = built(&out)?;
-    let lib = super::objects(args.lib.as_deref())?;
+    let local = args.local.then(setup::lib_dir);
+    let lib = super::objects(args.lib.as_deref().or(local.as_deref()))?;
     let installed = Installed::at(lib);
     let cache = testkit::temporary()?;
     let names: Vec<String> = times(ours(&installed, &programs[0], cache.path(), "300"), args)?.0;
@@ -53,7 +57,7 @@ pub fn run(args: &Args) -> Result<()> {
             }
         }
     }
-    let text = table(&names, &found)?;
+    let text = table(&names, &found, args.local)?;
     println!("{text}");
     let is_whole = args.only.is_none() && args.lib.is_none();
     if is_whole { section::write("thrust", &text) } else { Ok(()) }
@@ -120,10 +124,11 @@ fn times(run: Run, args: &Args) -> Result<(Vec<String>, Times)> {
     Ok((names, times))
 }
 
-fn table(names: &[String], found: &[Times; 3]) -> Result<String> {
-    let mut text = String::from(
-        "A million elements, warm, the fastest of the runs, milliseconds on the clock and of CPU; speed is that of CPU time \
-         beside the better backend's.\n\n\
+fn table(names: &[String], found: &[Times; 3], is_local: bool) -> Result<String> {
+    let objects = if is_local { ", the objects of target/cudaway/lib" } else { "" };
+    let mut text = format!(
+        "A million elements, warm{objects}, the fastest of the runs, milliseconds on the clock and of CPU; speed is that of CPU \
+         time beside the better backend's.\n\n\
          | algorithm | CUDAway | Thrust, OpenMP | Thrust, TBB | × as fast | goal |\n|---|--:|--:|--:|--:|---|\n",
     );
     let mut product = 0.0;
