@@ -522,6 +522,15 @@ fn what_a_loop_waits_for_may_go_through_a_local_variable() {
     }
 }
 
+/// A kernel that takes a word and gives one for each thread, in three blocks of each of these lengths.
+fn a_word_each(kernel: &str, blocks: &[u32]) -> Vec<Case> {
+    let of = |&block: &u32| {
+        let len = 3 * block as usize;
+        case(kernel, [3, 1, 1], [block, 1, 1], vec![Words(len, small), Words(len, zero), I(0)])
+    };
+    blocks.iter().map(of).collect()
+}
+
 /// Threads of one parity sort their word and their neighbour's: all read both, so what some store others have read too.
 const NEIGHBOURS: &str = ".version 8.0
 .target sm_80
@@ -582,13 +591,7 @@ ret;
 
 #[test]
 fn what_some_lanes_store_over_what_all_have_read_stays_theirs() {
-    let mut cases = vec![];
-    for block in [32, 40, 64, 256] {
-        let len = 3 * block as usize;
-        let given = vec![Words(len, small), Words(len, zero), I(0)];
-        cases.push(case("neighbours", [3, 1, 1], [block, 1, 1], given));
-    }
-    compare(NEIGHBOURS, &cases);
+    compare(NEIGHBOURS, &a_word_each("neighbours", &[32, 40, 64, 256]));
 }
 
 /// Each thread reads what threads before it have, of shared memory and by 32-bit indices of global memory, where there are any: lane 0's
@@ -603,7 +606,6 @@ const BEHIND: &str = ".version 8.0
 .shared .align 4 .b8 line[4096];
 ld.param.u64 %rd1, [words];
 ld.param.u64 %rd2, [out];
-ld.param.u32 %r1, [n];
 mov.u32 %r2, %tid.x;
 mov.u32 %r3, %ctaid.x;
 mov.u32 %r4, %ntid.x;
@@ -658,13 +660,7 @@ ret;
 
 #[test]
 fn what_threads_before_have_is_read_where_there_are_any() {
-    let mut cases = vec![];
-    for block in [32, 40, 64, 69, 256] {
-        let len = 3 * block as usize;
-        let given = vec![Words(len, small), Words(len, zero), I(0)];
-        cases.push(case("behind", [3, 1, 1], [block, 1, 1], given));
-    }
-    compare(BEHIND, &cases);
+    compare(BEHIND, &a_word_each("behind", &[32, 40, 64, 69, 256]));
 }
 
 /// Blocks of one thread that matters: each waits for the block `ahead` of it and adds what that had.
