@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Result, ensure};
 
 use super::report::Report;
-use super::unit::{IMPLEMENTATIONS, LIBRARIES};
+use super::unit::{LIBRARIES, implementations};
 use crate::setup;
 
 pub fn run(report: &mut Report) {
@@ -19,7 +19,7 @@ pub fn run(report: &mut Report) {
 fn check() -> Result<()> {
     let tests = features(&LIBRARIES, "normal,build,dev")?;
     let mut differ = BTreeSet::new();
-    for package in IMPLEMENTATIONS {
+    for package in implementations() {
         for (name, found) in features(&[package], "normal,build")? {
             // What only the object has is not compiled twice.
             if let Some(other) = tests.get(&name).filter(|other| **other != found) {

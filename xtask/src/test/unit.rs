@@ -43,14 +43,15 @@ pub const LIBRARIES: [&str; 14] = [
 ];
 
 /// What the objects of those libraries are linked from, without tests of its own: it asks for all of them.
-pub const IMPLEMENTATIONS: [&str; 7] =
-    ["libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse", "libnvjitlink"];
+pub fn implementations() -> impl Iterator<Item = &'static str> {
+    crate::libraries::ours().map(|library| library.package.as_str())
+}
 
 /// All other crates, as `cargo test` and `cargo build` are told of them. All together: for a crate alone, its dependencies have other
 /// features, and would be compiled once more.
 pub fn others(command: &mut Command) -> &mut Command {
     command.arg("--workspace");
-    for package in LIBRARIES.iter().chain(&IMPLEMENTATIONS) {
+    for package in LIBRARIES.into_iter().chain(implementations()) {
         command.args(["--exclude", package]);
     }
     command
