@@ -61,6 +61,35 @@ pub fn run(bench: &Bench) -> Result<()> {
     }
 }
 
+/// Which of our objects a bench beside others measures.
+#[derive(clap::Args)]
+struct Ours {
+    /// Measure the objects in this folder; docs/performance.md is left as it is.
+    #[arg(long)]
+    lib: Option<PathBuf>,
+    /// Measure the objects of target/cudaway/lib as they are, and not all as they are shipped.
+    #[arg(long, conflicts_with = "lib")]
+    local: bool,
+}
+
+impl Ours {
+    /// Where they are, built if they have to be.
+    fn objects(&self) -> Result<PathBuf> {
+        let local = self.local.then(crate::setup::lib_dir);
+        objects(self.lib.as_deref().or(local.as_deref()))
+    }
+
+    /// What a page says of them.
+    fn built(&self) -> &'static str {
+        if self.local { ", the objects of target/cudaway/lib" } else { "" }
+    }
+
+    /// Objects that no page is written of.
+    fn are_given(&self) -> bool {
+        self.lib.is_some()
+    }
+}
+
 /// The folder of the objects that are measured: the one given, or ours, built as they are shipped.
 fn objects(given: Option<&Path>) -> Result<PathBuf> {
     match given {

@@ -2,39 +2,24 @@
 //! row, `name|ours|theirs|…`, in seconds.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::section;
+use super::{Ours, section};
 use crate::setup;
 
 /// What is measured.
 #[derive(clap::Args)]
 pub struct What {
-    /// Measure the objects in this folder; docs/performance.md is left as it is.
-    #[arg(long)]
-    lib: Option<PathBuf>,
-    /// Measure the objects of target/cudaway/lib as they are, and not all as they are shipped.
-    #[arg(long, conflicts_with = "lib")]
-    local: bool,
+    #[command(flatten)]
+    pub ours: Ours,
     /// Only rows whose name has all of these words; docs/performance.md is left as it is.
     words: Vec<String>,
 }
 
 impl What {
-    /// Where our objects are, built if they have to be.
-    pub fn objects(&self) -> Result<PathBuf> {
-        let local = self.local.then(setup::lib_dir);
-        super::objects(self.lib.as_deref().or(local.as_deref()))
-    }
-
-    /// What a page says of them.
-    pub fn built(&self) -> &'static str {
-        if self.local { ", the objects of target/cudaway/lib" } else { "" }
-    }
-
     /// The program in `benches`, on our objects and on what else it is told.
     pub fn program(&self, path: &str, lib: &Path) -> Result<Command> {
         let benches = setup::root().join("benches");
@@ -57,7 +42,7 @@ impl What {
     /// Prints a table, and keeps it if it is the whole one.
     pub fn tell(&self, name: &str, text: &str) -> Result<()> {
         println!("{text}");
-        if self.lib.is_some() || !self.words.is_empty() { Ok(()) } else { section::write(name, text) }
+        if self.ours.are_given() || !self.words.is_empty() { Ok(()) } else { section::write(name, text) }
     }
 }
 

@@ -38,7 +38,7 @@ pub fn onednn() -> Result<PathBuf> {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let lib = args.what.objects()?;
+    let lib = args.what.ours.objects()?;
     setup::wheels(&["numpy==2.4.6"])?;
     let onednn = onednn()?;
     let mut program = args.what.program("dnn/dnn.py", &lib)?;
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<()> {
         true => ("dnn --in-front", GOAL_IN_FRONT, ", with oneDNN in front"),
         false => ("dnn", GOAL, ""),
     };
-    args.what.tell(name, &table(&rows, &format!("{}{front}", args.what.built()), goal))
+    args.what.tell(name, &table(&rows, &format!("{}{front}", args.what.ours.built()), goal))
 }
 
 fn table(rows: &[Row<1>], built: &str, goal: f64) -> String {

@@ -23,14 +23,14 @@ const GOAL_OF_MEAN: f64 = 1.0;
 const WHEELS: &[&str] = &["numpy==2.4.6", "scipy==1.17.1"];
 
 pub fn run(args: &Args) -> Result<()> {
-    let lib = args.what.objects()?;
+    let lib = args.what.ours.objects()?;
     setup::wheels(WHEELS)?;
     let mut program = args.what.program("solver/solver.py", &lib)?;
     program.args([lib.join("libcusolver.so.12"), lib.join("libcudart.so.13")]);
     program.arg(args.seconds.to_string()).env_remove("CUDAWAY_SOLVER");
     program.envs([("RAYON_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")]);
     let rows = args.what.rows(program)?;
-    args.what.tell("solver", &table(&rows, args.what.built()))
+    args.what.tell("solver", &table(&rows, args.what.ours.built()))
 }
 
 fn table(rows: &[Row<1>], built: &str) -> String {

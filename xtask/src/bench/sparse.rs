@@ -32,7 +32,7 @@ const MKL: [(&str, &str); 2] =
 const KINDS: [&str; 5] = ["SpMV", "SpMM", "SpGEMM", "SpSV", "SpSM"];
 
 pub fn run(args: &Args) -> Result<()> {
-    let lib = args.what.objects()?;
+    let lib = args.what.ours.objects()?;
     setup::wheels(WHEELS)?;
     let mkl = setup::download_cache()?.join("mkl");
     for (pin, part) in MKL {
@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<()> {
     program.env("RAYON_NUM_THREADS", &threads).env("OMP_NUM_THREADS", &threads).env("KMP_BLOCKTIME", "0");
     program.envs([("MKL_THREADING_LAYER", "INTEL"), ("MKL_INTERFACE_LAYER", "LP64")]);
     let rows = args.what.rows(program)?;
-    args.what.tell("sparse", &table(&rows, &format!("{threads} thread(s){}", args.what.built())))
+    args.what.tell("sparse", &table(&rows, &format!("{threads} thread(s){}", args.what.ours.built())))
 }
 
 /// Beside MKL, and SciPy where it has such a thing.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use testkit::{Installed, Run};
 
-use super::section;
+use super::{Ours, section};
 use crate::setup;
 use crate::test::examples::quiet;
 use crate::toolchain::Release;
@@ -24,12 +24,8 @@ pub struct Args {
     /// Runs of each program, by turns.
     #[arg(long, default_value_t = 2)]
     rounds: usize,
-    /// Measure the objects in this folder; docs/performance.md is left as it is.
-    #[arg(long)]
-    lib: Option<PathBuf>,
-    /// Measure the objects of target/cudaway/lib as they are, and not all as they are shipped: the kernels' code is the same.
-    #[arg(long, conflicts_with = "lib")]
-    local: bool,
+    #[command(flatten)]
+    ours: Ours,
 }
 
 /// Rows by name: milliseconds on the clock, and of CPU.
@@ -42,9 +38,7 @@ pub fn run(args: &Args) -> Result<()> {
     let out = setup::root().join("target/thrust-bench");
     fs::create_dir_all(&out)?;
     let programs = built(&out)?;
-    let local = args.local.then(setup::lib_dir);
-    let lib = super::objects(args.lib.as_deref().or(local.as_deref()))?;
-    let installed = Installed::at(lib);
+    let installed = Installed::at(args.ours.objects()?);
     let cache = testkit::temporary()?;
     let names: Vec<String> = times(ours(&installed, &programs[0], cache.path(), "300"), args)?.0;
     let mut found: [Times; 3] = Default::default();
@@ -57,9 +51,9 @@ pub fn run(args: &Args) -> Result<()> {
             }
         }
     }
-    let text = table(&names, &found, args.local)?;
+    let text = table(&names, &found, args.ours.built())?;
     println!("{text}");
-    let is_whole = args.only.is_none() && args.lib.is_none();
+    let is_whole = args.only.is_none() && !args.ours.are_given();
     if is_whole { section::write("thrust", &text) } else { Ok(()) }
 }
 
@@ -124,8 +118,7 @@ fn times(run: Run, args: &Args) -> Result<(Vec<String>, Times)> {
     Ok((names, times))
 }
 
-fn table(names: &[String], found: &[Times; 3], is_local: bool) -> Result<String> {
-    let objects = if is_local { ", the objects of target/cudaway/lib" } else { "" };
+fn table(names: &[String], found: &[Times; 3], objects: &str) -> Result<String> {
     let mut text = format!(
         "A million elements, warm{objects}, the fastest of the runs, milliseconds on the clock and of CPU; speed is that of CPU \
          time beside the better backend's.\n\n\
