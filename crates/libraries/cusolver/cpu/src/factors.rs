@@ -51,6 +51,35 @@ pub struct Triangles<T> {
     pub upper: Columns<T>,
 }
 
+impl<T: Scalar> Triangles<T> {
+    /// The solution of `Aᴴ x = b`.
+    #[must_use]
+    pub fn solve_adjoint(&self, b: &[T]) -> Vec<T> {
+        let mut inner: Vec<T> = self.columns.iter().map(|column| b[*column]).collect();
+        let (starts, rows, values) = self.upper.parts();
+        for column in 0..inner.len() {
+            let (mut sum, mut pivot) = (inner[column], T::zero());
+            for at in starts[column]..starts[column + 1] {
+                match rows[at] {
+                    row if row == column => pivot = values[at].conj(),
+                    row => sum -= values[at].conj() * inner[row],
+                }
+            }
+            inner[column] = sum / pivot;
+        }
+        let (starts, rows, values) = self.lower.parts();
+        for column in (0..inner.len()).rev() {
+            let entries = starts[column]..starts[column + 1];
+            let sum =
+                entries.map(|at| values[at].conj() * inner[rows[at]]).fold(T::zero(), |sum, term| sum + term);
+            inner[column] -= sum;
+        }
+        let mut x = inner.clone();
+        self.rows.iter().zip(&inner).for_each(|(row, value)| x[*row] = *value);
+        x
+    }
+}
+
 /// The first column whose pivot is not above the bound, in the order in which columns were taken; one that is no number is not.
 pub fn first_small<T: Scalar>(pivots: &[(usize, T)], tol: f64) -> Option<usize> {
     pivots.iter().find(|(_, pivot)| is_small(*pivot, tol.max(0.0))).map(|(column, _)| *column)

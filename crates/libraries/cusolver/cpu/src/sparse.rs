@@ -156,6 +156,14 @@ impl<T: Scalar> Columns<T> {
         Self::with((self.n, self.height), self.entries().map(|(row, column, value)| (column, row, value)))
     }
 
+    /// Entries that are 0 count as none.
+    pub(crate) fn is_hermitian(&self) -> bool {
+        let zero = <T as num_traits::Zero>::zero();
+        let is_there = |(_, _, value): &(usize, usize, T)| *value != zero;
+        let transposed = self.transposed().map(|value| value.conj());
+        self.entries().filter(is_there).eq(transposed.entries().filter(is_there))
+    }
+
     /// The upper triangle of the Hermitian matrix that has this one's lower triangle.
     pub(crate) fn upper(&self) -> Self {
         let lower = self.entries().filter(|(row, column, _)| row >= column);

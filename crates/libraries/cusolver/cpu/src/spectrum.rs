@@ -77,9 +77,21 @@ fn factors_near<T: Field>(a: &Columns<T>, near: T) -> Result<Box<dyn Factors<T>>
     Err(Failure::NoFactors)
 }
 
-/// The argument of `det(A - at·I)`; none where it is 0.
-fn argument(a: &Columns<Complex<f64>>, at: Complex<f64>) -> Result<Option<f64>, Failure> {
-    let Factored::Whole(factors) = Complex::factored(Method::Lu, &a.shifted(at), true)? else {
+/// What the boundary's walk knows of a point.
+struct Point {
+    /// The argument of `det(A - z·I)`.
+    argument: f64,
+    /// How near the next eigenvalue may be: about the smallest singular value of `A - z·I`, than which none is nearer.
+    clear: f64,
+}
+
+/// None where `A - z·I` has no inverse. `vector` begins as any and becomes one that the inverse makes long.
+fn look(
+    a: &Columns<Complex<f64>>,
+    z: Complex<f64>,
+    vector: &mut [Complex<f64>],
+) -> Result<Option<Point>, Failure> {
+    let Factored::Whole(factors) = Complex::factored(Method::Lu, &a.shifted(z), true)? else {
         return Ok(None);
     };
     let Some(triangles) = factors.triangles() else { return Ok(None) };
@@ -96,7 +108,13 @@ fn argument(a: &Columns<Complex<f64>>, at: Complex<f64>) -> Result<Option<f64>, 
     if is_odd(&triangles.rows) != is_odd(&triangles.columns) {
         product = -product;
     }
-    Ok(Some(product.im.atan2(product.re)))
+    let mut longer = 0.0;
+    for _ in 0..2 {
+        let solved = factors.solve(vector)?;
+        longer = length(&solved) / length(vector);
+        vector.copy_from_slice(&normalized(triangles.solve_adjoint(&solved)));
+    }
+    Ok(Some(Point { argument: product.im.atan2(product.re), clear: longer.recip() }))
 }
 
 fn is_odd(order: &[usize]) -> bool {
@@ -111,18 +129,19 @@ fn is_odd(order: &[usize]) -> bool {
     is_odd
 }
 
-/// By how much an argument turns from one to the next, if less than half a turn.
-fn turn(from: f64, to: f64) -> f64 {
+/// By how much an argument turns from one to the next, if that is about so much.
+fn turn(from: f64, to: f64, about: f64) -> f64 {
     let turn = to - from;
-    turn - core::f64::consts::TAU * (turn / core::f64::consts::TAU).round()
+    turn - core::f64::consts::TAU * ((turn - about) / core::f64::consts::TAU).round()
 }
 
-/// So much may an argument turn between two points where it is not looked at again.
-const SURE: f64 = 0.7;
-/// How often a piece of the boundary is divided.
-const DEPTH: u32 = 24;
-/// Where: not in the middle, so that turns that are whole ones in a piece are none in its parts.
-const CUT: f64 = 0.381_966;
+/// So much may an argument turn in a step, and so much may that differ from what the step before foretells.
+const TURN: f64 = 1.5;
+const SURE: f64 = 0.8;
+/// A step's length beside what is clear of eigenvalues.
+const STEP: f64 = 0.4;
+/// The shortest step beside a side's length.
+const SHORTEST: f64 = 1e-10;
 
 /// How many eigenvalues, each as often as it is one, are in the rectangle between two corners: how often `det(A - z·I)` turns around 0 while
 /// z goes along its boundary. One that lies on the boundary may count or not.
@@ -133,64 +152,71 @@ pub fn count_within(
     a: &Columns<Complex<f64>>,
     (one, other): (Complex<f64>, Complex<f64>),
 ) -> Result<i64, Failure> {
-    let (low, high) =
+    let (mut low, mut high) =
         ((one.re.min(other.re), one.im.min(other.im)), (one.re.max(other.re), one.im.max(other.im)));
     let (width, height) = (high.0 - low.0, high.1 - low.1);
     if !(width > 0.0 && height > 0.0 && width.is_finite() && height.is_finite()) || a.size().1 == 0 {
         return Ok(0);
     }
-    let corners = [low, (high.0, low.1), high, (low.0, high.1), low].map(|(re, im)| Complex::new(re, im));
-    let look = Look { a, nudge: Complex::new(width, height).over_real(1e-12_f64.recip()) };
-    // Each eigenvalue turns once at most, so that pieces see about one each.
-    let pieces = (a.size().1 / 4).clamp(8, 300);
-    let mut turned = 0.0;
-    for side in corners.windows(2) {
-        let along = |part: f64| side[0] + (side[1] - side[0]).times_real(part);
-        let mut before = look.at(side[0])?;
-        for piece in 0..pieces {
-            let (from, to) = (piece as f64 / pieces as f64, (piece + 1) as f64 / pieces as f64);
-            let after = look.at(along(to))?;
-            turned += look.turned((from, before), (to, after), &along, DEPTH)?;
-            before = after;
+    if a.is_hermitian() {
+        // All are real: the sides along the real line may as well be far from it.
+        if low.1 >= 0.0 || high.1 <= 0.0 {
+            return Ok(0);
         }
+        (low.1, high.1) = (low.1.min(-width), high.1.max(width));
     }
+    let corners = [low, (high.0, low.1), high, (low.0, high.1), low].map(|(re, im)| Complex::new(re, im));
+    // Any vector that is not one of few eigenvectors: its components have turns that never come again.
+    let vector = (1..=a.size().1).map(|at| Complex::from_polar(1.0, (at * at) as f64)).collect();
+    let mut walk = Walk { a, nudge: Complex::new(width, height).times_real(1e-12), vector };
+    let turned: f64 =
+        corners.windows(2).map(|side| walk.along(side[0], side[1])).sum::<Result<f64, Failure>>()?;
     Ok((turned / core::f64::consts::TAU).round() as i64)
 }
 
-struct Look<'a> {
+struct Walk<'a> {
     a: &'a Columns<Complex<f64>>,
     nudge: Complex<f64>,
+    vector: Vec<Complex<f64>>,
 }
 
-impl Look<'_> {
-    /// The argument there, or beside it where there is none.
-    fn at(&self, z: Complex<f64>) -> Result<f64, Failure> {
+impl Walk<'_> {
+    /// A point, or one beside it that is no eigenvalue.
+    fn at(&mut self, z: Complex<f64>) -> Result<Point, Failure> {
         let mut nudge = self.nudge;
         for at in 0..8 {
             let moved = if at == 0 { z } else { z + nudge };
-            if let Some(argument) = argument(self.a, moved)? {
-                return Ok(argument);
+            if let Some(point) = look(self.a, moved, &mut self.vector)? {
+                return Ok(point);
             }
             nudge = nudge.times_real(8.0);
         }
         Err(Failure::NoFactors)
     }
 
-    fn turned(
-        &self,
-        (from, before): (f64, f64),
-        (to, after): (f64, f64),
-        along: &dyn Fn(f64) -> Complex<f64>,
-        depth: u32,
-    ) -> Result<f64, Failure> {
-        let cut = from + CUT * (to - from);
-        let between = self.at(along(cut))?;
-        let (first, second) = (turn(before, between), turn(between, after));
-        if depth == 0 || first.abs() < SURE && second.abs() < SURE {
-            return Ok(first + second);
+    /// By how much the argument turns along a side. A step stays where no eigenvalue is, so that the argument goes evenly there, and turns
+    /// by about what the step before foretells; the first is the shortest.
+    fn along(&mut self, from: Complex<f64>, to: Complex<f64>) -> Result<f64, Failure> {
+        let whole = size(to - from);
+        let (mut done, mut before, mut turned, mut rate) = (0.0, self.at(from)?, 0.0, 0.0);
+        let mut step = SHORTEST * whole;
+        while done < whole {
+            step =
+                step.min(STEP * before.clear).min(TURN / rate.abs()).max(SHORTEST * whole).min(whole - done);
+            let (after, turn) = loop {
+                let after = self.at(from + (to - from).times_real((done + step) / whole))?;
+                let foretold = rate * step;
+                let turn = turn(before.argument, after.argument, foretold);
+                let is_sure = (turn - foretold).abs() < SURE && step <= 1.5 * after.clear;
+                if is_sure || step <= SHORTEST * whole {
+                    break (after, turn);
+                }
+                step = (0.25 * step).max(SHORTEST * whole);
+            };
+            (done, before, turned, rate) = (done + step, after, turned + turn, turn / step);
+            step *= 4.0;
         }
-        Ok(self.turned((from, before), (cut, between), along, depth - 1)?
-            + self.turned((cut, between), (to, after), along, depth - 1)?)
+        Ok(turned)
     }
 }
 
