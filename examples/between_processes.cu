@@ -152,9 +152,10 @@ int main()
     CHECK(cudaEventCreateWithFlags(&filled, cudaEventDisableTiming | cudaEventInterprocess));
     CHECK(cudaEventRecord(filled, 0));
     CHECK(cudaIpcGetEventHandle(&to_child.filled, filled));
-    CHECK(cudaMemPoolExportPointer(&to_child.pooled_memory, c));
     int descriptor = -1;
+    expect_equal("a pointer before its pool", cudaMemPoolExportPointer(&to_child.pooled_memory, c), cudaErrorInvalidValue);
     CHECK(cudaMemPoolExportToShareableHandle(&descriptor, pool, cudaMemHandleTypePosixFileDescriptor, 0));
+    CHECK(cudaMemPoolExportPointer(&to_child.pooled_memory, c));
     post(sockets[0], &to_child, sizeof to_child, descriptor);
     close(descriptor);
 

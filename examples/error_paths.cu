@@ -44,11 +44,11 @@ static void still_works()
 #if DEVICE_CODE
 #define INVALID_VALUE 1, "cudaErrorInvalidValue"
 #define INVALID_CONFIGURATION 9, "cudaErrorInvalidConfiguration"
-// CUDA 13 passes on what the driver says of a launch that is more than the device has.
+// CUDA 13 passes on what the driver says of a launch that is nothing or more than the device has.
 #if CUDART_VERSION >= 13000
-#define TOO_LARGE INVALID_VALUE
+#define NO_CONFIGURATION INVALID_VALUE
 #else
-#define TOO_LARGE INVALID_CONFIGURATION
+#define NO_CONFIGURATION INVALID_CONFIGURATION
 #endif
 #define INVALID_SYMBOL 13, "cudaErrorInvalidSymbol"
 #define INVALID_DEVICE 101, "cudaErrorInvalidDevice"
@@ -90,13 +90,13 @@ static void bad_launches()
     CHECK(cudaMalloc(&data, 64));
     // Peeking leaves the error, getting takes it.
     add_known<<<1, 2048>>>(data, 0);
-    EXPECT(TOO_LARGE, cudaPeekAtLastError());
-    EXPECT(TOO_LARGE, cudaGetLastError());
+    EXPECT(NO_CONFIGURATION, cudaPeekAtLastError());
+    EXPECT(NO_CONFIGURATION, cudaGetLastError());
     CHECK(cudaGetLastError());
     add_known<<<1, dim3(1, 1, 65)>>>(data, 0);
-    EXPECT(TOO_LARGE, cudaGetLastError());
+    EXPECT(NO_CONFIGURATION, cudaGetLastError());
     add_known<<<0, 32>>>(data, 0);
-    EXPECT(INVALID_CONFIGURATION, cudaGetLastError());
+    EXPECT(NO_CONFIGURATION, cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(data));
 }

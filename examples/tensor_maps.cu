@@ -43,8 +43,11 @@ __global__ void add_one(const __grid_constant__ CUtensorMap from, const __grid_c
     __shared__ alignas(1024) int box[BOX_ROWS][BOX_COLUMNS];
     __shared__ alignas(1024) int plain[BOX_ROWS][BOX_COLUMNS];
     __shared__ alignas(8) unsigned long long bar;
-    if (threadIdx.x == 0)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&bar)));
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&bar)) : "memory");
+        // For the copy engine.
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
     __syncthreads();
     unsigned parity = 0;
     for (int number = blockIdx.x; number < n_boxes; number += gridDim.x, parity ^= 1) {
@@ -98,7 +101,8 @@ int main()
                                       CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                      CUDA_SUCCESS);
     const cuuint32_t large[] = {BOX_COLUMNS, 257};
-    expect_equal("box of 257 rows", encode(&maps[0], CU_TENSOR_MAP_DATA_TYPE_INT32, 2, from, sizes, strides, large, steps,
+    CUtensorMap refused;
+    expect_equal("box of 257 rows", encode(&refused, CU_TENSOR_MAP_DATA_TYPE_INT32, 2, from, sizes, strides, large, steps,
                                            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
                                            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
                  CUDA_ERROR_INVALID_VALUE);

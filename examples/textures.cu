@@ -1,6 +1,6 @@
 // Arrays, texture objects and surface objects of every shape. Expected values are the programming guide's formulas
 // (appendix "Texture Fetching"), computed here on the host; filter weights have eight fractional bits there, so the
-// coordinates are multiples of 1/256 and all products are exact.
+// coordinates are multiples of 1/16 and all products are exact; none is between two elements, since GPUs cut coordinates.
 #include "example.h"
 
 #include <cmath>
@@ -218,7 +218,7 @@ static cudaResourceDesc of_array(cudaArray_t array)
     return resource;
 }
 
-// Points on a grid of 1/256 around and inside of the texture.
+// Points on a grid of 1/16 around and inside of the texture.
 static std::vector<Point> points(const long (&size)[3], bool normalized)
 {
     Numbers numbers{7};
@@ -226,8 +226,9 @@ static std::vector<Point> points(const long (&size)[3], bool normalized)
     for (Point &point : all) {
         float *const to[3] = {&point.x, &point.y, &point.z};
         for (int d = 0; d < 3; d++) {
-            const long steps = (2 * size[d] + 4) * 256;
-            *to[d] = static_cast<float>(static_cast<long>(numbers.next() % steps) - (size[d] / 2 + 2) * 256) / 256.0f;
+            const long steps = (2 * size[d] + 4) * 16;
+            const long at = static_cast<long>(numbers.next() % steps) - (size[d] / 2 + 2) * 16;
+            *to[d] = static_cast<float>(at % 16 == 0 ? at + 1 : at) / 16.0f;
             if (normalized)
                 *to[d] /= size[d];
         }

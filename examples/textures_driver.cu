@@ -106,13 +106,24 @@ int main()
     DRIVER(cuMemAlloc(&memory, n * 4));
     DRIVER(cuMemcpyHtoA(b, 0, second.data(), width * 4));
     DRIVER(cuMemcpyHtoD(memory, second.data() + width, (n - width) * 4));
-    DRIVER(cuMemcpyDtoA(b, width * 4, memory, width * 4));
-    for (size_t y = 2; y < height; y++)
-        DRIVER(cuMemcpyDtoA(b, y * width * 4, memory + (y - 1) * width * 4, width * 4));
+    // Of an array with rows, the calls that count bytes reach the first one.
+    CUDA_MEMCPY2D behind = {};
+    behind.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    behind.srcDevice = memory;
+    behind.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    behind.dstArray = b;
+    behind.dstY = 1;
+    behind.WidthInBytes = width * 4;
+    behind.Height = height - 1;
+    DRIVER(cuMemcpy2D(&behind));
     CUarray copy;
     DRIVER(cuArrayCreate(&copy, &plain));
-    for (size_t y = 0; y < height; y++)
-        DRIVER(cuMemcpyAtoA(copy, y * width * 4, b, y * width * 4, width * 4));
+    DRIVER(cuMemcpyAtoA(copy, 0, b, 0, width * 4));
+    behind.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    behind.srcArray = b;
+    behind.srcY = 1;
+    behind.dstArray = copy;
+    DRIVER(cuMemcpy2D(&behind));
 
     CUmodule module;
     CUfunction both;

@@ -178,7 +178,9 @@ def pooling(library, rng):
                 np.put_along_axis(chosen, flat.argmax(-1)[..., None], 1.0, -1)
                 chosen = chosen.reshape(met.shape)
             else:
-                count = int(np.prod(window)) if mode == 1 else met[0, 0].size
+                # Padding counts, and what is beyond it does not.
+                all_ = [min(b + k, size + p) - b for b, k, size, p in zip(begin, window, sizes, padding)]
+                count = int(np.prod(all_)) if mode == 1 else met[0, 0].size
                 exact[here] = met.sum(tuple(range(2, n + 2))) / count
                 chosen = np.full(met.shape, 1.0 / count)
             share = dy[here].reshape(*images, *[1] * n)

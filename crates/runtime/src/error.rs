@@ -85,7 +85,7 @@ impl Error {
     /// the driver judges alone.
     pub fn code_of_13(self) -> cudaError_t {
         match self {
-            Error::TooLarge(_) => cudaError_t::cudaErrorInvalidValue,
+            Error::InvalidConfiguration(_) | Error::TooLarge(_) => cudaError_t::cudaErrorInvalidValue,
             Error::NoKernel => cudaError_t::cudaErrorInvalidResourceHandle,
             other => other.code(),
         }

@@ -272,7 +272,7 @@ fn launch_errors_have_the_documented_numbers() {
     };
     assert_eq!(launch(program.kernel(), grid, dim(1)), cudaError_t::cudaErrorInvalidValue);
     assert_eq!(launch(program.kernel(), dim(1), dim(1025)), cudaError_t::cudaErrorInvalidValue);
-    assert_eq!(launch(program.kernel(), dim(0), dim(1)), cudaError_t::cudaErrorInvalidConfiguration);
+    assert_eq!(launch(program.kernel(), dim(0), dim(1)), cudaError_t::cudaErrorInvalidValue);
     let answer = launch(ptr::from_ref(&never_registered).cast(), dim(1), dim(1));
     assert_eq!(answer, cudaError_t::cudaErrorInvalidResourceHandle);
     assert_eq!(error::cudaGetLastError(), cudaError_t::cudaErrorInvalidResourceHandle);

@@ -29,6 +29,8 @@ struct State {
     image: Option<Vec<u8>>,
     /// Why inputs did not fit together: no later call makes an image of them.
     refused: Option<Error>,
+    /// It could not be completed.
+    is_over: bool,
     options: jit::Options,
 }
 
@@ -49,7 +51,7 @@ pub fn cuLinkCreate_v2(
     Context::current()?;
     // SAFETY: CUDA's contract: the arrays and buffers live until the link is destroyed.
     let options = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
-    let state = State { inputs: Image::default(), image: None, refused: None, options };
+    let state = State { inputs: Image::default(), image: None, refused: None, is_over: false, options };
     let link = Arc::new(Link { state: Mutex::new(state) });
     stateOut.write(LINKS.insert(link).ok_or(Error::OutOfMemory)?);
     Ok(())
@@ -84,7 +86,8 @@ pub fn cuLinkAddData_v2(
         unsafe { core::ffi::CStr::from_ptr(name) }.to_string_lossy().into_owned()
     };
     let mut state = link.state.lock();
-    if state.image.is_some() {
+    // Driver 580: a link that could not be completed takes no more, either.
+    if state.image.is_some() || state.is_over {
         return Err(Error::InvalidValue("state: already complete"));
     }
     // SAFETY: CUDA's contract: `size` bytes at `data`.
@@ -129,13 +132,7 @@ unsafe fn read_input(
         _ => return Err(Error::InvalidValue("type")),
     }
     // SAFETY: the caller's promise.
-    let input = unsafe { image::read_sized(data, size, capability(), name) };
-    // CUDA: text that is no PTX, given as PTX, is invalid PTX.
-    let is_text = type_ == CUjitInputType::CU_JIT_INPUT_PTX;
-    Ok(input.map_err(|failure| match failure.error {
-        Error::InvalidImage if is_text => Failure { error: Error::InvalidPtx, ..failure },
-        _ => failure,
-    }))
+    Ok(unsafe { image::read_sized(data, size, capability(), name) })
 }
 
 /// All inputs, if they can stand together. CUDA says of a name defined twice when the second one comes.
@@ -152,7 +149,12 @@ fn joined(inputs: &Image, more: Image) -> core::result::Result<Image, Failure> {
 /// for.
 fn complete(inputs: Image) -> core::result::Result<Linked, Failure> {
     let left_out = inputs.machine_code.first().map(|unit| unit.why_left_out("a member that was left out"));
-    let linked = Linked::check(inputs, Bodies::All)?;
+    // Driver 580, of what no input defines; a name of machine code that was left out has its own error.
+    let undefined = if left_out.is_some() { Error::NoBinaryForGpu } else { Error::InvalidSource };
+    let linked = Linked::check(inputs, Bodies::All).map_err(|failure| match failure.error {
+        Error::NoBinaryForGpu => Failure { error: undefined, ..failure },
+        _ => failure,
+    })?;
     let is_told_later = |name: &str| {
         let is_of_the_driver = !name.starts_with("cuda");
         Cause::Undefined(name.to_owned()).is_device_runtime() && (is_of_the_driver || left_out.is_some())
@@ -164,7 +166,7 @@ fn complete(inputs: Image) -> core::result::Result<Linked, Failure> {
         Some(why) => format!("{}\n{why}", linked.complaints),
         None => linked.complaints,
     };
-    Err(Failure { error: Error::NoBinaryForGpu, message })
+    Err(Failure { error: undefined, message })
 }
 
 pub fn cuLinkAddData(
@@ -217,7 +219,9 @@ pub fn cuLinkComplete(
         return Err(error);
     }
     if state.image.is_none() {
-        let linked = told(complete(state.inputs.clone()), &state.options)?;
+        let linked = complete(state.inputs.clone());
+        state.is_over = linked.is_err();
+        let linked = told(linked, &state.options)?;
         let image = compiler::image::encode(linked.sources());
         state.image = Some(fatbin::cubin::wrap(capability(), &image));
     }

@@ -4,7 +4,7 @@
 //! once, and goes back when an event recorded behind its last use has been reached.
 
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cuda_abi::out::Out;
@@ -34,6 +34,8 @@ struct Pool {
     is_default: bool,
     /// The provider's pool, where processes share it; else null.
     hip: Shared<hipMemPool_t>,
+    /// Another process can have it: only then its pointers can be exported, as NVIDIA's driver has it.
+    was_exported: AtomicBool,
     reuse: [AtomicU64; 3],
     release_threshold: AtomicU64,
     /// Bytes it may give out together.
@@ -65,6 +67,7 @@ impl Pool {
             device,
             is_default,
             hip: Shared(hip),
+            was_exported: AtomicBool::new(false),
             reuse: [const { AtomicU64::new(1) }; 3],
             release_threshold: AtomicU64::new(0),
             most: if max_size == 0 { u64::MAX } else { max_size as u64 },
@@ -192,7 +195,9 @@ pub fn cuMemPoolExportToShareableHandle(
     }
     let (hip, kind) = (pool.device.hip(), handleType.0.cast_signed());
     // SAFETY: CUDA's contract: room for a handle of that type; the pool is alive.
-    Ok(unsafe { hip.hipMemPoolExportToShareableHandle(handle_out, pool.hip.0, kind, flags) }?)
+    unsafe { hip.hipMemPoolExportToShareableHandle(handle_out, pool.hip.0, kind, flags) }?;
+    pool.was_exported.store(true, Ordering::Relaxed);
+    Ok(())
 }
 
 pub fn cuMemPoolImportFromShareableHandle(
@@ -220,6 +225,9 @@ pub fn cuMemPoolExportPointer(shareData_out: Out<'_, CUmemPoolPtrExportData>, pt
     let range = memory::find(ptr).filter(|range| range.kind == Kind::Pooled && range.base == ptr);
     let range = range.ok_or(Error::InvalidValue("ptr"))?;
     let pool = shared_pool(range.pool.0)?;
+    if !pool.was_exported.load(Ordering::Relaxed) {
+        return Err(Error::InvalidValue("ptr: its pool was not exported"));
+    }
     let mut data = hipMemPoolPtrExportData { reserved: [0; 64] };
     // SAFETY: `data` is writable; the pointer is the provider's.
     unsafe { pool.device.hip().hipMemPoolExportPointer(&mut data, raw(ptr)) }?;

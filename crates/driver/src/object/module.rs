@@ -124,7 +124,11 @@ impl Linked {
         let n_bytes = linked.n_bytes();
         if bodies == Bodies::All || n_bytes <= SHORT_BYTES {
             let key = (n_bytes >= REMEMBERED_BYTES).then(|| linked.key());
-            linked.look_into_all(key.as_ref())?;
+            linked.look_into_all(key.as_ref()).map_err(|failure| match failure.error {
+                // Driver 580: what a text leaves undefined is an error of the text.
+                Error::NoBinaryForGpu if is_text => Failure { error: Error::InvalidPtx, ..failure },
+                _ => failure,
+            })?;
         }
         Ok(linked)
     }

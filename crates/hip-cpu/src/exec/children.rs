@@ -29,21 +29,22 @@ const SUCCESS: Code = 0;
 const INVALID_VALUE: Code = 1;
 const MEMORY_ALLOCATION: Code = 2;
 const INVALID_CONFIGURATION: Code = 9;
-const MAX_DEPTH_EXCEEDED: Code = 65;
+const PENDING_COUNT_EXCEEDED: Code = 69;
 const INVALID_DEVICE_FUNCTION: Code = 98;
 const INVALID_DEVICE: Code = 101;
 const INVALID_RESOURCE_HANDLE: Code = 400;
 const NOT_SUPPORTED: Code = 801;
 
-/// Grids inside of grids.
-const MOST_DEPTH: u32 = 24;
+/// Grids inside of grids: each waits for the one in it, and `cudaLimitDevRuntimePendingLaunchCount` is that many, so an H200 goes as deep.
+const MOST_DEPTH: u32 = 2048;
 /// Bytes of a kernel's parameters.
 const MOST_PARAMETERS: usize = 32764;
 /// Bytes of what one grid has launched, its parameters most of all.
 const MOST_WAITING: usize = 1 << 30;
 
-/// `cudaStreamNonBlocking`, `cudaEventDisableTiming`: the only flags for kernels.
-const NON_BLOCKING: u32 = 1;
+/// A kernel's streams are `cudaStreamNonBlocking`, or have no flag, which the manual refuses and an H200 does not; its events are
+/// `cudaEventDisableTiming`.
+const STREAM_FLAGS: std::ops::RangeInclusive<u32> = 0..=1;
 const DISABLE_TIMING: u32 = 2;
 /// Handles that are no handles: the block's own stream by its three names, and two that end with the grid.
 const OWN_STREAMS: std::ops::RangeInclusive<u64> = 0..=2;
@@ -197,8 +198,8 @@ impl Children {
             Call::StreamCreateWithFlags | Call::EventCreateWithFlags => {
                 let (place, flags) = (given.long(), given.word());
                 let is_stream = call == Call::StreamCreateWithFlags;
-                let wanted = if is_stream { NON_BLOCKING } else { DISABLE_TIMING };
-                if flags == wanted { give(place, self.handle(is_stream)) } else { INVALID_VALUE }
+                let fits = if is_stream { STREAM_FLAGS.contains(&flags) } else { flags == DISABLE_TIMING };
+                if fits { give(place, self.handle(is_stream)) } else { INVALID_VALUE }
             }
             Call::StreamDestroy => self.forget(given.long(), true),
             Call::EventDestroy => self.forget(given.long(), false),
@@ -296,7 +297,7 @@ impl Children {
         let lines = bytes / size_of::<ParamLine>() + 1;
         let is_possible = bytes <= MOST_PARAMETERS;
         if !is_possible || self.depth >= MOST_DEPTH {
-            self.fail(who, if is_possible { MAX_DEPTH_EXCEEDED } else { INVALID_VALUE });
+            self.fail(who, if is_possible { PENDING_COUNT_EXCEEDED } else { INVALID_VALUE });
             return 0;
         }
         let _pause = Pause::new();
@@ -317,7 +318,7 @@ impl Children {
     fn launch(&self, buffer: usize, said: Option<Asked>, stream: u64) -> Answer {
         self.known(stream)?;
         if self.depth >= MOST_DEPTH {
-            return Err(MAX_DEPTH_EXCEEDED);
+            return Err(PENDING_COUNT_EXCEEDED);
         }
         let _pause = Pause::new();
         let mut state = self.state.lock();
@@ -495,9 +496,10 @@ fn name(code: Code) -> (&'static CStr, &'static CStr) {
         INVALID_VALUE => (c"cudaErrorInvalidValue", c"invalid argument"),
         MEMORY_ALLOCATION => (c"cudaErrorMemoryAllocation", c"out of memory"),
         INVALID_CONFIGURATION => (c"cudaErrorInvalidConfiguration", c"invalid configuration argument"),
-        MAX_DEPTH_EXCEEDED => {
-            (c"cudaErrorLaunchMaxDepthExceeded", c"launch would exceed maximum depth of nested launches")
-        }
+        PENDING_COUNT_EXCEEDED => (
+            c"cudaErrorLaunchPendingCountExceeded",
+            c"launch would exceed maximum number of pending launches",
+        ),
         INVALID_DEVICE_FUNCTION => (c"cudaErrorInvalidDeviceFunction", c"invalid device function"),
         INVALID_DEVICE => (c"cudaErrorInvalidDevice", c"invalid device ordinal"),
         INVALID_RESOURCE_HANDLE => (c"cudaErrorInvalidResourceHandle", c"invalid resource handle"),

@@ -127,7 +127,8 @@ impl Mipmaps {
         if desc.mipmapFilterMode == hipFilterModePoint {
             return self.levels[(lod + 0.5).floor() as usize].fetch(x, 0, [0; 3]);
         }
-        let weight = ((lod - lod.floor()) * 256.0 + 0.5).floor() / 256.0;
+        // A level's weight is cut, as an H200 does.
+        let weight = ((lod - lod.floor()) * 256.0).floor() / 256.0;
         let first = self.levels[lod as usize].fetch(x, 0, [0; 3]);
         let second = self.levels[(lod as usize + 1).min(last)].fetch(x, 0, [0; 3]);
         std::array::from_fn(|nth| (1.0 - weight) * first[nth] + weight * second[nth])

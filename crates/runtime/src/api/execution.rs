@@ -30,7 +30,7 @@ pub fn cudaLaunchKernel(
     })
 }
 
-/// Runs a kernel. Bad dimensions are cudaErrorInvalidConfiguration (the driver would say invalid value); see
+/// Runs a kernel. Bad dimensions are cudaErrorInvalidConfiguration up to CUDA 12 (the driver would say invalid value); see
 /// [`check_dimensions`].
 #[inline]
 fn launch(
@@ -194,7 +194,8 @@ pub fn cudaLaunchHostFunc(stream: cudaStream_t, fn_: cudaHostFn_t, userData: *mu
     device::attach()?.cuLaunchHostFunc(stream::meant(stream), fn_, userData)
 }
 
-/// CUDA: zero or too large dimensions are an invalid configuration, for any kernel; of CUDA 13 the zeros alone.
+/// CUDA: zero or too large dimensions are an invalid configuration, for any kernel; to CUDA 13's runtime they are an invalid value (13.0 and
+/// 13.5 on an H200).
 pub fn check_dimensions(grid: dim3, block: dim3) -> Result {
     let limits = device::current()?.limits()?;
     for (what, size) in [("grid", grid), ("block", block)] {

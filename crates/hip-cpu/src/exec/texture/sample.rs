@@ -1,7 +1,8 @@
 //! `tex` and `tld4`: from coordinates to elements and their weights, after the CUDA C++ Programming Guide's appendix
 //! "Texture Fetching".
 //!
-//! Coordinates are brought to elements in `f64`, where that is exact. A linear filter's weights have 8 fractional bits.
+//! Coordinates are brought to elements in `f64`, where that is exact. A linear filter's weights have 8 fractional bits. How coordinates and
+//! weights are cut to their bits is an H200's way (docs/accuracy.md).
 
 use compiler::texture::{Access, Geometry, Level as Lod, MAX_WORDS, Sampler, Texel, address_mode};
 
@@ -150,7 +151,7 @@ impl Chosen {
         if sampler.mip_filter == 0 {
             return Chosen::one((lod + 0.5).floor() as usize);
         }
-        let fixed = (lod * 256.0 + 0.5).floor() as i64;
+        let fixed = (lod * 256.0).floor() as i64;
         let first = (fixed >> 8) as usize;
         Chosen { first, second: first + 1, weight: fixed & 255 }
     }
@@ -189,20 +190,23 @@ type Foot = (i64, i64);
 /// No texture has elements beyond it, and sums stay far from overflow.
 const FAR: f64 = 4_294_967_296.0;
 
-/// The largest number below 1.
-pub const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
+/// What a normalised coordinate is counted in, `1 / steps`: a GPU cuts it to 21 bits behind the point, or to 8 more than a wide side needs.
+pub fn steps(side: u32) -> f64 {
+    let bits = 32 - side.max(1).saturating_sub(1).leading_zeros();
+    2f64.powi((bits + 8).max(21) as i32)
+}
 
-/// A coordinate in elements.
+/// A coordinate in elements. Mirrored ones go on behind the side, to twice its length.
 fn elements(coordinate: f64, side: u32, normalized: bool, mode: u32) -> f64 {
+    let steps = steps(side);
     let side = f64::from(side);
-    let fraction = |x: f64| (x - x.floor()).min(BELOW_ONE);
+    let cut = (coordinate * steps).floor() / steps;
+    let within = |period: f64| cut - period * (cut / period).floor();
     let at = match mode {
         _ if !normalized => coordinate,
-        address_mode::WRAP => fraction(coordinate) * side,
-        // CUDA: frac(x) where floor(x) is even, else 1 - frac(x).
-        address_mode::MIRROR if coordinate.floor().rem_euclid(2.0) == 0.0 => fraction(coordinate) * side,
-        address_mode::MIRROR => (1.0 - fraction(coordinate)) * side,
-        _ => coordinate * side,
+        address_mode::WRAP => within(1.0) * side,
+        address_mode::MIRROR => within(2.0) * side,
+        _ => cut * side,
     };
     let at = if mode == address_mode::CLAMP_OGL { at.clamp(0.0, side) } else { at };
     if at.is_nan() { 0.0 } else { at.clamp(-FAR, FAR) }
@@ -220,6 +224,29 @@ fn addressed(index: i64, side: u32, mode: u32) -> Option<i64> {
         address_mode::CLAMP_TO_BORDER => (0..side).contains(&index).then_some(index),
         _ => Some(index.clamp(0, side - 1)),
     }
+}
+
+/// The weights of a footprint's corners in 256ths, of the elements' behind in each dimension: whole numbers, 256 together, as a GPU divides
+/// what a plane has between its columns, and that between its rows. The corner's bits say in which dimensions it is behind.
+fn weights([x, y, z]: [i64; 3], dimensions: usize) -> [i64; 8] {
+    let part = |of: i64, weight: i64| (of * weight + 128) >> 8;
+    let mut weights = [0; 8];
+    if dimensions == 1 {
+        (weights[0], weights[1]) = (256 - x, x);
+        return weights;
+    }
+    for (plane, own) in [256 - z, z].into_iter().enumerate() {
+        let behind = part(own, x);
+        let front = own - behind;
+        let (behind_below, front_above) = (part(behind, y), part(front, 256 - y));
+        weights[4 * plane..4 * plane + 4].copy_from_slice(&[
+            front_above,
+            behind - behind_below,
+            front - front_above,
+            behind_below,
+        ]);
+    }
+    weights
 }
 
 impl Sample<'_> {
@@ -353,25 +380,26 @@ impl Sample<'_> {
     /// Sum of weight × element over the footprint's corners.
     fn filtered(&self, feet: [Foot; 3], level: &Level) -> [u32; 4] {
         let mut sum = [0f64; 4];
-        for corner in 0..1u8 << self.dimensions() {
-            let behind = |nth: usize| i64::from(corner >> nth & 1);
-            // Exact: three times 8 bits.
-            let weight: f64 = (0..self.dimensions())
-                .map(|nth| {
-                    let alpha = feet[nth].1;
-                    (if behind(nth) == 1 { alpha } else { 256 - alpha }) as f64 / 256.0
-                })
-                .product();
+        let parts = self.image.parts().filter(|_| self.compare.is_none());
+        let whole = |value: f64| (value + 0.5).floor();
+        for (corner, weight) in
+            weights(feet.map(|(_, alpha)| alpha), self.dimensions()).into_iter().enumerate()
+        {
             // What has no weight has no part, also when it is infinite.
-            if weight == 0.0 {
+            if weight == 0 {
                 continue;
             }
-            let index = std::array::from_fn(|nth| feet[nth].0 + behind(nth));
+            let index = std::array::from_fn(|nth| feet[nth].0 + (corner as i64 >> nth & 1));
             for (sum, channel) in sum.iter_mut().zip(self.footprint(index, level)) {
-                *sum += weight * f64::from(f32::from_bits(channel));
+                let value = f64::from(f32::from_bits(channel));
+                *sum += weight as f64 / 256.0 * parts.map_or(value, |(parts, _)| whole(value * parts));
             }
         }
-        sum.map(|channel| (channel as f32).to_bits())
+        sum.map(|channel| match parts {
+            Some((parts, made)) => whole(channel * made / parts) as f32 / made as f32,
+            None => channel as f32,
+        })
+        .map(f32::to_bits)
     }
 
     /// One component of the footprint's four elements, counter-clockwise from the lower left.

@@ -25,6 +25,17 @@ impl Image {
         }
     }
 
+    /// What a filter counts elements in that are fractions of integers, and its sums: those have 16 bits on a GPU, whatever elements have.
+    pub fn parts(&self) -> Option<(f64, f64)> {
+        match self.format {
+            _ if !self.is(flag::NORMALIZED_FLOAT) || self.is(flag::SRGB) => None,
+            UNSIGNED_8 | UNSIGNED_16 => Some((65_535.0, 65_535.0)),
+            SIGNED_8 => Some((127.0, 32_767.0)),
+            SIGNED_16 => Some((32_767.0, 32_767.0)),
+            _ => None,
+        }
+    }
+
     /// The bits of the four channels; the element is inside of the level.
     pub fn texel(&self, level: &Level, [x, y, z]: [i64; 3]) -> [u32; 4] {
         let at = z as u64 * level.slice + y as u64 * level.pitch + x as u64 * self.element_bytes();

@@ -14,7 +14,8 @@ use crate::value::Value;
 pub enum Pooling {
     /// The first of those that are equal; whether a NaN is the largest of all.
     Max(bool),
-    /// Divided by the window's size.
+    /// Divided by how many are inside or padding: a last window may reach beyond that too, as Caffe's and ONNX's rounding up makes it, and what
+    /// is there does not count (cuDNN 9 on an H200).
     MeanOfAll,
     /// Divided by how many are inside.
     MeanOfInside,
@@ -50,7 +51,7 @@ impl Window {
 struct Plan<V> {
     /// For each place along a window: the places of a line of the output that have it inside, and where along the input the first has it.
     met: Vec<(usize, usize, usize)>,
-    /// How many places of a window are inside, for each place along a line of the output.
+    /// How many places of a window count along a line of the output, for each place of that.
     widths: Vec<usize>,
     /// Room for a line of the input, and for what is taken of it.
     line: Vec<V>,
@@ -58,7 +59,7 @@ struct Plan<V> {
 }
 
 impl Window {
-    fn plan<V: Value>(&self) -> Plan<V> {
+    fn plan<V: Value>(&self, mode: Pooling) -> Plan<V> {
         let met = (0..self.window[2]).map(|nth| {
             let (stride, ahead) = (self.stride[2] as isize, nth as isize - self.padding[2]);
             // Where `w * stride + ahead` is inside: from the first that is not before it to the first that is behind it.
@@ -71,10 +72,9 @@ impl Window {
                 (0, 0, 0)
             }
         });
-        let inside = (0..self.output[2]).map(|place| self.inside(2, place));
         Plan {
             met: met.filter(|(first, end, _)| first < end).collect(),
-            widths: inside.map(|(first, end)| end - first).collect(),
+            widths: (0..self.output[2]).map(|place| self.counted(mode, 2, place)).collect(),
             line: vec![V::zero(); self.input[2]],
             taken: vec![V::zero(); self.output[2]],
         }
@@ -91,8 +91,23 @@ impl Window {
         self.outputs() == 1 && (0..3).all(|axis| self.inside(axis, 0) == (0, self.input[axis]))
     }
 
-    fn divisor(&self, mode: Pooling, inside: usize) -> usize {
-        if mode == Pooling::MeanOfAll { self.window.iter().product() } else { inside.max(1) }
+    /// How many places of a window count in a mean along a size; at least one.
+    fn counted(&self, mode: Pooling, axis: usize, place: usize) -> usize {
+        let (first, end) = self.inside(axis, place);
+        if mode != Pooling::MeanOfAll {
+            return (end - first).max(1);
+        }
+        let (padding, input) = (self.padding[axis], self.input[axis] as isize);
+        let begin = (place * self.stride[axis]) as isize - padding;
+        ((begin + self.window[axis] as isize).min(input + padding) - begin).max(1) as usize
+    }
+
+    /// Whether all of each window counts in a mean of all.
+    pub(crate) fn is_padded_enough(&self) -> bool {
+        (0..3).all(|axis| {
+            let last = self.output[axis].saturating_sub(1);
+            self.counted(Pooling::MeanOfAll, axis, last) == self.window[axis]
+        })
     }
 }
 
@@ -156,10 +171,11 @@ fn take<V: Value>(to: &mut [V], from: &[V], stride: usize) {
     }
 }
 
-/// A line of the output before it is divided, and how many lines it met: those are made one, and then the windows along it.
+/// A line of the output before it is divided, and by what that is, but for what counts along it; 0 if it met no line. The lines that it meets
+/// are made one, and then the windows along it.
 #[inline(always)]
 fn line_of<V: Value>(
-    mode: Pooling,
+    (mode, all): (Pooling, Pooling),
     of: &Window,
     (number, met): (usize, &[(usize, usize, usize)]),
     x: &[V],
@@ -185,7 +201,8 @@ fn line_of<V: Value>(
             fold_lines(mode, &mut y[first..end], taken);
         }
     }
-    (d.1 - d.0) * (h.1 - h.0)
+    let counted = of.counted(all, 0, number / height) * of.counted(all, 1, number % height);
+    if d.0 < d.1 && h.0 < h.1 { counted } else { 0 }
 }
 
 vectorized! {
@@ -193,10 +210,10 @@ vectorized! {
     fn plane[V: Value](mode: Pooling, of: &Window, plan: &mut Plan<V>, x: &[V], y: &mut [V]) {
         let Plan { met, widths, line, taken } = plan;
         by_mode!(mode, constant => for (number, y) in y.chunks_exact_mut(of.output[2]).enumerate() {
-            let lines = line_of(constant, of, (number, met), x, (&mut *line, &mut *taken), y);
+            let lines = line_of((constant, mode), of, (number, met), x, (&mut *line, &mut *taken), y);
             if lines > 0 && !matches!(constant, Pooling::Max(_)) {
                 for (y, width) in y.iter_mut().zip(&*widths) {
-                    *y /= V::of(of.divisor(mode, lines * width) as f64);
+                    *y /= V::of((lines * width) as f64);
                 }
             }
         });
@@ -224,7 +241,7 @@ pub fn forward<V: Value>(mode: Pooling, of: &Window, x: &[V], y: &mut [V]) {
                 beside::forward(mode, of, &mut room, channels, x, y);
                 continue;
             }
-            let mut plan = of.plan();
+            let mut plan = of.plan(mode);
             for (y, x) in y.chunks_exact_mut(outputs).zip(x.chunks_exact(inputs)) {
                 plane(mode, of, &mut plan, x, y);
             }
@@ -244,8 +261,9 @@ pub fn backward<V: Value>(mode: Pooling, of: &Window, x: &[V], dy: &[V], dx: &mu
     crate::pieces(dx, at_once * inputs, at_once * inputs.max(outputs) * of.window[2], |number, dx| {
         let (x, dy) = (&x[number * at_once * inputs..], &dy[number * at_once * outputs..]);
         if of.is_whole() && !matches!(mode, Pooling::Max(_)) {
+            let divisor: usize = (0..3).map(|axis| of.counted(mode, axis, 0)).product();
             for (dy, dx) in dy.iter().zip(dx.chunks_exact_mut(inputs)) {
-                dx.fill(*dy / V::of(of.divisor(mode, inputs) as f64));
+                dx.fill(*dy / V::of(divisor as f64));
             }
             return;
         }
@@ -341,7 +359,19 @@ mod tests {
                                 dx[*at] += dy[out];
                             }
                         } else {
-                            let divisor = of.divisor(mode, places.len()) as f64;
+                            // Place by place of the window.
+                            let [_, height, width] = of.output;
+                            let place = out % of.outputs();
+                            let at = [place / (height * width), place / width % height, place % width];
+                            let counts = (0..3).map(|axis| {
+                                let begin = (at[axis] * of.stride[axis]) as isize - of.padding[axis];
+                                let end = of.input[axis] as isize + of.padding[axis];
+                                (0..of.window[axis] as isize).filter(|k| begin + k < end).count()
+                            });
+                            let divisor = match mode {
+                                Pooling::MeanOfAll => counts.product::<usize>().max(1) as f64,
+                                _ => places.len().max(1) as f64,
+                            };
                             expected.0[out] = places.iter().map(|at| x[*at]).sum::<f64>() / divisor;
                             places.iter().for_each(|at| dx[*at] += dy[out] / divisor);
                         }

@@ -6,7 +6,6 @@
 use super::element::{channel, decoded, element, straight};
 use super::plan::{Axis, Decode, Edge, Plan, Scale};
 use super::vector::Vector;
-use crate::exec::texture::sample::BELOW_ONE;
 
 /// A group's coordinates and where its results belong: columns of 32-bit items, as many as there are lanes, and room
 /// for [`Vector::LANES`] more but one.
@@ -119,30 +118,26 @@ pub unsafe fn coordinate<V: Vector>(axis: &Axis, from: *const u32) -> (V::Float,
     }
 }
 
-/// A normalised coordinate in elements, rounded as `sample::elements` does.
+/// A normalised coordinate in elements, cut as `sample::elements` does.
 #[inline(always)]
 pub unsafe fn elements<V: Vector>(axis: &Axis, at: V::Float) -> V::Double {
     // SAFETY: `fetch`'s caller promised.
     unsafe {
         let side = V::splat_double(axis.side.into());
-        if axis.scale == Scale::Side {
-            let at = V::mul_double(V::widen(at), side);
-            return if axis.clamped {
-                V::min_double(V::max_double(at, V::splat_double(0.0)), side)
-            } else {
-                at
-            };
+        let cut = V::floor_double(V::mul_double(V::widen(at), V::splat_double(axis.steps)));
+        let at = V::mul_double(cut, V::splat_double(axis.steps.recip()));
+        let within = |period: f64| {
+            let periods = V::floor_double(V::mul_double(at, V::splat_double(period.recip())));
+            V::mul_double(V::sub_double(at, V::mul_double(periods, V::splat_double(period))), side)
+        };
+        match axis.scale {
+            Scale::Wrapped => within(1.0),
+            Scale::Mirrored => within(2.0),
+            _ if axis.clamped => {
+                V::min_double(V::max_double(V::mul_double(at, side), V::splat_double(0.0)), side)
+            }
+            _ => V::mul_double(at, side),
         }
-        let whole = V::floor_float(at);
-        let fraction = V::sub_double(V::widen(at), V::widen(whole));
-        let mut fraction = V::min_double(fraction, V::splat_double(BELOW_ONE));
-        if axis.scale == Scale::Mirrored {
-            // 1 - fraction where the whole is odd.
-            let odd = V::and(V::to_int(whole), V::splat(1));
-            let sign = V::sub(V::splat(1), V::add(odd, odd));
-            fraction = V::add_double(V::widen_int(odd), V::mul_double(V::widen_int(sign), fraction));
-        }
-        V::mul_double(fraction, side)
     }
 }
 
@@ -157,6 +152,11 @@ pub unsafe fn addressed<V: Vector>(axis: &Axis, index: V::Int, outside: V::Mask)
             let index = V::select(V::less(index, zero), V::add(index, side), index);
             return (V::select(V::less(last, index), V::sub(index, side), index), outside);
         }
+        let index = if axis.edge == Edge::Mirror {
+            V::select(V::less(last, index), V::sub(V::add(side, last), index), index)
+        } else {
+            index
+        };
         let held = V::min(V::max(index, zero), last);
         if axis.edge == Edge::Border {
             return (held, V::either(outside, V::different(held, index)));

@@ -41,7 +41,8 @@ pub unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bo
             let mut feet = Feet::<V, D> {
                 layer,
                 offsets: [[V::splat(0); 2]; D],
-                weights: [[V::splat(0); 2]; D],
+                alphas: [V::splat(0); 3],
+                weights: [[V::splat(0); 2]; 4],
                 outside: [[V::no_lane(); 2]; D],
                 is_exact: [false; D],
                 has_outside,
@@ -52,6 +53,7 @@ pub unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bo
                 left |= bad::<V>(good) << at;
                 feet.set(nth, axis, foot::<V>(axis, coordinate));
             }
+            feet.weigh();
             let way = feet.way(plan.axes[0].stride, lanes.layer.is_some());
             let mut sums = [V::splat_double(0.0); C];
             if PLAIN {
@@ -70,11 +72,16 @@ pub unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bo
                 }
             }
             // Weights are whole numbers so far. The sums were rounded as those of fractions are.
-            let scale = V::splat_double(const { 1.0 / (1u64 << (8 * D)) as f64 });
+            let scale = V::splat_double(1.0 / 256.0);
             for nth in 0..4 {
                 let value = match sums.get(nth) {
                     Some(sum) => {
-                        let value = V::narrow(V::mul_double(*sum, scale));
+                        let value = V::mul_double(*sum, scale);
+                        let value = if !PLAIN && plan.parts > 0.0 {
+                            V::div_float(V::narrow(whole::<V>(value)), V::splat_float(plan.parts as f32))
+                        } else {
+                            V::narrow(value)
+                        };
                         // What has no weight has no part, also when it is infinite: here it is NaN.
                         left |= bad::<V>(V::is_number(value)) << at;
                         V::bits(value)
@@ -86,6 +93,13 @@ pub unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bo
         }
     }
     left
+}
+
+/// The whole number next to one, the higher one of two that are as near.
+#[inline(always)]
+unsafe fn whole<V: Vector>(value: V::Double) -> V::Double {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe { V::floor_double(V::add_double(value, V::splat_double(0.5))) }
 }
 
 /// How the lanes' elements lie in a filter's rows.
@@ -103,8 +117,10 @@ struct Feet<V: Vector, const D: usize> {
     layer: V::Int,
     /// In bytes.
     offsets: [[V::Int; 2]; D],
-    /// In 256ths.
-    weights: [[V::Int; 2]; D],
+    /// What the elements behind have, in 256ths.
+    alphas: [V::Int; 3],
+    /// What a row's two elements have, in 256ths.
+    weights: [[V::Int; 2]; 4],
     outside: [[V::Mask; 2]; D],
     /// No lane's element behind has a weight: it has no part, then.
     is_exact: [bool; D],
@@ -119,7 +135,7 @@ impl<V: Vector, const D: usize> Feet<V, D> {
         // SAFETY: see above.
         unsafe {
             let alpha = V::and(foot, V::splat(255));
-            self.weights[nth] = [V::sub(V::splat(256), alpha), alpha];
+            self.alphas[nth] = alpha;
             self.is_exact[nth] = V::are_equal(alpha, V::splat(0));
             let mut index = V::right_signed(foot, V::splat(8));
             for behind in 0..if self.is_exact[nth] { 1 } else { 2 } {
@@ -127,6 +143,29 @@ impl<V: Vector, const D: usize> Feet<V, D> {
                 self.outside[nth][behind] = beyond;
                 self.offsets[nth][behind] = V::mul(held, V::splat(axis.stride));
                 index = V::add(index, V::splat(1));
+            }
+        }
+    }
+
+    /// As `sample::weights` does.
+    #[inline(always)]
+    unsafe fn weigh(&mut self) {
+        // SAFETY: see above.
+        unsafe {
+            let [x, y, z] = self.alphas;
+            let rest = |alpha| V::sub(V::splat(256), alpha);
+            if D == 1 {
+                self.weights[0] = [rest(x), x];
+                return;
+            }
+            let part = |of, weight| V::right_signed(V::add(V::mul(of, weight), V::splat(128)), V::splat(8));
+            let planes = if D == 2 { [V::splat(256), z] } else { [rest(z), z] };
+            for (plane, own) in planes.into_iter().enumerate().take(D - 1) {
+                let behind = if D == 2 { x } else { part(own, x) };
+                let front = V::sub(own, behind);
+                let (behind_below, front_above) = (part(behind, y), part(front, rest(y)));
+                self.weights[2 * plane] = [front_above, V::sub(behind, behind_below)];
+                self.weights[2 * plane + 1] = [V::sub(front, front_above), behind_below];
             }
         }
     }
@@ -160,22 +199,19 @@ impl<V: Vector, const D: usize> Feet<V, D> {
     ) {
         // SAFETY: see above.
         unsafe {
-            let (mut offset, mut weight, mut beyond) = (self.layer, V::splat(1), V::no_lane());
+            let (mut offset, mut beyond) = (self.layer, V::no_lane());
             for nth in 1..D {
                 let behind = row >> (nth - 1) & 1;
                 if behind == 1 && self.is_exact[nth] {
                     return;
                 }
                 offset = V::add(offset, self.offsets[nth][behind]);
-                let own = self.weights[nth][behind];
-                weight = if nth == 1 { own } else { V::mul(weight, own) };
                 beyond = V::either(beyond, self.outside[nth][behind]);
             }
             let count = if self.is_exact[0] { 1 } else { 2 };
             let pair = pair::<V, PLAIN>(plan, way, count, offset, &self.offsets[0]);
             for (behind, words) in pair.iter().enumerate().take(count) {
-                let own = self.weights[0][behind];
-                let weight = V::widen_int(if D == 1 { own } else { V::mul(own, weight) });
+                let weight = V::widen_int(self.weights[row][behind]);
                 let beyond = V::either(beyond, self.outside[0][behind]);
                 for (nth, sum) in sums.iter_mut().enumerate() {
                     let mut value =
@@ -183,7 +219,11 @@ impl<V: Vector, const D: usize> Feet<V, D> {
                     if self.has_outside {
                         value = V::select(beyond, V::splat(plan.outside[nth].cast_signed()), value);
                     }
-                    *sum = V::fused(weight, V::widen(V::float(value)), *sum);
+                    let mut value = V::widen(V::float(value));
+                    if !PLAIN && plan.parts > 0.0 {
+                        value = whole::<V>(V::mul_double(value, V::splat_double(plan.parts)));
+                    }
+                    *sum = V::fused(weight, value, *sum);
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use compiler::texture::address_mode;
 
+use crate::exec::texture::sample::steps;
 use crate::exec::texture::texel::{HALF, SIGNED_8, SIGNED_16, UNSIGNED_8, UNSIGNED_16};
 use crate::exec::texture::{Image, flag};
 
@@ -14,15 +15,17 @@ pub enum Scale {
     Side,
     /// A side is 1, and only what is behind the point counts.
     Wrapped,
-    /// As before, every other time backwards.
+    /// As before, and every other time backwards.
     Mirrored,
 }
 
 /// Which element an index beyond the side means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// The last one. Mirrored indices are not further away than that.
+    /// The last one.
     Clamp,
+    /// As far back from the side's end; no index is further away than one beyond twice the side.
+    Mirror,
     /// The one on the other side.
     Wrap,
     Border,
@@ -37,6 +40,8 @@ pub struct Axis {
     pub edge: Edge,
     /// A filtered coordinate is clamped to the side first.
     pub clamped: bool,
+    /// What normalised coordinates are counted in.
+    pub steps: f64,
     /// Coordinates that are not so far from 0 are exact in the vectors' arithmetic.
     pub limit: f32,
 }
@@ -65,6 +70,8 @@ pub struct Plan {
     pub decode: Decode,
     /// What fractions are fractions of.
     pub largest: f32,
+    /// What filtered fractions are counted in, or 0: `Image::parts`.
+    pub parts: f64,
     /// What there is in place of an element that a border has taken: its color, or 0.
     pub outside: [u32; 4],
     /// Channels that the format lacks.
@@ -102,6 +109,9 @@ impl Plan {
         let sampler = &image.sampler;
         let normalized = sampler.normalized != 0;
         let linear = float && sampler.filter != 0 && image.reads_floats();
+        if linear && image.parts().is_some_and(|(parts, made)| parts != made) {
+            return None;
+        }
         // Outside of the program's own memory, integer coordinates give 0 in all channels.
         let is_empty_outside = !float && image.is(flag::LINEAR);
         let axis = |nth: usize, side: i32, stride: i32| {
@@ -118,12 +128,14 @@ impl Plan {
             let edge = match mode {
                 _ if is_empty_outside => Edge::Border,
                 address_mode::WRAP => Edge::Wrap,
+                address_mode::MIRROR => Edge::Mirror,
                 address_mode::CLAMP_TO_BORDER => Edge::Border,
                 address_mode::CLAMP_OGL if linear => Edge::Border,
                 _ => Edge::Clamp,
             };
             let limit = if scale == Scale::Side { FAR / side as f32 } else { FAR };
-            Axis { side, stride, scale, edge, clamped: mode == address_mode::CLAMP_OGL, limit }
+            let clamped = mode == address_mode::CLAMP_OGL;
+            Axis { side, stride, scale, edge, clamped, steps: steps(side.cast_unsigned()), limit }
         };
         let axes = [axis(0, width, element_bytes), axis(1, height, pitch), axis(2, depth, slice)];
         // Exact as floats.
@@ -148,6 +160,7 @@ impl Plan {
             element_bytes: element_bytes as usize,
             decode,
             largest,
+            parts: image.parts().map_or(0.0, |(parts, _)| parts),
             outside: if is_empty_outside { [0; 4] } else { image.border(&sampler.border) },
             missing: image.missing(),
             linear,

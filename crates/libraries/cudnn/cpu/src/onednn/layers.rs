@@ -299,7 +299,9 @@ impl Window {
 fn mean(one: &OneDnn, mode: Pooling, of: &Window, is_forward: bool, from: &[f32], to: &mut [f32]) -> bool {
     let counts_all = match mode {
         Pooling::Max(_) => return false,
-        Pooling::MeanOfAll => true,
+        // It divides by the whole window.
+        Pooling::MeanOfAll if of.is_padded_enough() => true,
+        Pooling::MeanOfAll => return false,
         Pooling::MeanOfInside => false,
     };
     let inputs: usize = of.input.iter().product();

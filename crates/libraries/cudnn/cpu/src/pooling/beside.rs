@@ -51,8 +51,9 @@ struct Strip {
     /// Planes and lines of the input.
     planes: (usize, usize),
     rows: (usize, usize),
-    /// Of the output, and where they are in it.
+    /// Of the output, in which plane, and where they are in it.
     lines: (usize, usize),
+    depth: usize,
     at: usize,
 }
 
@@ -67,6 +68,7 @@ impl Strip {
                     planes: of.inside(0, d),
                     rows: (of.inside(1, first).0, of.inside(1, end - 1).1),
                     lines: (first, end),
+                    depth: d,
                     at: (d * height + first) * width,
                 }
             })
@@ -125,7 +127,8 @@ fn pooled<V: Value>(mode: Pooling, of: &Window, room: &mut Beside<V>, channels: 
         let mut made = to.as_chunks_mut::<LANES>().0.iter_mut();
         for line in strip.lines.0..strip.lines.1 {
             strip.met(of, line, met);
-            for (&(first, end), made) in widths.iter().zip(&mut made) {
+            let counted = of.counted(mode, 0, strip.depth) * of.counted(mode, 1, line);
+            for ((place, &(first, end)), made) in widths.iter().enumerate().zip(&mut made) {
                 let mut sum = [start; LANES];
                 for row in &*met {
                     for x in &from.as_chunks::<LANES>().0[row + first..row + end] {
@@ -134,9 +137,8 @@ fn pooled<V: Value>(mode: Pooling, of: &Window, room: &mut Beside<V>, channels: 
                         }
                     }
                 }
-                let inside = met.len() * (end - first);
-                if !is_max && inside > 0 {
-                    let divisor = V::of(of.divisor(mode, inside) as f64);
+                if !is_max && met.len() * (end - first) > 0 {
+                    let divisor = V::of((counted * of.counted(mode, 2, place)) as f64);
                     sum.iter_mut().for_each(|sum| *sum /= divisor);
                 }
                 *made = sum;
@@ -196,8 +198,9 @@ fn back<V: Value, const KEEPS_NAN: bool>(
                 line_of_largest::<V, KEEPS_NAN>(x, met, widths, dy, to);
                 continue;
             }
-            for (&(first, end), dy) in widths.iter().zip(dy) {
-                let (mut each, divisor) = (*dy, of.divisor(mode, met.len() * (end - first)));
+            let counted = of.counted(mode, 0, strip.depth) * of.counted(mode, 1, line);
+            for ((place, &(first, end)), dy) in widths.iter().enumerate().zip(dy) {
+                let (mut each, divisor) = (*dy, counted * of.counted(mode, 2, place));
                 each.iter_mut().for_each(|dy| *dy /= V::of(divisor as f64));
                 share(to, met, (first, end), &each);
             }
