@@ -12,4 +12,6 @@ fn main() {
         std::fs::read(file).unwrap_or_default().hash(&mut hasher);
     }
     println!("cargo:rustc-env=CUDAWAY_GENERATOR={:016x}", hasher.finish());
+    // A test may end while kernels are compiled behind it: src/at_exit.rs.
+    println!("cargo:rustc-link-arg-tests=-Wl,--defsym=__cxa_atexit=cudaway_no_exit_handler");
 }

@@ -1,7 +1,7 @@
 //! LLVM's own libraries go in statically: the shipped object needs libc's family and nothing else.
 //!
 //! `llvm-sys` asks for libstdc++, libz and libzstd by name. A folder that holds only their archives, searched first,
-//! makes the linker take these. Their exit handlers are bound to `cudaway_no_exit_handler` (lib.rs).
+//! makes the linker take these. Their exit handlers are bound to `cudaway_no_exit_handler` (hip-cpu's at_exit.rs).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

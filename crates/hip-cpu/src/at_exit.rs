@@ -14,6 +14,21 @@ unsafe extern "C" {
     ) -> *mut c_char;
 }
 
+// LLVM's and libstdc++'s global objects are never destroyed: the process may end while kernels are compiled in other
+// threads, and the library is never unloaded. The build scripts of this crate (for its tests) and of libcudaway-cpu bind their registrations
+// here, inside of what they link only.
+core::arch::global_asm!(
+    ".pushsection .text.cudaway_no_exit_handler,\"ax\",@progbits",
+    ".globl cudaway_no_exit_handler",
+    ".hidden cudaway_no_exit_handler",
+    ".type cudaway_no_exit_handler,@function",
+    "cudaway_no_exit_handler:",
+    "xor eax, eax",
+    "ret",
+    ".size cudaway_no_exit_handler, . - cudaway_no_exit_handler",
+    ".popsection",
+);
+
 /// In one write.
 pub fn say(text: &str) {
     // SAFETY: C's own stream, with a buffer of the given length.
