@@ -118,26 +118,41 @@ pub unsafe fn coordinate<V: Vector>(axis: &Axis, from: *const u32) -> (V::Float,
     }
 }
 
-/// A normalised coordinate in elements, cut as `sample::elements` does.
+/// A normalised coordinate as so many steps, cut as `sample::elements` does.
+#[inline(always)]
+pub unsafe fn steps<V: Vector>(axis: &Axis, at: V::Float) -> V::Double {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        let cut = V::floor_double(V::mul_double(V::widen(at), V::splat_double(axis.steps)));
+        match axis.scale {
+            Scale::Wrapped => within::<V>(cut, axis.steps),
+            Scale::Mirrored => within::<V>(cut, 2.0 * axis.steps),
+            _ => cut,
+        }
+    }
+}
+
+/// The same in elements.
 #[inline(always)]
 pub unsafe fn elements<V: Vector>(axis: &Axis, at: V::Float) -> V::Double {
     // SAFETY: `fetch`'s caller promised.
     unsafe {
-        let side = V::splat_double(axis.side.into());
-        let cut = V::floor_double(V::mul_double(V::widen(at), V::splat_double(axis.steps)));
-        let at = V::mul_double(cut, V::splat_double(axis.steps.recip()));
-        let within = |period: f64| {
-            let periods = V::floor_double(V::mul_double(at, V::splat_double(period.recip())));
-            V::mul_double(V::sub_double(at, V::mul_double(periods, V::splat_double(period))), side)
-        };
-        match axis.scale {
-            Scale::Wrapped => within(1.0),
-            Scale::Mirrored => within(2.0),
-            _ if axis.clamped => {
-                V::min_double(V::max_double(V::mul_double(at, side), V::splat_double(0.0)), side)
-            }
-            _ => V::mul_double(at, side),
+        let at = V::mul_double(steps::<V>(axis, at), V::splat_double(axis.step));
+        if axis.clamped {
+            let side = V::splat_double(axis.side.into());
+            return V::min_double(V::max_double(at, V::splat_double(0.0)), side);
         }
+        at
+    }
+}
+
+/// What is left of a number when whole periods, a power of two, are taken away.
+#[inline(always)]
+unsafe fn within<V: Vector>(at: V::Double, period: f64) -> V::Double {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        let periods = V::floor_double(V::mul_double(at, V::splat_double(period.recip())));
+        V::sub_double(at, V::mul_double(periods, V::splat_double(period)))
     }
 }
 

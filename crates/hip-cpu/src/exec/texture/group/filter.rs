@@ -1,7 +1,7 @@
 //! Linear filters of a group: footprints and their sums.
 
 use super::element::{channel, decoded, element, straight};
-use super::fetch::{Lanes, addressed, bad, coordinate, elements, layers};
+use super::fetch::{Lanes, addressed, bad, coordinate, elements, layers, steps};
 use super::plan::{Axis, Edge, Plan, Scale};
 use super::vector::Vector;
 
@@ -20,8 +20,12 @@ unsafe fn foot<V: Vector>(axis: &Axis, at: V::Float) -> V::Int {
             let twice = V::to_int(V::floor_float(V::mul_float(at, V::splat_float(512.0))));
             return V::right_signed(V::sub(twice, V::splat(255)), V::splat(1));
         }
-        let at = V::sub_double(elements::<V>(axis, at), V::splat_double(0.5));
-        let fixed = V::add_double(V::mul_double(at, V::splat_double(256.0)), V::splat_double(0.5));
+        // floor(256 (x - 1/2) + 1/2)
+        let fixed = if axis.clamped {
+            V::fused(elements::<V>(axis, at), V::splat_double(256.0), V::splat_double(-127.5))
+        } else {
+            V::fused(steps::<V>(axis, at), V::splat_double(256.0 * axis.step), V::splat_double(-127.5))
+        };
         V::double_to_int(V::floor_double(fixed))
     }
 }
@@ -95,6 +99,25 @@ pub unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bo
     left
 }
 
+/// A part of a weight, both in 256ths. (No closure: those have not the features of the functions around them.)
+#[inline(always)]
+unsafe fn part<V: Vector>(of: V::Int, weight: V::Int) -> V::Int {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe { V::right_signed(V::add(V::mul_short(of, weight), V::splat(128)), V::splat(8)) }
+}
+
+/// The weights of a plane's two rows, of which `behind` is behind in x.
+#[inline(always)]
+unsafe fn rows<V: Vector>(plane: V::Int, behind: V::Int, y: V::Int) -> [[V::Int; 2]; 2] {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        let front = V::sub(plane, behind);
+        let behind_below = part::<V>(behind, y);
+        let front_above = part::<V>(front, V::sub(V::splat(256), y));
+        [[front_above, V::sub(behind, behind_below)], [V::sub(front, front_above), behind_below]]
+    }
+}
+
 /// The whole number next to one, the higher one of two that are as near.
 #[inline(always)]
 unsafe fn whole<V: Vector>(value: V::Double) -> V::Double {
@@ -152,20 +175,16 @@ impl<V: Vector, const D: usize> Feet<V, D> {
     unsafe fn weigh(&mut self) {
         // SAFETY: see above.
         unsafe {
-            let [x, y, z] = self.alphas;
-            let rest = |alpha| V::sub(V::splat(256), alpha);
+            let ([x, y, z], all) = (self.alphas, V::splat(256));
             if D == 1 {
-                self.weights[0] = [rest(x), x];
-                return;
-            }
-            let part = |of, weight| V::right_signed(V::add(V::mul(of, weight), V::splat(128)), V::splat(8));
-            let planes = if D == 2 { [V::splat(256), z] } else { [rest(z), z] };
-            for (plane, own) in planes.into_iter().enumerate().take(D - 1) {
-                let behind = if D == 2 { x } else { part(own, x) };
-                let front = V::sub(own, behind);
-                let (behind_below, front_above) = (part(behind, y), part(front, rest(y)));
-                self.weights[2 * plane] = [front_above, V::sub(behind, behind_below)];
-                self.weights[2 * plane + 1] = [V::sub(front, front_above), behind_below];
+                self.weights[0] = [V::sub(all, x), x];
+            } else if D == 2 {
+                [self.weights[0], self.weights[1]] = rows::<V>(all, x, y);
+            } else {
+                // Written out, for the compiler: places in the array are known then.
+                let before = V::sub(all, z);
+                [self.weights[0], self.weights[1]] = rows::<V>(before, part::<V>(before, x), y);
+                [self.weights[2], self.weights[3]] = rows::<V>(z, part::<V>(z, x), y);
             }
         }
     }

@@ -42,6 +42,8 @@ pub struct Axis {
     pub clamped: bool,
     /// What normalised coordinates are counted in.
     pub steps: f64,
+    /// How much of an element one of them is.
+    pub step: f64,
     /// Coordinates that are not so far from 0 are exact in the vectors' arithmetic.
     pub limit: f32,
 }
@@ -135,7 +137,8 @@ impl Plan {
             };
             let limit = if scale == Scale::Side { FAR / side as f32 } else { FAR };
             let clamped = mode == address_mode::CLAMP_OGL;
-            Axis { side, stride, scale, edge, clamped, steps: steps(side.cast_unsigned()), limit }
+            let steps = steps(side.cast_unsigned());
+            Axis { side, stride, scale, edge, clamped, steps, step: f64::from(side) / steps, limit }
         };
         let axes = [axis(0, width, element_bytes), axis(1, height, pitch), axis(2, depth, slice)];
         // Exact as floats.

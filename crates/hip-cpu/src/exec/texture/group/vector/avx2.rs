@@ -72,6 +72,12 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn mul_short(a: Self::Int, b: Self::Int) -> Self::Int {
+        // SAFETY: the trait's.
+        unsafe { _mm256_madd_epi16(a, b) }
+    }
+
+    #[inline(always)]
     unsafe fn and(a: Self::Int, b: Self::Int) -> Self::Int {
         // SAFETY: the trait's.
         unsafe { _mm256_and_si256(a, b) }

@@ -74,6 +74,12 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn mul_short(a: Self::Int, b: Self::Int) -> Self::Int {
+        // SAFETY: the trait's.
+        unsafe { _mm512_madd_epi16(a, b) }
+    }
+
+    #[inline(always)]
     unsafe fn and(a: Self::Int, b: Self::Int) -> Self::Int {
         // SAFETY: the trait's.
         unsafe { _mm512_and_si512(a, b) }

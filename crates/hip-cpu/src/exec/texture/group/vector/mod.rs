@@ -45,6 +45,8 @@ pub trait Vector {
     unsafe fn sub(a: Self::Int, b: Self::Int) -> Self::Int;
     /// The low half of the product.
     unsafe fn mul(a: Self::Int, b: Self::Int) -> Self::Int;
+    /// The product of numbers from 0 to 32767, which is sooner there.
+    unsafe fn mul_short(a: Self::Int, b: Self::Int) -> Self::Int;
     unsafe fn and(a: Self::Int, b: Self::Int) -> Self::Int;
     unsafe fn or(a: Self::Int, b: Self::Int) -> Self::Int;
     unsafe fn min(a: Self::Int, b: Self::Int) -> Self::Int;

@@ -62,6 +62,11 @@ impl Vector for One {
     }
 
     #[inline(always)]
+    unsafe fn mul_short(a: Self::Int, b: Self::Int) -> Self::Int {
+        a.wrapping_mul(b)
+    }
+
+    #[inline(always)]
     unsafe fn and(a: Self::Int, b: Self::Int) -> Self::Int {
         a & b
     }
