@@ -10,6 +10,7 @@ pub mod cblas;
 pub mod epilogue;
 pub mod fp8;
 mod gemm;
+pub mod isa;
 mod lanes;
 pub mod lapack;
 pub mod level1;

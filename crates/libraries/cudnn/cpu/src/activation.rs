@@ -1,6 +1,7 @@
 //! Functions of one number and their derivatives.
 
-use crate::isa::vectorized;
+use cublas_cpu::vectorized;
+
 use crate::value::Value;
 
 /// What a coefficient means is the function's.

@@ -6,9 +6,11 @@
 //!
 //! The rule: a sum is made by one core, in the order of channels and taps, on any number of cores.
 
+use cublas_cpu::isa::{self, Isa};
+use cublas_cpu::vectorized;
 use rayon::prelude::*;
 
-use crate::isa::{evens, vectorized};
+use crate::isa::evens;
 use crate::view::Shared;
 
 /// One tap: which place of the input it meets, counted from `place · stride`, and where its weight is.
@@ -77,14 +79,14 @@ const PLACES: usize = 2048;
 /// Whether the processor has what this needs.
 pub(crate) fn is_there() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return crate::isa::best() != crate::isa::Isa::Plain;
+    return isa::best() != Isa::Plain;
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
 
 fn shape() -> &'static Shape {
     #[cfg(target_arch = "x86_64")]
-    if crate::isa::best() == crate::isa::Isa::Avx512 {
+    if isa::best() == Isa::Avx512 {
         return &WIDE;
     }
     &NARROW
@@ -383,7 +385,7 @@ struct Tile {
 
 fn tile() -> &'static Tile {
     #[cfg(target_arch = "x86_64")]
-    if crate::isa::best() == crate::isa::Isa::Avx512 {
+    if isa::best() == Isa::Avx512 {
         return &Tile { filters: 4, taps: 6, lanes: 16 };
     }
     &Tile { filters: 2, taps: 4, lanes: 8 }
@@ -439,7 +441,7 @@ unsafe fn add_products(filters: usize, taps: usize, of: &Products) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller's word, and the processor has them.
     unsafe {
-        if crate::isa::best() == crate::isa::Isa::Avx512 {
+        if isa::best() == Isa::Avx512 {
             x86::wide_products(filters, taps, of);
         } else {
             x86::narrow_products(filters, taps, of);
@@ -588,11 +590,7 @@ unsafe fn sums(filters: usize, of: &Block) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller's word, and the processor has them.
     unsafe {
-        if crate::isa::best() == crate::isa::Isa::Avx512 {
-            x86::wide(filters, of)
-        } else {
-            x86::narrow(filters, of)
-        }
+        if isa::best() == Isa::Avx512 { x86::wide(filters, of) } else { x86::narrow(filters, of) }
     }
     #[cfg(not(target_arch = "x86_64"))]
     unreachable!("{filters} filters, {:?}", of.factors);

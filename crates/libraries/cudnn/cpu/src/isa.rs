@@ -1,69 +1,9 @@
-//! Loops compiled for the vectors that the processor has.
+//! Lines and vectors of 16 lanes, compiled for the vectors that the processor has.
+
+#[cfg(target_arch = "x86_64")]
+use cublas_cpu::isa::{Isa, best};
 
 use crate::value::{Kind, Value};
-
-/// A function compiled for AVX-512, AVX2 and any processor; its generics stand in brackets. What it calls is inlined
-/// (`#[inline(always)]`), or it is compiled for the oldest processor. Products and sums are not fused, so the numbers are the same on every
-/// processor.
-macro_rules! vectorized {
-    (
-        $(#[$attribute:meta])*
-        $visibility:vis fn $name:ident[$($generics:tt)*]($($argument:ident: $ty:ty),* $(,)?) $(-> $out:ty)? $body:block
-    ) => {
-        $(#[$attribute])*
-        $visibility fn $name<$($generics)*>($($argument: $ty),*) $(-> $out)? {
-            #[inline(always)]
-            fn plain<$($generics)*>($($argument: $ty),*) $(-> $out)? $body
-
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-            fn avx512<$($generics)*>($($argument: $ty),*) $(-> $out)? {
-                plain($($argument),*)
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2")]
-            fn avx2<$($generics)*>($($argument: $ty),*) $(-> $out)? {
-                plain($($argument),*)
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            match $crate::isa::best() {
-                // SAFETY: the processor has them.
-                $crate::isa::Isa::Avx512 => return unsafe { avx512($($argument),*) },
-                // SAFETY: as above.
-                $crate::isa::Isa::Avx2 => return unsafe { avx2($($argument),*) },
-                $crate::isa::Isa::Plain => {}
-            }
-            plain($($argument),*)
-        }
-    };
-}
-pub(crate) use vectorized;
-
-/// The vectors that are there.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Isa {
-    Avx512,
-    Avx2,
-    Plain,
-}
-
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn best() -> Isa {
-    let has_512 = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl");
-    if has_512 {
-        Isa::Avx512
-    } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        Isa::Avx2
-    } else {
-        Isa::Plain
-    }
-}
 
 /// Every second element from the first on, as many as `to` has.
 #[inline(always)]

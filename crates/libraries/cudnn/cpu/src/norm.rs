@@ -1,7 +1,8 @@
 //! Normalization of an array `images × channels × pixels` with a mean and a variance for each channel, over images and pixels; with one
 //! for each place, pixels are 1 and places the channels.
 
-use crate::isa::vectorized;
+use cublas_cpu::vectorized;
+
 use crate::value::Value;
 
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,9 @@
 //! What is done element by element with several arrays.
 
+use cublas_cpu::vectorized;
+
 use crate::View;
 use crate::activation::{self, Activation, sigmoid};
-use crate::isa::vectorized;
 use crate::value::Value;
 
 /// An array of `f` of the elements of one.

@@ -4,9 +4,11 @@
 
 mod beside;
 
+use cublas_cpu::vectorized;
+
 use self::beside::{Beside, LANES};
 use crate::convolution::{single, single_mut};
-use crate::isa::{by_lanes, evens, vectorized};
+use crate::isa::{by_lanes, evens};
 use crate::onednn;
 use crate::value::Value;
 

@@ -1,6 +1,7 @@
 //! Softmax over the middle of three sizes: an array `outer × count × inner`.
 
-use crate::isa::vectorized;
+use cublas_cpu::vectorized;
+
 use crate::value::Value;
 
 /// Sums that grow beside each other, as many as a vector has room for.

@@ -4,12 +4,11 @@
 //! The two halves of a matrix, each without what stands between them, are solved first. What stands there is a matrix of rank one, by which
 //! the eigenvalues move to the zeros of a secular equation, one between every two of the halves' together.
 
-use cublas_cpu::{Op, Real, gemm};
+use cublas_cpu::{Op, Real, gemm, vectorized};
 
 use rayon::prelude::*;
 
 use crate::dense::Dense;
-use crate::isa::vectorized;
 
 /// So small matrices are solved by rotations.
 const LEAF: usize = 32;

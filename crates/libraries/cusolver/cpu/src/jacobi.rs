@@ -1,12 +1,11 @@
 //! Jacobi's method: eigenvalues of Hermitian matrices by rotations from both sides, singular values by rotations of columns.
 
-use cublas_cpu::{Matrix, Real as _, Scalar, Uplo};
+use cublas_cpu::{Matrix, Real as _, Scalar, Uplo, vectorized};
 use num_traits::{Float as _, One as _, ToPrimitive as _, Zero as _};
 
 use crate::dense::Dense;
 use crate::eigen::{balance, scale, unscale};
 use crate::field::Field;
-use crate::isa::vectorized;
 use crate::reduction::whole_basis;
 
 /// What a program may say of the iteration.

@@ -14,7 +14,6 @@ pub mod eigen;
 pub mod factors;
 mod field;
 pub mod indefinite;
-mod isa;
 pub mod jacobi;
 pub mod least;
 pub mod lu;

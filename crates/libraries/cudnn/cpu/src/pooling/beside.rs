@@ -3,10 +3,12 @@
 //! Some lines of the input are gathered, so that the channels' elements of a place lie next to each other, and what is made of them is
 //! scattered: strides, windows and sizes are then loops over vectors.
 
-use super::{Pooling, Window, fold, larger};
 #[cfg(target_arch = "x86_64")]
-use crate::isa::{Isa, best};
-use crate::isa::{gather, scatter, vectorized};
+use cublas_cpu::isa::{Isa, best};
+use cublas_cpu::vectorized;
+
+use super::{Pooling, Window, fold, larger};
+use crate::isa::{gather, scatter};
 use crate::value::{Kind, Value};
 
 /// Channels.

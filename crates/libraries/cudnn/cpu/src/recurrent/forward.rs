@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use cublas_cpu::Op;
+use cublas_cpu::{Op, vectorized};
 
 use super::{Batches, Cell, Clip, Dropping, Network, Rows, beside, both, product, rows};
 use crate::activation::sigmoid;
 use crate::convolution::{single, single_mut};
-use crate::isa::vectorized;
 use crate::onednn::{self, Lstm};
 use crate::value::Value;
 

@@ -1,8 +1,9 @@
-//! Loops compiled for the vectors that the processor has.
+//! Loops compiled for the vectors that the processor has, for the numerics of all libraries.
 
 /// A function compiled for AVX-512, AVX2 and any processor; its generics stand in brackets. What it calls is inlined
 /// (`#[inline(always)]`), or it is compiled for the oldest processor. Products and sums are not fused, so the numbers are the same on every
 /// processor.
+#[macro_export]
 macro_rules! vectorized {
     (
         $(#[$attribute:meta])*
@@ -37,28 +38,28 @@ macro_rules! vectorized {
         }
     };
 }
-pub(crate) use vectorized;
-
-/// The vectors that are there.
-#[cfg(target_arch = "x86_64")]
+/// The vectors that are there: AVX-512 with F, BW, DQ and VL, or AVX2 with FMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Isa {
+pub enum Isa {
     Avx512,
     Avx2,
     Plain,
 }
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn best() -> Isa {
-    let has_512 = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl");
-    if has_512 {
-        Isa::Avx512
-    } else if is_x86_feature_detected!("avx2") {
-        Isa::Avx2
-    } else {
-        Isa::Plain
+#[must_use]
+pub fn best() -> Isa {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let has_512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        if has_512 {
+            return Isa::Avx512;
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return Isa::Avx2;
+        }
     }
+    Isa::Plain
 }
