@@ -112,6 +112,7 @@ pub const CLIENTS: &[Client] = &[
     TORCH,
     JAX,
     OPENMM,
+    WARP,
     TENSORFLOW,
     ONNXRUNTIME,
     NVML,
@@ -608,6 +609,36 @@ const OPENMM: Client = Client {
     note: "Molecular dynamics: NVRTC compiles its kernels while it runs, and particle-mesh Ewald is on our cuFFT. Forces, energies and \
            steps are compared with those of its own Reference platform, of water, a peptide in it and without it, polarizable water (AMOEBA) and \
            forces given as formulas; energy is kept and a checkpoint goes on in the same bits.",
+};
+
+const WARP: Client = Client {
+    name: "warp",
+    title: "Warp 1.19.0 (warp-lang)",
+    wheels: &["warp-lang==1.19.0", "numpy==2.4.6", "usd-core==26.11"],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[("WARP_CACHE_PATH", "{dir}/kernels")],
+    taken_over: &["warp/bin/warp."],
+    suites: &[
+        Suite {
+            name: "warp/tests, cuda_0",
+            tests: Tests::Pytest(&[
+                "--pyargs",
+                "warp.tests",
+                "-k",
+                "cuda_0",
+                // Whole programs of minutes each, and what draws on a screen.
+                "--ignore-glob=*_examples.py",
+                "--ignore-glob=*/test_render_opengl.py",
+            ]),
+            sample: 600,
+            null_passes: None,
+            known: &[],
+        },
+        script("warp_check.py"),
+    ],
+    note: "NVRTC, which its library carries, compiles its kernels while it runs. Of its tests those run that it makes once more for each \
+           CUDA device. The check holds results against those of Warp's own CPU device, and against NumPy's where the CPU has none.",
 };
 
 const TENSORFLOW: Client = Client {
