@@ -113,6 +113,8 @@ pub const CLIENTS: &[Client] = &[
     JAX,
     OPENMM,
     WARP,
+    MUJOCO,
+    DRJIT,
     TENSORFLOW,
     ONNXRUNTIME,
     NVML,
@@ -617,7 +619,11 @@ const WARP: Client = Client {
     wheels: &["warp-lang==1.19.0", "numpy==2.4.6", "usd-core==26.11"],
     source: Source::Wheels,
     by_run: true,
-    environment: &[("WARP_CACHE_PATH", "{dir}/kernels")],
+    environment: &[
+        ("WARP_CACHE_PATH", "{dir}/kernels"),
+        // Whichever test of a file comes first waits until NVRTC has compiled all kernels of the file: minutes, in some.
+        ("PYTEST_TIMEOUT", "1200"),
+    ],
     taken_over: &["warp/bin/warp."],
     suites: &[
         Suite {
@@ -639,6 +645,31 @@ const WARP: Client = Client {
     ],
     note: "NVRTC, which its library carries, compiles its kernels while it runs. Of its tests those run that it makes once more for each \
            CUDA device. The check holds results against those of Warp's own CPU device, and against NumPy's where the CPU has none.",
+};
+
+const MUJOCO: Client = Client {
+    name: "mujoco",
+    title: "MuJoCo 4.0.0 (mujoco-warp)",
+    wheels: &["mujoco-warp==4.0.0", "mujoco==4.0.0", "warp-lang==1.19.0", "numpy==2.4.6"],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[("WARP_CACHE_PATH", "{dir}/kernels")],
+    taken_over: &["warp/bin/warp."],
+    suites: &[script("mujoco_check.py")],
+    note: "Bodies that touch, on Warp. What a state leads to and where steps end are compared with MuJoCo's own C code, also of many \
+           worlds at once by a graph that is replayed.",
+};
+
+const DRJIT: Client = Client {
+    name: "drjit",
+    title: "Dr.Jit 1.5.0",
+    wheels: &["drjit==1.5.0", "numpy==2.4.6"],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[],
+    taken_over: &[],
+    suites: &[script("drjit_check.py")],
+    note: "It writes PTX while it runs, with loops, calls through tables of functions and derivatives in it. The wheel has no tests.",
 };
 
 const TENSORFLOW: Client = Client {
