@@ -102,6 +102,7 @@ pub struct Reason {
 
 pub const CLIENTS: &[Client] = &[
     TINYGRAD,
+    TINYGRAD_PTX,
     CUDARC,
     TAICHI,
     NUMBA,
@@ -157,6 +158,19 @@ const TINYGRAD: Client = Client {
         known: &[],
     }],
     note: "",
+};
+
+const TINYGRAD_PTX: Client = Client {
+    name: "tinygrad-ptx",
+    title: "tinygrad 0.14.0, with its own PTX",
+    wheels: &["tinygrad==0.14.0", "numpy==2.4.6"],
+    source: Source::Wheels,
+    by_run: false,
+    environment: &[("DEV", "CUDA:PTX"), ("LD_LIBRARY_PATH", "{lib}"), ("CACHEDB", "{dir}/cache.db")],
+    taken_over: &[],
+    suites: &[script("tinygrad_check.py")],
+    note: "No compiler of NVIDIA's is installed: it writes the PTX itself, with `sin.approx` as it is, which is exact for small angles \
+           only, on any GPU.",
 };
 
 const CUDARC: Client = Client {
@@ -639,7 +653,14 @@ const WARP: Client = Client {
             ]),
             sample: 600,
             null_passes: None,
-            known: &[],
+            known: &[Reason {
+                why: "asks NVRTC for machine code (`cuda_output` is `cubin`), which only NVIDIA's GPUs run",
+                wavers: false,
+                tests: &[(
+                    "venv/lib/python3.11/site-packages/warp/tests/cuda/test_texture.py::TestTexture::test_texture_sample_grad_moderate_cancellation_cuda_0",
+                    "Exception: Failed to load CUDA module 'sample_grad_texture#d_array_#a#b#cb' (device='cuda:#', block_dim=#, module_hash=#a#b#c)",
+                )],
+            }],
         },
         script("warp_check.py"),
     ],
