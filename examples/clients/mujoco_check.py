@@ -77,7 +77,9 @@ def humanoid():
 
 
 def tendons():
-    forward("tendon/wrap.xml", 5e-4, "ten_length", "ten_velocity", "qfrc_passive", "qacc_smooth", steps=5)
+    """Pulled, damped, and laid around other bodies."""
+    forward("tendon/damping.xml", 5e-4, "ten_length", "ten_velocity", "qfrc_passive", "qacc_smooth", steps=5)
+    forward("tendon/wrap.xml", 5e-4, "ten_length", "ten_velocity", steps=5)
 
 
 def equalities():
