@@ -102,6 +102,7 @@ pub struct Reason {
 
 pub const CLIENTS: &[Client] = &[
     TINYGRAD,
+    TINYGRAD_PTX,
     CUDARC,
     TAICHI,
     NUMBA,
@@ -112,6 +113,9 @@ pub const CLIENTS: &[Client] = &[
     TORCH,
     JAX,
     OPENMM,
+    WARP,
+    MUJOCO,
+    DRJIT,
     TENSORFLOW,
     ONNXRUNTIME,
     NVML,
@@ -154,6 +158,19 @@ const TINYGRAD: Client = Client {
         known: &[],
     }],
     note: "",
+};
+
+const TINYGRAD_PTX: Client = Client {
+    name: "tinygrad-ptx",
+    title: "tinygrad 0.14.0, with its own PTX",
+    wheels: &["tinygrad==0.14.0", "numpy==2.4.6"],
+    source: Source::Wheels,
+    by_run: false,
+    environment: &[("DEV", "CUDA:PTX"), ("LD_LIBRARY_PATH", "{lib}"), ("CACHEDB", "{dir}/cache.db")],
+    taken_over: &[],
+    suites: &[script("tinygrad_check.py")],
+    note: "No compiler of NVIDIA's is installed: it writes the PTX itself, with `sin.approx` as it is, which is exact for small angles \
+           only, on any GPU.",
 };
 
 const CUDARC: Client = Client {
@@ -608,6 +625,72 @@ const OPENMM: Client = Client {
     note: "Molecular dynamics: NVRTC compiles its kernels while it runs, and particle-mesh Ewald is on our cuFFT. Forces, energies and \
            steps are compared with those of its own Reference platform, of water, a peptide in it and without it, polarizable water (AMOEBA) and \
            forces given as formulas; energy is kept and a checkpoint goes on in the same bits.",
+};
+
+const WARP: Client = Client {
+    name: "warp",
+    title: "Warp 1.19.0 (warp-lang)",
+    wheels: &["warp-lang==1.19.0", "numpy==2.4.6", "usd-core==26.11"],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[
+        ("WARP_CACHE_PATH", "{dir}/kernels"),
+        // Whichever test of a file comes first waits until NVRTC has compiled all kernels of the file: minutes, in some.
+        ("PYTEST_TIMEOUT", "1200"),
+    ],
+    taken_over: &["warp/bin/warp."],
+    suites: &[
+        Suite {
+            name: "warp/tests, cuda_0",
+            tests: Tests::Pytest(&[
+                "--pyargs",
+                "warp.tests",
+                "-k",
+                "cuda_0",
+                // Whole programs of minutes each, and what draws on a screen.
+                "--ignore-glob=*_examples.py",
+                "--ignore-glob=*/test_render_opengl.py",
+            ]),
+            sample: 600,
+            null_passes: None,
+            known: &[Reason {
+                why: "asks NVRTC for machine code (`cuda_output` is `cubin`), which only NVIDIA's GPUs run",
+                wavers: false,
+                tests: &[(
+                    "venv/lib/python3.11/site-packages/warp/tests/cuda/test_texture.py::TestTexture::test_texture_sample_grad_moderate_cancellation_cuda_0",
+                    "Exception: Failed to load CUDA module 'sample_grad_texture#d_array_#a#b#cb' (device='cuda:#', block_dim=#, module_hash=#a#b#c)",
+                )],
+            }],
+        },
+        script("warp_check.py"),
+    ],
+    note: "NVRTC, which its library carries, compiles its kernels while it runs. Of its tests those run that it makes once more for each \
+           CUDA device. The check holds results against those of Warp's own CPU device, and against NumPy's where the CPU has none.",
+};
+
+const MUJOCO: Client = Client {
+    name: "mujoco",
+    title: "MuJoCo 4.0.0 (mujoco-warp)",
+    wheels: &["mujoco-warp==4.0.0", "mujoco==4.0.0", "warp-lang==1.19.0", "numpy==2.4.6"],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[("WARP_CACHE_PATH", "{dir}/kernels")],
+    taken_over: &["warp/bin/warp."],
+    suites: &[script("mujoco_check.py")],
+    note: "Bodies that touch, on Warp. What a state leads to and where steps end are compared with MuJoCo's own C code, also of many \
+           worlds at once by a graph that is replayed.",
+};
+
+const DRJIT: Client = Client {
+    name: "drjit",
+    title: "Dr.Jit 1.5.0",
+    wheels: &["drjit==1.5.0", "numpy==2.4.6"],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[],
+    taken_over: &[],
+    suites: &[script("drjit_check.py")],
+    note: "It writes PTX while it runs, with loops, calls through tables of functions and derivatives in it. The wheel has no tests.",
 };
 
 const TENSORFLOW: Client = Client {
