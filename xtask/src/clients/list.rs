@@ -596,13 +596,22 @@ const TORCH: Client = Client {
                 "tests/test_sum.py",
             ]),
             sample: 0,
-            null_passes: None,
+            // What has nothing to add up or to join, and a gradient of which nothing is left.
+            null_passes: Some(16),
             known: &[],
         },
-        script("torch_check.py"),
+        Suite {
+            name: "torch_check.py",
+            tests: Tests::Script("torch_check.py"),
+            sample: 0,
+            // Copies, products by cuBLAS, and what is refused.
+            null_passes: Some(4),
+            known: &[],
+        },
     ],
     note: "Its own kernels are machine code. What runs instead, and which way to take: docs/pytorch.md. FlagGems's tests of operators are \
-           those of its repository, with the wheel; they make their tensors by its operators, too, and are held against PyTorch's CPU.",
+           those of its repository, with the wheel. Random tensors come from the CPU, others are made by its operators, and results are held \
+           against those of PyTorch's CPU.",
 };
 
 const JAX: Client = Client {
