@@ -16,7 +16,16 @@ def randn_like(tensor, dtype=None, layout=None, device=None, pin_memory=None, me
     return torch.randn(tensor.shape, dtype=dtype or tensor.dtype).to(device or tensor.device)
 
 
+def randint(high, size, **kind):
+    return randint_from(0, high, size, **kind)
+
+
+def randint_from(low, high, size, dtype=None, layout=None, device=None, pin_memory=None):
+    return torch.randint(low, high, size, dtype=dtype).to(device)
+
+
 def pytest_configure():
-    for function in (randn, randn_like):
-        LIBRARY.impl(function.__name__, function, "CUDA")
+    functions = {"randn": randn, "randn_like": randn_like, "randint": randint, "randint.low": randint_from}
+    for name, function in functions.items():
+        LIBRARY.impl(name, function, "CUDA")
     flag_gems.enable(unused="mm addmm bmm baddbmm mv addmv dot vdot randn randn_like".split())
