@@ -2,10 +2,12 @@
 is done by ours, and what it has kernels for by FlagGems, which is Triton. Results are compared to those of PyTorch's own CPU."""
 
 import copy
+import os
 import sys
 import time
 
 import torch
+import torch._inductor.config
 from torch import nn
 
 FAILED = []
@@ -169,22 +171,27 @@ WITH_FLAG_GEMS = (
     *(transformer_trains, convolutional_trains, transformer_compiled_trains, convolutional_compiled_trains),
 )
 
+# Minutes each; `cargo xtask clients --quick` and `cargo xtask test` leave them out.
+LONG = (transformer_trains, transformer_compiled_trains, convolutional_compiled_trains)
+
 
 def main():
-    wanted = sys.argv[1:]
+    wanted, is_sample = sys.argv[1:], bool(os.environ.get("CUDAWAY_SAMPLE"))
     torch.manual_seed(7)
     torch.set_num_threads(1)
     # Attention that is one kernel is machine code; `torch.compile` finds it in what is written out, too.
     for enable in (torch.backends.cuda.enable_flash_sdp, torch.backends.cuda.enable_mem_efficient_sdp):
         enable(False)
     torch.backends.cuda.enable_cudnn_sdp(False)
+    # `torch.compile` would try several ways for each of its kernels, and before a try clear the last cache a hundred times.
+    torch._inductor.config.triton.autotune_pointwise = False
     for checks in (ALONE, WITH_FLAG_GEMS):
         if checks is WITH_FLAG_GEMS:
             import flag_gems
 
             flag_gems.enable(unused=LIBRARIES)
         for check in checks:
-            if wanted and check.__name__ not in wanted:
+            if wanted and check.__name__ not in wanted or is_sample and check in LONG:
                 continue
             before = len(FAILED)
             try:

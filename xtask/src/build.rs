@@ -11,6 +11,7 @@ pub mod note;
 mod progress;
 pub mod recipe;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -126,6 +127,23 @@ pub fn objects() -> &'static [Object] {
         }
         objects
     })
+}
+
+/// The folders of a tree that have objects and programs; `lib` is that of our objects.
+pub fn folders() -> BTreeSet<PathBuf> {
+    let objects = objects().iter().map(|it| Path::new("lib").join(it.folder).components().collect());
+    objects.chain(PROGRAMS.iter().map(|it| it.folder.into())).collect()
+}
+
+/// What of our objects and programs is not in a tree.
+pub fn missing(tree: &Path) -> Vec<PathBuf> {
+    let objects = objects().iter().flat_map(|object| {
+        let at = object.path(Path::new("lib"));
+        let links: Vec<PathBuf> = object.links.iter().map(|link| at.with_file_name(link)).collect();
+        links.into_iter().chain([at])
+    });
+    let programs = PROGRAMS.iter().map(|it| Path::new(it.folder).join(it.name));
+    objects.chain(programs).filter(|name| !tree.join(name).exists()).collect()
 }
 
 /// (package, SONAME, version script)

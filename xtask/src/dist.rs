@@ -89,11 +89,7 @@ pub struct Wanted {
 /// Of the objects in `lib`, and of what lies beside that folder, as they are.
 pub fn local(lib: &Path, wanted: &Wanted) -> Result<Vec<PathBuf>> {
     let tree = lib.parent().context("a folder")?;
-    ensure!(
-        tree.join("bin/cudaway").exists() && lib.join("libcuda.so.1").exists(),
-        "CUDAway's objects are not in {}: `cargo xtask build` makes them",
-        tree.display()
-    );
+    whole(tree).context("`cargo xtask build` makes them")?;
     let rest = out().join("rest");
     let _ = fs::remove_dir_all(&rest);
     fs::create_dir_all(&rest)?;
@@ -167,6 +163,7 @@ pub fn make(wanted: &Wanted, profile: Profile, only: &[String]) -> Result<Vec<Pa
     };
     let lib = tree.join("lib");
     build::lay_out(only, &Recipe::shipped(shipped, profile), &lib)?;
+    whole(&tree)?;
     check_glibc(&tree)?;
     contents::add(&tree)?;
     notices::add(&tree)?;
@@ -194,8 +191,15 @@ pub fn oldest_glibc(name: &str) -> Sysroot {
     if name == "libcudaway_cpu.so" { OLDEST_FOR_CPU_DEVICE } else { OLDEST }
 }
 
+/// A tree to be packed has all our objects and programs, in whatever folder.
+fn whole(tree: &Path) -> Result<()> {
+    let missing: Vec<String> = build::missing(tree).iter().map(|name| name.display().to_string()).collect();
+    ensure!(missing.is_empty(), "{} does not have {}", tree.display(), missing.join(", "));
+    Ok(())
+}
+
 fn check_glibc(tree: &Path) -> Result<()> {
-    for folder in FOLDERS {
+    for folder in build::folders() {
         for entry in fs::read_dir(tree.join(folder))? {
             let path = entry?.path();
             if path.is_dir() {
@@ -209,9 +213,6 @@ fn check_glibc(tree: &Path) -> Result<()> {
     }
     Ok(())
 }
-
-/// The folders of a tree that have objects and programs.
-const FOLDERS: [&str; 4] = ["lib", "lib/preload", "lib/refused", "bin"];
 
 /// The commit's time, or what SOURCE_DATE_EPOCH says.
 fn epoch_s() -> Result<u64> {
@@ -271,6 +272,27 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::libraries;
+
+    #[test]
+    fn a_tree_without_one_of_its_folders_is_not_packed() {
+        let tree = testkit::temporary().unwrap();
+        let folders = build::folders();
+        for name in build::missing(tree.path()) {
+            let at = tree.path().join(name);
+            fs::create_dir_all(at.parent().unwrap()).unwrap();
+            fs::write(at, "").unwrap();
+        }
+        whole(tree.path()).unwrap();
+        assert!(folders.contains(&Path::new("lib").join(&libraries::named("refused").folder)), "{folders:?}");
+        for folder in &folders {
+            let (at, aside) = (tree.path().join(folder), tree.path().join("aside"));
+            fs::rename(&at, &aside).unwrap();
+            let told = whole(tree.path()).unwrap_err().to_string();
+            assert!(told.contains(&format!("{}/", folder.display())), "{told}");
+            fs::rename(&aside, &at).unwrap();
+        }
+    }
 
     #[test]
     fn a_signature_is_of_the_sums_and_of_nothing_else() {

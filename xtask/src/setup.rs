@@ -104,6 +104,16 @@ pub fn download_cache() -> Result<PathBuf> {
     Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("cudaway-toolchains"))
 }
 
+/// This commit of a repository and nothing before it, in `dir`.
+pub fn checkout(repository: &str, commit: &str, dir: &Path) -> Result<()> {
+    let git = |words: &[&str]| run(Command::new("git").arg("-C").arg(dir).args(words));
+    fs::create_dir_all(dir)?;
+    git(&["init", "--quiet"])?;
+    git(&["fetch", "--quiet", "--depth=1", repository, commit])
+        .with_context(|| format!("{repository} cannot be reached"))?;
+    git(&["checkout", "--quiet", commit])
+}
+
 /// Keeps every other thread and process that sets something up in `dir` waiting, until the file is dropped.
 pub fn alone_in(dir: &Path) -> Result<File> {
     fs::create_dir_all(dir)?;

@@ -33,7 +33,7 @@ mod generated {
     #[rustfmt::skip]
     pub mod libraries;
 }
-pub use generated::libraries::{IMPLEMENTATIONS, PRELOADED};
+pub use generated::libraries::{IMPLEMENTATIONS, PRELOADED, REFUSED, REFUSING, REFUSING_IMPLEMENTATION};
 
 const RUNTIME: Family =
     Family { stem: b"libcudart.so", files: &RUNTIMES, own: c"cudaMalloc", is_plain: false, is_part: false };
@@ -124,6 +124,11 @@ fn version<'n>(name: &'n [u8], stem: &[u8]) -> Option<&'n [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_refuses_has_the_place_of_nothing_that_is_installed() {
+        assert!(REFUSING.iter().all(|(file, _)| of(file.as_bytes()).is_none()), "{REFUSING:?}");
+    }
 
     #[test]
     fn each_object_is_named_once_and_is_what_its_name_means() {

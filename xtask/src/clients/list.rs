@@ -41,8 +41,12 @@ pub enum Source {
     PyCuda(&'static str),
     /// Nowhere; files that they read are in the wheel of this pin, which is not installed: what it needs would take the client's place.
     Files(&'static str),
-    /// Nowhere; these pins are installed without what they need, which is ours or among the client's wheels.
-    Alone(&'static [&'static str]),
+    /// This commit of a repository; these pins are installed without what they need, which is ours or among the client's wheels.
+    Repository {
+        url: &'static str,
+        commit: &'static str,
+        alone: &'static [&'static str],
+    },
     Crate {
         name: &'static str,
         version: &'static str,
@@ -579,7 +583,12 @@ const TORCH: Client = Client {
         "sqlalchemy==2.0.48",
         "setuptools==84.2.1",
     ],
-    source: Source::Alone(&["torch==2.9.0", "triton==3.5.0", "flag_gems==5.0.2"]),
+    source: Source::Repository {
+        url: "https://github.com/flagos-ai/FlagGems",
+        // v5.0.2
+        commit: "30bfcc0735b8ebd48bd7339ef752ec64df69663f",
+        alone: &["torch==2.9.0", "triton==3.5.0", "flag_gems==5.0.2"],
+    },
     by_run: true,
     environment: &[
         ("TRITON_CACHE_DIR", "{dir}/cache"),
@@ -588,9 +597,38 @@ const TORCH: Client = Client {
         ("HOME", "{dir}"),
     ],
     taken_over: &[],
-    suites: &[script("torch_check.py")],
-    note: "Its own kernels are machine code. What runs instead, and which way to take: docs/pytorch.md. FlagGems's own tests of operators \
-           are not in its wheel, and did not run.",
+    suites: &[
+        Suite {
+            name: "FlagGems, --quick: mm, softmax, layer_norm, cat, sum",
+            tests: Tests::Pytest(&[
+                "-p",
+                "flag_gems_tests",
+                "--quick",
+                "--ref",
+                "cpu",
+                "tests/test_mm.py",
+                "tests/test_softmax.py",
+                "tests/test_layer_norm.py",
+                "tests/test_cat.py",
+                "tests/test_sum.py",
+            ]),
+            sample: 0,
+            // What has nothing to add up or to join, and a gradient of which nothing is left.
+            null_passes: Some(16),
+            known: &[],
+        },
+        Suite {
+            name: "torch_check.py",
+            tests: Tests::Script("torch_check.py"),
+            sample: 0,
+            // Copies, products by cuBLAS, and what is refused.
+            null_passes: Some(4),
+            known: &[],
+        },
+    ],
+    note: "Its own kernels are machine code. What runs instead, and which way to take: docs/pytorch.md. FlagGems's tests of operators are \
+           those of its repository, with the wheel. Random tensors come from the CPU, others are made by its operators, and results are held \
+           against those of PyTorch's CPU.",
 };
 
 const JAX: Client = Client {

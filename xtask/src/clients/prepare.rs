@@ -54,9 +54,10 @@ pub fn prepare(client: &Client, dir: &Path) -> Result<Ready> {
     let python = home.join("venv/bin/python");
     let wheels = setup::packages_of(&python)?;
     let tests = match client.source {
-        Source::Wheels | Source::Numba | Source::Files(_) | Source::Alone(_) => home.clone(),
+        Source::Wheels | Source::Numba | Source::Files(_) => home.clone(),
         Source::Sdist(pin) | Source::PyCuda(pin) => home.join(pin.replace("==", "-")),
         Source::Crate { name, version } => home.join(format!("{name}-{version}")),
+        Source::Repository { .. } => home.join("repository"),
     };
     let ready = Ready { home, python, tests, wheels, dir: dir.to_owned() };
     if !here {
@@ -115,8 +116,11 @@ fn sources(client: &Client, ready: &Ready) -> Result<()> {
         }
         Source::PyCuda(pin) => pycuda(ready, pin),
         Source::Files(pin) => files(ready, pin),
-        Source::Alone(pins) => {
-            setup::run(pip(&ready.python, &["install", "--no-deps"]).args(pins)).context("pip install")
+        Source::Repository { url, commit, alone } => {
+            setup::run(pip(&ready.python, &["install", "--no-deps"]).args(alone)).context("pip install")?;
+            setup::checkout(url, commit, &ready.tests)?;
+            // Python would take its packages for the installed ones.
+            fs::remove_dir_all(ready.tests.join("src")).with_context(|| format!("the sources of {url}"))
         }
         Source::Crate { name, version } => source_of_crate(ready, name, version),
     }

@@ -306,7 +306,23 @@ fn known() -> Result<String> {
         let names: Vec<String> = other_names(major).iter().map(|name| format!("\"{name}\"")).collect();
         writeln!(text, "    (\"{runtime}\", &[{}]),", names.join(", "))?;
     }
-    Ok(text + "];\n")
+    text += "];\n";
+    let aside: Vec<&Library> = libraries::all().iter().filter(|it| !it.folder.is_empty()).collect();
+    ensure!(aside.len() == 1, "crates/namesake knows one library in a folder of its own");
+    let Library { folder, objects, implementation, .. } = aside[0];
+    write!(
+        text,
+        "\n/// The folder, below that of our objects, of the libraries that refuse every call, for programs that would not start without \
+         them.\npub const REFUSED: &str = \"{folder}\";\n\n\
+         /// Its shells, each with the version node of its names.\npub const REFUSING: [(&str, &str); {}] = [\n",
+        objects.len()
+    )?;
+    objects.iter().try_for_each(|it| writeln!(text, "    (\"{}\", \"{}\"),", it.file(), it.node()))?;
+    write!(
+        text,
+        "];\n\n/// What is behind them, in the same folder.\npub const REFUSING_IMPLEMENTATION: &str = \"{implementation}\";\n"
+    )?;
+    Ok(text)
 }
 
 #[cfg(test)]

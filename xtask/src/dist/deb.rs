@@ -337,6 +337,7 @@ mod tests {
         for (name, wanted) in [
             ("bin/cudaway", Some("usr/lib/cudaway/bin/cudaway")),
             ("lib/preload/libcudart.so.13", Some("usr/lib/cudaway/lib/preload/libcudart.so.13")),
+            ("lib/refused/libnccl.so.2", Some("usr/lib/cudaway/lib/refused/libnccl.so.2")),
             ("share/man/man1/cudaway.1", Some("usr/share/man/man1/cudaway.1.gz")),
             ("share/zsh/site-functions/_cudaway", Some("usr/share/zsh/vendor-completions/_cudaway")),
             ("docs/python.md", Some("usr/share/doc/cudaway/docs/python.md")),

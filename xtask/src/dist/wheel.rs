@@ -10,8 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::FOLDERS;
-use crate::build::gate;
+use crate::build::{self, gate};
 use crate::setup::{self, root};
 
 /// How hard to compress: what is shipped, and what is tried once.
@@ -21,7 +20,7 @@ pub const FASTEST: u32 = 1;
 /// The newest glibc that an object or a program in the tree needs.
 pub fn newest_glibc(tree: &Path) -> Result<Vec<u32>> {
     let mut newest = None;
-    for folder in FOLDERS {
+    for folder in build::folders() {
         for entry in fs::read_dir(tree.join(folder))? {
             let entry = entry?;
             if entry.file_type()?.is_file() && !entry.file_name().to_string_lossy().starts_with('.') {

@@ -79,13 +79,8 @@ impl Collection {
         }
         ensure!(!setup::offline(), "--offline, and {} is not there; or say --from DIR", dir.display());
         println!("setup: {repository} at {pin}, to {}", dir.display());
-        let git = |words: &[&str]| setup::run(Command::new("git").arg("-C").arg(&dir).args(words));
-        std::fs::create_dir_all(&dir)?;
-        git(&["init", "--quiet"])?;
-        git(&["fetch", "--quiet", "--depth=1", repository, pin]).with_context(|| {
-            format!("GitHub cannot be reached: give a checkout by --from DIR or {variable}=DIR")
-        })?;
-        git(&["checkout", "--quiet", pin])?;
+        setup::checkout(repository, pin, &dir)
+            .with_context(|| format!("give a checkout by --from DIR or {variable}=DIR"))?;
         Ok(dir)
     }
 }

@@ -33,7 +33,14 @@ fn shipped() -> Vec<Shipped> {
         node: Some((*runtime).to_owned()),
         links: links.iter().map(|link| (*link).to_owned()).collect(),
     });
-    objects.chain(implementations).chain(several).collect()
+    let refusing = namesake::REFUSING.iter().map(|(file, node)| (*file, Some((*node).to_owned())));
+    let refusing = refusing.chain([(namesake::REFUSING_IMPLEMENTATION, None)]);
+    let refusing = refusing.map(|(file, node)| Shipped {
+        name: format!("{}/{file}", namesake::REFUSED),
+        node,
+        links: Vec::new(),
+    });
+    objects.chain(implementations).chain(several).chain(refusing).collect()
 }
 
 const REINSTALL: &str = "install CUDAway again into this folder";
@@ -209,6 +216,16 @@ mod tests {
         let findings = check(folder.path());
         assert_eq!(findings.len(), shipped().len());
         assert!(findings.iter().all(|finding| finding.id == "files.missing"));
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_told_file_by_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let findings = check(folder.path());
+        for name in ["preload/libcudart.so.13", "refused/libnccl.so.2", "refused/libcudaway_refused.so"] {
+            let at = folder.path().join(name).display().to_string();
+            assert!(findings.iter().any(|finding| finding.seen.starts_with(&at)), "{name}");
+        }
     }
 
     #[test]

@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
+use namesake::REFUSED;
 use serde_json::{Value, json};
 
 use super::preflight::Finding;
 use super::{Arguments, claims};
 use crate::tools;
-
-/// The folder, below that of our objects, of the libraries that refuse every call, for programs that would not start without them.
-const REFUSED: &str = "refused";
 
 /// Objects and variables; nothing in here has happened yet.
 pub struct Plan {

@@ -46,3 +46,19 @@ pub const PRELOADED: [(&str, &[&str]); 3] = [
     ("libcudart.so.12", &["libcublas.so.12", "libcublasLt.so.12", "libcudnn.so.8", "libcufft.so.11", "libcufftw.so.11", "libcusolver.so.11", "libnvJitLink.so.12"]),
     ("libcudart.so.13", &["libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9", "libcufft.so.12", "libcufftw.so.12", "libcurand.so.10", "libcusolver.so.12", "libcusparse.so.12", "libnvJitLink.so.13"]),
 ];
+
+/// The folder, below that of our objects, of the libraries that refuse every call, for programs that would not start without them.
+pub const REFUSED: &str = "refused";
+
+/// Its shells, each with the version node of its names.
+pub const REFUSING: [(&str, &str); 6] = [
+    ("libnccl.so.2", "libnccl.so.2"),
+    ("libcusparseLt.so.0", "libcusparseLt.so.0"),
+    ("libcufile.so.0", "libcufile.so.0"),
+    ("libcupti.so.12", "libcupti.so.12"),
+    ("libcupti.so.13", "libcupti.so.13"),
+    ("libnvshmem_host.so.3", "NVSHMEM"),
+];
+
+/// What is behind them, in the same folder.
+pub const REFUSING_IMPLEMENTATION: &str = "libcudaway_refused.so";
