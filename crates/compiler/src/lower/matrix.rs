@@ -47,7 +47,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// `value` of lane `lane`, every lane taking part.
-    fn value_of_lane(&mut self, value: Value, lane: Value) -> Value {
+    pub(super) fn value_of_lane(&mut self, value: Value, lane: Value) -> Value {
         let (all, clamp) = (self.word(u32::MAX), self.word(31));
         self.b.emit(Op::Shfl(ShflMode::Idx), &[value, lane, clamp, all], &[Ty::B32, Ty::Pred])[0]
     }
