@@ -78,6 +78,13 @@ fn a_tiled_map_holds_what_was_said() {
     assert_eq!(encode(&line).unwrap().steps[0], 1, "dimension 0 has no step");
 }
 
+/// Groups of products encode maps of nothing, whose address and sizes kernels replace.
+#[test]
+fn a_map_may_have_no_address_yet() {
+    let nothing = Given { address: 0, dims: vec![1, 1], strides: vec![0], ..given() };
+    assert_eq!(encode(&nothing).unwrap().address, 0);
+}
+
 #[test]
 fn what_the_manual_forbids_is_an_invalid_value() {
     let wrong: &[(&str, Given)] = &[

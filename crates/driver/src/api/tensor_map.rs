@@ -151,10 +151,11 @@ fn list<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<&'
     }
 }
 
-/// CUDA: aligned to 16 bytes, or to 32 where the map's elements are padded in shared memory.
+/// CUDA: aligned to 16 bytes, or to 32 where the map's elements are padded in shared memory. Null is an address as any other: of a map
+/// whose address kernels replace it is never used.
 fn aligned_address(address: *mut c_void, align: u64) -> Result<u64> {
     let number = address as u64;
-    if number == 0 || !number.is_multiple_of(align) {
+    if !number.is_multiple_of(align) {
         return Err(Error::InvalidValue("globalAddress"));
     }
     Ok(number)
