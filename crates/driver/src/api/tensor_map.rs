@@ -201,13 +201,7 @@ impl Tensor {
         }
         let element = Element::of_number(self.data_type.0).ok_or(Error::InvalidValue("tensorDataType"))?;
         let is_padded = element.together() == 16;
-        let swizzle = match (Swizzle::of_number(self.swizzle.0), self.swizzle.0) {
-            (Some(swizzle), _) => swizzle,
-            (None, 5 | 6) => {
-                return Err(Error::NotSupported("swizzle patterns that move pieces of 8 or of 64 bytes"));
-            }
-            _ => return Err(Error::InvalidValue("swizzle")),
-        };
+        let swizzle = Swizzle::of_number(self.swizzle.0).ok_or(Error::InvalidValue("swizzle"))?;
         // CUDA: the elements that are padded in shared memory know two patterns, or for those of 4 bits none.
         let is_of_padded = match element {
             Element::U6Padded => matches!(swizzle, Swizzle::None | Swizzle::Bytes128),
