@@ -243,13 +243,15 @@ fn place(map: &TensorMap, row_elements: usize, n: usize) -> usize {
     let linear = row * span + column;
     let (line, piece, within) = (linear / 128, linear % 128 / 16, linear % 16);
     match map.swizzle {
-        Swizzle::Bytes128By32 => return line * 128 + (piece / 2 ^ line % 4) * 32 + piece % 2 * 16 + within,
+        Swizzle::Bytes128By32 => {
+            return line * 128 + ((piece / 2) ^ (line % 4)) * 32 + piece % 2 * 16 + within;
+        }
         Swizzle::Bytes128By32Flipped => {
             let within = if line % 2 == 1 { (within + 8) % 16 } else { within };
-            return line * 128 + (piece / 2 ^ line % 4) * 32 + piece % 2 * 16 + within;
+            return line * 128 + ((piece / 2) ^ (line % 4)) * 32 + piece % 2 * 16 + within;
         }
         Swizzle::Bytes128By64 => {
-            return line * 128 + (piece / 4 ^ line % 2) * 64 + piece % 4 * 16 + within;
+            return line * 128 + ((piece / 4) ^ (line % 2)) * 64 + piece % 4 * 16 + within;
         }
         _ => {}
     }
