@@ -29,11 +29,10 @@ impl Case {
     /// Which row's address and which of its elements a byte of a lane's register is.
     fn place(&self, lane: usize, register: usize, byte: usize) -> (usize, usize) {
         let (group, four) = (lane / 4, lane % 4);
-        let across = group + byte / 2 * 8;
         match self.shape {
             "m8n16" => (8 * register + group, 4 * four + byte),
-            "m16n16" => (16 * (register / 2) + 4 * four + 2 * (register % 2) + byte % 2, across),
-            _ => (8 * register + 2 * four + byte % 2, across),
+            "m16n16" => (16 * (register / 2) + 4 * four + byte, group + register % 2 * 8),
+            _ => (8 * register + 2 * four + byte % 2, group + byte / 2 * 8),
         }
     }
 

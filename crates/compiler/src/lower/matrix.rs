@@ -135,12 +135,6 @@ fn shape(i: &mut I<'_, '_>) -> Lower<Shape> {
 }
 
 impl<'i, 'a> Lowerer<'_, 'i, 'a> {
-    /// The lane of a row, which has its address, and a column for a byte of the register: the columns of the transposed matrix lie in
-    /// rows of eight lanes, two of them in the register, of two rows each.
-    fn transposed_bytes(&mut self, row: Value, column: Value, byte: u32) -> (Value, Value) {
-        (self.word_op(IntBin::Add, row, byte % 2), self.word_op(IntBin::Add, column, byte / 2 * 8))
-    }
-
     /// `address + column`
     fn byte_address(&mut self, address: Value, column: Value) -> Value {
         let column = self.b.emit1(Op::Zext, &[column], Ty::B64);
@@ -191,10 +185,9 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
             let mut word = self.word(0);
             for byte in 0..4 {
                 let (lane, column) = if shape.trans {
-                    // Four rows for each lane of the four, two of them in each register.
-                    let first =
-                        self.word_op(IntBin::Add, column_of_four, register / 2 * 16 + register % 2 * 2);
-                    self.transposed_bytes(first, row, byte)
+                    // Eight columns in each register, of each four rows.
+                    let lane = self.word_op(IntBin::Add, column_of_four, register / 2 * 16 + byte);
+                    (lane, self.word_op(IntBin::Add, row, register % 2 * 8))
                 } else {
                     let column = self.word_op(IntBin::Add, column_of_four, byte);
                     (self.word_op(IntBin::Add, row, register * 8), column)
@@ -214,8 +207,9 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
         let pair = self.word_op(IntBin::Shl, four, 1);
         for (register, value) in (0..).zip(values) {
             for byte in 0..4 {
-                let first = self.word_op(IntBin::Add, pair, register * 8);
-                let (lane, column) = self.transposed_bytes(first, row, byte);
+                // Two rows of eight columns, then of the next eight.
+                let lane = self.word_op(IntBin::Add, pair, register * 8 + byte % 2);
+                let column = self.word_op(IntBin::Add, row, byte / 2 * 8);
                 let address = self.row_address(rows, lane);
                 let address = self.byte_address(address, column);
                 let element = self.word_op(IntBin::Shr, value, 8 * byte);
