@@ -109,13 +109,13 @@ const EXAMPLES: &[Example] = &[
     example(
         "52_hopper_gather_scatter_fusion",
         "rows gathered and scattered",
-        "--m=256 --n=256 --k=128 --index_size=128 --iterations=0",
+        "--m=256 --n=256 --k=128 --index_size=128 --iterations=1",
         "Passed validation",
     ),
     example(
         "53_hopper_gemm_permute",
         "permuted tensors",
-        "--m=512 --n=512 --k=512 --batch_size=8 --iterations=1",
+        "--m=128 --n=512 --k=512 --batch_size=8 --iterations=1",
         "Passed validation",
     ),
     example(
