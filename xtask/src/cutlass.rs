@@ -100,17 +100,22 @@ const EXAMPLES: &[Example] = &[
         "--m=256 --n=256 --k=128",
         ": Passed",
     ),
-    example("51_hopper_gett", "a contraction of tensors", "", "GETT verification passed."),
+    example(
+        "51_hopper_gett",
+        "a contraction of tensors",
+        "--modeC=m,n,l --modeA=m,k,l --modeB=k,n,l --extents=m:256,n:128,k:128,l:2",
+        "GETT verification passed.",
+    ),
     example(
         "52_hopper_gather_scatter_fusion",
         "rows gathered and scattered",
-        "--m=256 --n=256 --k=128 --index_size=128 --iterations=0",
+        "--m=256 --n=256 --k=128 --index_size=128 --iterations=1",
         "Passed validation",
     ),
     example(
         "53_hopper_gemm_permute",
         "permuted tensors",
-        "--m=256 --n=256 --k=128 --batch_size=2 --iterations=0",
+        "--m=128 --n=512 --k=512 --batch_size=8 --iterations=1",
         "Passed validation",
     ),
     example(

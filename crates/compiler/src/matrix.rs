@@ -18,6 +18,13 @@ pub enum Element {
     Tf32,
     E4m3,
     E5m2,
+    /// In a byte's lowest six bits, as `E3m2`.
+    E2m3,
+    E3m2,
+    /// In a byte's middle four bits.
+    E2m1,
+    /// Two in a byte.
+    PackedE2m1,
     F32,
     F64,
     S4,
@@ -29,11 +36,13 @@ pub enum Element {
 }
 
 impl Element {
+    /// From one to the next in a register.
     pub fn bits(self) -> u32 {
         match self {
             Element::B1 => 1,
-            Element::S4 | Element::U4 => 4,
+            Element::S4 | Element::U4 | Element::PackedE2m1 => 4,
             Element::E4m3 | Element::E5m2 | Element::S8 | Element::U8 => 8,
+            Element::E2m3 | Element::E3m2 | Element::E2m1 => 8,
             Element::F16 | Element::Bf16 => 16,
             Element::Tf32 | Element::F32 | Element::S32 => 32,
             Element::F64 => 64,
@@ -72,6 +81,21 @@ pub enum BitProduct {
     And,
 }
 
+/// `.block_scale`: a word of each lane has bytes that rows of A and columns of B are multiplied by, lowest first, one for each block
+/// along k. Row r of A finds its word in lane 4 · (r mod 8) + r / 8, column c of B in lane 4 · c.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scales {
+    pub blocks: u32,
+    pub kind: Scale,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scale {
+    /// Powers of two.
+    Ue8m0,
+    Ue4m3,
+}
+
 /// D = A × B + C of a whole warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mma {
@@ -85,6 +109,7 @@ pub struct Mma {
     pub quads: Option<Quads>,
     /// A has half of its elements; the lanes that the selector says tell which.
     pub selector: Option<u32>,
+    pub scales: Option<Scales>,
     /// `.satfinite`
     pub saturates: bool,
     /// f64 only.
@@ -149,7 +174,7 @@ impl Mma {
         self.products() * rows * columns / (LANES * self.element(part).per_register())
     }
 
-    /// What a lane brings: A, B, C, the metadata of a sparse A, and the warp's member mask.
+    /// What a lane brings: A, B, C, the metadata of a sparse A, the scales of A and of B, and the warp's member mask.
     pub fn arguments(&self) -> Vec<Ty> {
         let mut types = self.lane_words();
         types.push(Ty::B32);
@@ -170,6 +195,7 @@ impl Mma {
             types.extend((0..self.registers(part)).map(|_| self.element(part).register()));
         }
         types.extend(self.selector.map(|_| Ty::B32));
+        types.extend(self.scales.iter().flat_map(|_| [Ty::B32; 2]));
         types
     }
 
@@ -225,7 +251,7 @@ impl Mma {
             Element::Tf32 => {
                 (4 * column, Metadata { lane: 0, shift: 1, mask: 1, base: 2 * column, scale: 1 })
             }
-            Element::S4 | Element::U4 => {
+            Element::S4 | Element::U4 | Element::PackedE2m1 => {
                 let base = column / 4 * 8 + column % 2;
                 (column / 2 * 2, Metadata { lane: 0, shift: 0, mask: 3, base, scale: 2 })
             }
@@ -240,11 +266,16 @@ impl Mma {
         Some(Metadata { lane: group * 4 + thread, shift: shape.shift + shift, ..shape })
     }
 
+    /// The lane whose word has the scales of a row of A, or of a column of B.
+    pub fn scale_lane(part: Part, row: u32) -> u32 {
+        if part == Part::A { row % 8 * 4 + row / 8 } else { 4 * row }
+    }
+
     /// Lanes of four that have the metadata: the bits of all 16 rows, in words, of the 8 groups.
     pub fn metadata_lanes(&self) -> u32 {
         let bits = match self.a {
             Element::Tf32 => 4 * self.k / 2,
-            Element::S4 | Element::U4 => self.k / 2,
+            Element::S4 | Element::U4 | Element::PackedE2m1 => self.k / 2,
             _ => self.k,
         };
         (bits * self.m / (8 * 32)).max(1)
@@ -267,6 +298,7 @@ mod tests {
             d: c,
             quads: None,
             selector: None,
+            scales: None,
             saturates: false,
             round: Round::Nearest,
             bit_product: BitProduct::Xor,
@@ -299,6 +331,8 @@ mod tests {
             ([16, 8, 16], F64, F64),
             ([8, 8, 4], F64, F64),
             ([16, 8, 64], S4, S32),
+            ([16, 8, 64], PackedE2m1, F32),
+            ([16, 8, 32], E3m2, F32),
             ([16, 8, 256], B1, S32),
             ([16, 16, 16], F16, F16),
             ([32, 8, 16], U8, S32),
@@ -327,6 +361,8 @@ mod tests {
             (64, S4, 2),
             (128, U4, 4),
             (64, E4m3, 4),
+            (64, E2m1, 4),
+            (128, PackedE2m1, 4),
         ] {
             let mma = Mma { selector: Some(0), ..mma([16, 8, k], a, F32) };
             assert_eq!(mma.metadata_lanes(), lanes, "{a:?} k{k}");

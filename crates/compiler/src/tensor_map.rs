@@ -37,6 +37,7 @@ pub(crate) const RANK: usize = 83;
 pub(crate) const ELEMENT: usize = 84;
 pub(crate) const SWIZZLE: usize = 85;
 pub(crate) const FILL: usize = 86;
+pub(crate) const ATOMICITY: usize = 100;
 
 /// The pixels that an im2col map goes over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,7 +112,7 @@ numbered! {
 }
 
 numbered! {
-    /// `CUtensorMapSwizzle`, without the patterns that move pieces of 8 or of 64 bytes.
+    /// `CUtensorMapSwizzle`.
     Swizzle {
         #[default]
         None = 0,
@@ -120,6 +121,10 @@ numbered! {
         Bytes128 = 3,
         /// Of 128 bytes, but pieces of 32 bytes change places.
         Bytes128By32 = 4,
+        /// In each second row the halves of 16 bytes do too.
+        Bytes128By32Flipped = 5,
+        /// Of 128 bytes, but pieces of 64 bytes change places.
+        Bytes128By64 = 6,
     }
 }
 
@@ -166,17 +171,35 @@ impl Swizzle {
             Swizzle::None => 0,
             Swizzle::Bytes32 => 32,
             Swizzle::Bytes64 => 64,
-            Swizzle::Bytes128 | Swizzle::Bytes128By32 => 128,
+            _ => 128,
         }
+    }
+
+    /// Numbers of `tensormap.replace`: of the mode, and of how many bytes keep together.
+    fn fields(self) -> [u8; 2] {
+        match self {
+            Swizzle::Bytes128By32 => [3, 1],
+            Swizzle::Bytes128By32Flipped => [3, 2],
+            Swizzle::Bytes128By64 => [3, 3],
+            _ => [self as u8, 0],
+        }
+    }
+
+    fn of_fields(mode: u8, atomicity: u8) -> Option<Swizzle> {
+        (0..=6).filter_map(Swizzle::of_number).find(|it| it.fields() == [mode, atomicity])
     }
 
     /// Where the byte of that shared address is instead.
     pub fn apply(self, address: usize) -> usize {
-        if self == Swizzle::Bytes128By32 {
-            return address ^ ((address >> 7 & 3) << 5);
+        let row = address >> 7;
+        match self {
+            Swizzle::Bytes128By32 => return address ^ ((row & 3) << 5),
+            Swizzle::Bytes128By32Flipped => return address ^ ((row & 3) << 5) ^ ((row & 1) << 3),
+            Swizzle::Bytes128By64 => return address ^ ((row & 1) << 6),
+            _ => {}
         }
         let pieces = (self.span() / 16).saturating_sub(1);
-        address ^ ((address >> 7 & pieces) << 4)
+        address ^ ((row & pieces) << 4)
     }
 }
 
@@ -204,14 +227,10 @@ impl TensorMap {
             put(BOX + 2 * nth, &dim.to_le_bytes());
         }
         put(STEPS, &self.steps);
-        let last = [
-            self.rank,
-            self.element as u8,
-            self.swizzle as u8,
-            self.nan_fill.into(),
-            self.im2col.is_some().into(),
-        ];
+        let [mode, atomicity] = self.swizzle.fields();
+        let last = [self.rank, self.element as u8, mode, self.nan_fill.into(), self.im2col.is_some().into()];
         put(RANK, &last);
+        put(ATOMICITY, &[atomicity]);
         bytes
     }
 
@@ -240,7 +259,7 @@ impl TensorMap {
             steps: field(bytes, STEPS),
             rank: bytes[RANK],
             element: Element::of_number(bytes[ELEMENT].into())?,
-            swizzle: Swizzle::of_number(bytes[SWIZZLE].into())?,
+            swizzle: Swizzle::of_fields(bytes[SWIZZLE], bytes[ATOMICITY])?,
             nan_fill: bytes[FILL] == 1,
             im2col,
         })
@@ -285,5 +304,21 @@ mod tests {
         assert_eq!(Swizzle::Bytes32.apply(128 + 32), 128 + 48);
         assert_eq!(Swizzle::None.apply(1234), 1234);
         assert_eq!(Swizzle::Bytes128By32.apply(6 * 128 + 3 * 32 + 20), 6 * 128 + 32 + 20);
+        assert_eq!(Swizzle::Bytes128By32Flipped.apply(6 * 128 + 3 * 32 + 20), 6 * 128 + 32 + 20);
+        assert_eq!(Swizzle::Bytes128By32Flipped.apply(5 * 128 + 3 * 32 + 20), 5 * 128 + 2 * 32 + 28);
+        assert_eq!(Swizzle::Bytes128By64.apply(5 * 128 + 20), 5 * 128 + 64 + 20);
+        assert_eq!(Swizzle::Bytes128By64.apply(6 * 128 + 20), 6 * 128 + 20);
+    }
+
+    #[test]
+    fn every_pattern_is_kept_in_a_map() {
+        for number in 0..=6 {
+            let swizzle = Swizzle::of_number(number).unwrap();
+            let map = TensorMap { rank: 1, swizzle, ..TensorMap::default() };
+            assert_eq!(TensorMap::decode(&map.encode()).unwrap().swizzle, swizzle);
+        }
+        let mut bytes = TensorMap { rank: 1, swizzle: Swizzle::Bytes64, ..TensorMap::default() }.encode();
+        bytes[ATOMICITY] = 1;
+        assert_eq!(TensorMap::decode(&bytes), None, "pieces of 32 bytes in 64");
     }
 }

@@ -78,6 +78,13 @@ fn a_tiled_map_holds_what_was_said() {
     assert_eq!(encode(&line).unwrap().steps[0], 1, "dimension 0 has no step");
 }
 
+/// Groups of products encode maps of nothing, whose address and sizes kernels replace.
+#[test]
+fn a_map_may_have_no_address_yet() {
+    let nothing = Given { address: 0, dims: vec![1, 1], strides: vec![0], ..given() };
+    assert_eq!(encode(&nothing).unwrap().address, 0);
+}
+
 #[test]
 fn what_the_manual_forbids_is_an_invalid_value() {
     let wrong: &[(&str, Given)] = &[
@@ -136,12 +143,20 @@ fn elements_of_less_than_a_byte_have_rules_of_their_own() {
         ("padded, a box of half a row", Given { boxed: vec![64, 8], ..padded(14, 128) }),
         ("padded, a dimension of less than a box", Given { dims: vec![192, 50], ..padded(15, 192) }),
         ("padded, swizzled by 64 bytes", Given { swizzle: 2, ..padded(14, 128) }),
+        ("padded, swizzled by halves of 16 bytes", Given { swizzle: 5, ..padded(14, 128) }),
         ("padded of 6 bits, swizzled by 32", Given { swizzle: 4, ..padded(15, 192) }),
     ] {
         assert!(matches!(encode(&given), Err(Error::InvalidValue(_))), "{what}");
     }
-    let pieces_of_8 = Given { swizzle: 5, ..given() };
-    assert!(matches!(encode(&pieces_of_8), Err(Error::NotSupported(_))));
+}
+
+#[test]
+fn patterns_of_larger_pieces_are_kept() {
+    for (swizzle, kept) in
+        [(4, Swizzle::Bytes128By32), (5, Swizzle::Bytes128By32Flipped), (6, Swizzle::Bytes128By64)]
+    {
+        assert_eq!(encode(&Given { swizzle, ..given() }).unwrap().swizzle, kept);
+    }
 }
 
 #[test]

@@ -18,13 +18,15 @@ mod form;
 mod format;
 mod integer;
 mod logic;
+mod matrix;
 mod value;
 mod video;
 mod video_simd;
 
 pub use approximate::{Approximate, Domain, Function, Unit, Verdict};
 pub use form::{Form, Operand, Results, Rows, Type};
-pub use format::Format;
+pub use format::{F16, F32, Format};
+pub use matrix::{Block, Narrow};
 pub use value::{Rounding, Value};
 
 /// The results of one instruction; `None` where the manual leaves them open or the instruction is not known here.

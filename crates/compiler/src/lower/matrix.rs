@@ -1,5 +1,8 @@
 //! Moving 8×8 matrices of 16-bit elements between shared memory and a warp's registers. Lane l holds the elements
 //! (l / 4, 2·(l mod 4)) and the one right of it. The addresses of the rows come from the lanes that hold them.
+//!
+//! Rows of bytes have 16 (`m8n16`, `m16n16`, `m16n8`), in shared memory perhaps of 4 or 6 bits in front of padding ([`Packing`]), which
+//! become the lowest bits of a byte.
 
 use ptx::Span;
 use ptx::ast::{Operand, Type};
@@ -47,7 +50,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// `value` of lane `lane`, every lane taking part.
-    fn value_of_lane(&mut self, value: Value, lane: Value) -> Value {
+    pub(super) fn value_of_lane(&mut self, value: Value, lane: Value) -> Value {
         let (all, clamp) = (self.word(u32::MAX), self.word(31));
         self.b.emit(Op::Shfl(ShflMode::Idx), &[value, lane, clamp, all], &[Ty::B32, Ty::Pred])[0]
     }
@@ -90,20 +93,130 @@ impl Lowerer<'_, '_, '_> {
     }
 }
 
-/// Modifiers that both directions have; the number of matrices and whether they are transposed.
-fn shape(i: &mut I<'_, '_>) -> Lower<(usize, bool, Option<Space>)> {
+/// How the 16 elements of a row lie in its 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Packing {
+    bits: u32,
+}
+
+/// What both directions say.
+struct Shape {
+    name: &'static str,
+    count: usize,
+    trans: bool,
+    space: Option<Space>,
+    /// Of elements of 16 bits none.
+    packing: Option<Packing>,
+}
+
+const SHAPES: &[(&str, &str)] =
+    &[("m8n8", "m8n8"), ("m8n16", "m8n16"), ("m16n16", "m16n16"), ("m16n8", "m16n8")];
+
+fn shape(i: &mut I<'_, '_>) -> Lower<Shape> {
     i.need_one(&[("sync", ())])?;
     i.need_one(&[("aligned", ())])?;
-    i.need_one(&[("m8n8", ())])?;
+    let name = i.need_one(SHAPES)?;
     let count = i.need_one(&[("x1", 1), ("x2", 2), ("x4", 4)])?;
     let trans = i.take("trans");
     let space = i.take_map(space);
-    i.need_one(&[("b16", ())])?;
+    let packing = match i.need_one(&[("b16", 16), ("b8", 8), ("b8x16", 0)])? {
+        16 => None,
+        0 => {
+            let bits = i.need_one(&[("b6x16_p32", 6), ("b4x16_p64", 4)])?;
+            Some(Packing { bits })
+        }
+        bits => Some(Packing { bits }),
+    };
     i.done()?;
     if !matches!(space, None | Some(Space::Shared)) {
         return Err(Failure::Unsupported);
     }
-    Ok((count, trans, space))
+    Ok(Shape { name, count, trans, space, packing })
+}
+
+impl<'i, 'a> Lowerer<'_, 'i, 'a> {
+    /// `address + column`
+    fn byte_address(&mut self, address: Value, column: Value) -> Value {
+        let column = self.b.emit1(Op::Zext, &[column], Ty::B64);
+        self.b.emit1(Op::Int(IntBin::Add, U64), &[address, column], Ty::B64)
+    }
+
+    /// An element of a row, whose lane is known, in 32 bits.
+    fn byte_of_row(&mut self, rows: &Rows, packing: Packing, lane: Value, column: Value) -> Value {
+        let row = self.row_address(rows, lane);
+        if packing.bits == 8 {
+            let address = self.byte_address(row, column);
+            return self.byte_load(rows, address);
+        }
+        let count = self.word(packing.bits);
+        let bit = self.b.emit1(Op::Int(IntBin::Mul, U32), &[column, count], Ty::B32);
+        let first = self.word_op(IntBin::Shr, bit, 3);
+        let address = self.byte_address(row, first);
+        let low = self.byte_load(rows, address);
+        // Behind the last element is padding.
+        let one = self.b.constant(Ty::B64, 1);
+        let next = self.b.emit1(Op::Int(IntBin::Add, U64), &[address, one], Ty::B64);
+        let high = self.byte_load(rows, next);
+        let high = self.word_op(IntBin::Shl, high, 8);
+        let both = self.b.emit1(Op::Int(IntBin::Or, U32), &[low, high], Ty::B32);
+        let shift = self.word_op(IntBin::And, bit, 7);
+        let found = self.b.emit1(Op::Int(IntBin::Shr, U32), &[both, shift], Ty::B32);
+        self.word_op(IntBin::And, found, (1 << packing.bits) - 1)
+    }
+
+    fn byte_load(&mut self, rows: &Rows, address: Value) -> Value {
+        let op = Op::Load {
+            space: Space::Shared,
+            mem: Mem { bits: 8, signed: false },
+            offset: rows.offset,
+            order: Order::Weak,
+            scope: Scope::Sys,
+        };
+        self.b.emit1(op, &[address], Ty::B32)
+    }
+
+    /// The registers of matrices of bytes.
+    fn load_bytes(&mut self, shape: &Shape, packing: Packing, rows: &Rows) -> Vec<Value> {
+        let (row, four) = self.row_and_lane();
+        let column_of_four = self.word_op(IntBin::Shl, four, 2);
+        let registers = if shape.trans { 2 * shape.count } else { shape.count };
+        let mut values = vec![];
+        for register in 0..registers as u32 {
+            let mut word = self.word(0);
+            for byte in 0..4 {
+                let (lane, column) = if shape.trans {
+                    // Eight columns in each register, of each four rows.
+                    let lane = self.word_op(IntBin::Add, column_of_four, register / 2 * 16 + byte);
+                    (lane, self.word_op(IntBin::Add, row, register % 2 * 8))
+                } else {
+                    let column = self.word_op(IntBin::Add, column_of_four, byte);
+                    (self.word_op(IntBin::Add, row, register * 8), column)
+                };
+                let element = self.byte_of_row(rows, packing, lane, column);
+                let element = self.word_op(IntBin::Shl, element, 8 * byte);
+                word = self.b.emit1(Op::Int(IntBin::Or, U32), &[word, element], Ty::B32);
+            }
+            values.push(word);
+        }
+        values
+    }
+
+    /// Stores transposed matrices of bytes: two rows for each lane of the four.
+    fn store_bytes(&mut self, rows: &Rows, values: Vec<Value>) {
+        let (row, four) = self.row_and_lane();
+        let pair = self.word_op(IntBin::Shl, four, 1);
+        for (register, value) in (0..).zip(values) {
+            for byte in 0..4 {
+                // Two rows of eight columns, then of the next eight.
+                let lane = self.word_op(IntBin::Add, pair, register * 8 + byte % 2);
+                let column = self.word_op(IntBin::Add, row, byte / 2 * 8);
+                let address = self.row_address(rows, lane);
+                let address = self.byte_address(address, column);
+                let element = self.word_op(IntBin::Shr, value, 8 * byte);
+                self.matrix_store(rows, address, element, 8);
+            }
+        }
+    }
 }
 
 fn rows<'i, 'a>(l: &mut L<'_, 'i, 'a>, address: &Operand<'a>, space: Option<Space>) -> Lower<Rows> {
@@ -123,11 +236,30 @@ fn checked<T>(registers: Vec<T>, count: usize, span: Span) -> Lower<Vec<T>> {
     if registers.len() == count { Ok(registers) } else { fail(span, format!("expected {count} registers")) }
 }
 
-/// `ldmatrix.sync.aligned.m8n8.num{.trans}{.shared}.b16 r, [p]`
+/// `ldmatrix.sync.aligned.m8n8.num{.trans}{.shared}.b16 r, [p]`, `.m16n16.num.trans{.shared}.b8`, and of 4 or 6 bits
+/// `.{m8n16.num,m16n16.num.trans}{.shared}.b8x16.source`
 pub(super) fn ldmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    let (count, trans, space) = shape(i)?;
+    let shape = shape(i)?;
+    let Shape { count, trans, .. } = shape;
+    let is_there = match (shape.name, shape.packing) {
+        ("m8n8", None) => true,
+        ("m16n16", Some(_)) => trans && count < 4,
+        ("m8n16", Some(packing)) => !trans && packing.bits < 8,
+        _ => false,
+    };
+    if !is_there {
+        return Err(Failure::Unsupported);
+    }
     let [d, address] = i.operands()?;
-    let rows = rows(l, address, space)?;
+    let rows = rows(l, address, shape.space)?;
+    if let Some(packing) = shape.packing {
+        let values = l.load_bytes(&shape, packing, &rows);
+        let destinations = checked(l.destinations(d)?, values.len(), d.span)?;
+        for (var, value) in destinations.into_iter().zip(values) {
+            l.write_same_width(var, value, d.span)?;
+        }
+        return Ok(());
+    }
     let position = l.position();
     let mut values = Vec::new();
     for matrix in 0..count as u32 {
@@ -155,11 +287,25 @@ pub(super) fn ldmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
     Ok(())
 }
 
-/// `stmatrix.sync.aligned.m8n8.num{.trans}{.shared}.b16 [p], r`
+/// `stmatrix.sync.aligned.m8n8.num{.trans}{.shared}.b16 [p], r`, `.m16n8.num.trans{.shared}.b8`
 pub(super) fn stmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    let (count, trans, space) = shape(i)?;
+    let shape = shape(i)?;
+    let Shape { count, trans, .. } = shape;
+    let is_there = match (shape.name, shape.packing) {
+        ("m8n8", None) => true,
+        ("m16n8", Some(Packing { bits: 8 })) => trans,
+        _ => false,
+    };
+    if !is_there {
+        return Err(Failure::Unsupported);
+    }
     let [address, a] = i.operands()?;
-    let rows = rows(l, address, space)?;
+    let rows = rows(l, address, shape.space)?;
+    if shape.packing.is_some() {
+        let values = checked(l.exact_values(a, Type::B32)?, count, a.span)?;
+        l.store_bytes(&rows, values);
+        return Ok(());
+    }
     let position = l.position();
     let values = checked(l.exact_values(a, Type::B32)?, count, a.span)?;
     for (matrix, value) in values.into_iter().enumerate() {

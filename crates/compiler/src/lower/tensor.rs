@@ -379,12 +379,11 @@ impl Field {
                 ];
                 Some((tensor_map::ELEMENT, elements[number as usize] as u8))
             }
-            (Field::Interleave | Field::Atomicity, 0) => None,
+            (Field::Interleave, 0) => None,
             (Field::Interleave, 1 | 2) => return refused("a tensor map of an interleaved layout"),
             (Field::Swizzle, 0..=3) => Some((tensor_map::SWIZZLE, number as u8)),
-            (Field::Swizzle, 4) | (Field::Atomicity, 1..=3) => {
-                return refused("a swizzle pattern of compute capability 10");
-            }
+            (Field::Swizzle, 4) => return refused("a swizzle of 96 bytes"),
+            (Field::Atomicity, 0..=3) => Some((tensor_map::ATOMICITY, number as u8)),
             (Field::Fill, 0 | 1) => Some((tensor_map::FILL, number as u8)),
             _ => return fail(value.span, "this field has no such value"),
         };

@@ -4,7 +4,7 @@
 use ptx::ast::{Operand, OperandKind, Type};
 
 use super::function::Lowerer;
-use super::instruction::{Failure, Instr, Lower};
+use super::instruction::{Failure, Instr, Lower, fail};
 use crate::ir::{Cmp, IntBin, IntUn, Op, S32, Ty, U32, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -56,6 +56,12 @@ pub(super) fn simd<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         return Err(Failure::Unsupported);
     }
     let [d, a, b, c] = i.operands()?;
+    // As of NVIDIA's assembler; the manual does not say so.
+    for source in [a, b, c] {
+        if matches!(source.kind, OperandKind::Expression(_)) {
+            return fail(source.span, "a source of a SIMD video instruction is a register");
+        }
+    }
     let n = 32 / bits;
     let mask = match selector(d) {
         Some(text) => parts(text, bits, n).ok_or(Failure::Unsupported)?,

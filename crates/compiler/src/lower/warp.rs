@@ -4,7 +4,7 @@ use ptx::ast::{OperandKind, Type};
 
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, WORD};
-use crate::ir::{Op, ReduxOp, ShflMode, Ty, Value, VoteMode};
+use crate::ir::{Cmp, IntBin, Op, ReduxOp, S32, ShflMode, Ty, U32, Value, VoteMode};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -95,7 +95,7 @@ pub(super) fn match_<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower 
     }
 }
 
-/// `redux.sync.op.type d, a, mask`
+/// `redux.sync.op.type d, a, mask`, and of floats `redux.sync.{min,max}{.abs}{.NaN}.f32`
 pub(super) fn redux<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.need_one(&[("sync", ())])?;
     let op = i.need_one(&[
@@ -106,12 +106,53 @@ pub(super) fn redux<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         ("or", ReduxOp::Or),
         ("xor", ReduxOp::Xor),
     ])?;
+    if i.take("f32") {
+        return redux_float(l, i, op);
+    }
     let (ty, int) = i.int(WORD)?;
     i.done()?;
     let [d, a, _] = i.operands()?;
     let mask = members(l, i, true)?;
     let args = [l.value(a, ty)?, mask];
     let value = l.b.emit1(Op::Redux(op, int), &args, Ty::B32);
+    l.write(d, value)
+}
+
+/// As a reduction of whole numbers that are in the floats' order, -0 below +0. A NaN is the one that is taken, with `.NaN`, or the
+/// last that would be.
+fn redux_float<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: ReduxOp) -> Lower {
+    let (absolute, keeps_nan) = (i.take("abs"), i.take("NaN"));
+    i.done()?;
+    let (first, last) = match op {
+        ReduxOp::Min => (0, u32::MAX),
+        ReduxOp::Max => (u32::MAX, 0),
+        _ => return Err(Failure::Unsupported),
+    };
+    let [d, a, _] = i.operands()?;
+    let mask = members(l, i, true)?;
+    let value = l.value(a, Type::F32)?;
+    let bits = l.b.emit1(Op::Bitcast, &[value], Ty::B32);
+    let magnitude = l.word_op(IntBin::And, bits, 0x7fff_ffff);
+    let bits = if absolute { magnitude } else { bits };
+    // Of what is negative all bits change, else the sign alone.
+    let flipped = |l: &mut L<'_, 'i, 'a>, bits: Value, sign: Value| {
+        let thirty_one = l.word(31);
+        let sign = l.b.emit1(Op::Int(IntBin::Shr, S32), &[sign, thirty_one], Ty::B32);
+        let flips = l.word_op(IntBin::Or, sign, 1 << 31);
+        l.b.emit1(Op::Int(IntBin::Xor, U32), &[bits, flips], Ty::B32)
+    };
+    let key = flipped(l, bits, bits);
+    let infinity = l.word(0x7f80_0000);
+    let is_nan = l.b.emit1(Op::Icmp(Cmp::Gt, U32), &[magnitude, infinity], Ty::Pred);
+    let nan_key = l.word(if keeps_nan { first } else { last });
+    let key = l.b.emit1(Op::Select, &[is_nan, nan_key, key], Ty::B32);
+    let found = l.b.emit1(Op::Redux(op, U32), &[key, mask], Ty::B32);
+    let opposite = l.word_op(IntBin::Xor, found, u32::MAX);
+    let bits = flipped(l, found, opposite);
+    let is_nan = l.b.emit1(Op::Icmp(Cmp::Eq, U32), &[found, nan_key], Ty::Pred);
+    let nan = l.word(0x7fff_ffff);
+    let bits = l.b.emit1(Op::Select, &[is_nan, nan, bits], Ty::B32);
+    let value = l.b.emit1(Op::Bitcast, &[bits], Ty::F32);
     l.write(d, value)
 }
 

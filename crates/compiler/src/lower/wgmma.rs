@@ -81,6 +81,7 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, sparse: bool) -> Lo
         d,
         quads: None,
         selector: None,
+        scales: None,
         saturates,
         round: Round::Nearest,
         bit_product: bits.unwrap_or(BitProduct::Xor),

@@ -43,6 +43,7 @@ fn of_shape([m, n, k]: [u32; 3], a: Element) -> Mma {
         d: c,
         quads: None,
         selector: None,
+        scales: None,
         saturates: false,
         round: Round::Nearest,
         bit_product: BitProduct::Xor,
@@ -131,7 +132,7 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         ..mma
     };
     let [d, a, b, c] = i.operands()?;
-    l.product(&mma, d, [a, b, c], None)
+    l.product(&mma, d, [a, b, c], &[])
 }
 
 /// A matrix in memory and the fragment that it fills.

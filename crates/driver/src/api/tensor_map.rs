@@ -151,10 +151,11 @@ fn list<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<&'
     }
 }
 
-/// CUDA: aligned to 16 bytes, or to 32 where the map's elements are padded in shared memory.
+/// CUDA: aligned to 16 bytes, or to 32 where the map's elements are padded in shared memory. Null is an address as any other: of a map
+/// whose address kernels replace it is never used.
 fn aligned_address(address: *mut c_void, align: u64) -> Result<u64> {
     let number = address as u64;
-    if number == 0 || !number.is_multiple_of(align) {
+    if !number.is_multiple_of(align) {
         return Err(Error::InvalidValue("globalAddress"));
     }
     Ok(number)
@@ -200,13 +201,7 @@ impl Tensor {
         }
         let element = Element::of_number(self.data_type.0).ok_or(Error::InvalidValue("tensorDataType"))?;
         let is_padded = element.together() == 16;
-        let swizzle = match (Swizzle::of_number(self.swizzle.0), self.swizzle.0) {
-            (Some(swizzle), _) => swizzle,
-            (None, 5 | 6) => {
-                return Err(Error::NotSupported("swizzle patterns that move pieces of 8 or of 64 bytes"));
-            }
-            _ => return Err(Error::InvalidValue("swizzle")),
-        };
+        let swizzle = Swizzle::of_number(self.swizzle.0).ok_or(Error::InvalidValue("swizzle"))?;
         // CUDA: the elements that are padded in shared memory know two patterns, or for those of 4 bits none.
         let is_of_padded = match element {
             Element::U6Padded => matches!(swizzle, Swizzle::None | Swizzle::Bytes128),

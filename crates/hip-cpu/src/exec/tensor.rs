@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use compiler::tensor_map::{BYTES, Element, OOB_NAN, TensorMap};
 
-/// Bytes that are written or read together in shared memory, and that a swizzle keeps together.
+/// Bytes of a row that are written or read together in shared memory.
 const PIECE: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,8 @@ pub unsafe extern "C" fn copy(
     } else {
         copy.tile(first);
     }
-    (copy.row * copy.row_bytes) as i32
+    // Padding is not counted: CUTLASS's products of padded elements wait for as many bytes as the elements have.
+    (copy.row * row_elements / map.element.together() * map.element.bytes()) as i32
 }
 
 impl Copy {
@@ -151,13 +152,13 @@ impl Copy {
             span => span,
         };
         for piece in 0..self.row_bytes / PIECE {
-            let shared = map.swizzle.apply(self.shared + self.row * pitch + piece * PIECE);
+            let linear = self.shared + self.row * pitch + piece * PIECE;
             let column = first + (piece * per_piece) as i64;
             for element in 0..per_piece {
                 let column = column + element as i64;
                 let there = is_inside && (0..end).contains(&column);
                 let global = address.wrapping_add_signed(column.wrapping_mul(bytes as i64)) as usize;
-                let shared = shared + element * in_shared;
+                let shared = map.swizzle.apply(linear + element * in_shared);
                 // SAFETY: addresses of the kernel: a box in shared memory, and an element inside the tensor.
                 unsafe {
                     match together {
@@ -479,7 +480,7 @@ mod tests {
             let mut shared = Aligned([0xa5; 128]);
             let load = TensorDirection::Load;
             let bytes = copied(map, &mut memory, &mut shared, [128, 1, 0, 0, 0], load, false);
-            assert_eq!(bytes as usize, 128 / 16 * padded, "{element:?}");
+            assert_eq!(bytes as usize, row_bytes / 2, "{element:?}");
             let second_half = memory[row_bytes + row_bytes / 2..].chunks(global);
             for (there, here) in second_half.zip(shared.0.chunks(padded)) {
                 assert_eq!((&here[..global], here[global..].iter().all(|&byte| byte == 0)), (there, true));

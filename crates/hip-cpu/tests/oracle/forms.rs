@@ -260,18 +260,24 @@ impl Instruction {
         self.form.same(index, got, wanted)
     }
 
+    /// `vadd4` and its like, whose sources are registers.
+    fn is_simd_video(&self) -> bool {
+        let opcode = self.mnemonic.split('.').next().unwrap_or_default();
+        opcode.starts_with('v') && opcode.ends_with(['2', '4'])
+    }
+
     fn is_bit_field(&self) -> bool {
         ["bfe.", "bfi."].iter().any(|opcode| self.mnemonic.starts_with(opcode))
     }
 
     /// The instruction with a literal in place of one register operand, each form's another, and of all of them, where PTX lets
-    /// a literal stand: numbers of 16 bits and more, no packed ones, no half floats, no selected parts.
+    /// a literal stand: numbers of 16 bits and more, no packed ones, no half floats, no selected parts, no SIMD video.
     pub fn with_literals(&self, nth: usize) -> Vec<Instruction> {
         let may = |index: usize| {
             let Source::Register { class, before, behind } = &self.sources[index] else { return None };
             let ty = self.form.operands()[index];
             let plain = before.is_empty() && behind.is_empty() && *class != Class::Pred;
-            (plain && !self.mnemonic.starts_with("cvt"))
+            (plain && !self.mnemonic.starts_with("cvt") && !self.is_simd_video())
                 .then(|| Kind::of(ty, *class))
                 .filter(Kind::has_literals)
         };

@@ -231,16 +231,30 @@ fn column(map: &TensorMap, first: [i64; 5], offsets: [i64; 3]) -> Vec<[i64; 5]> 
 }
 
 /// Where element number `n` of rows with so many elements lies in shared memory, as the manual draws the patterns: rows of
-/// the swizzle's span, 16-byte pieces exchanged by the number of the 128-byte line they are in.
+/// the swizzle's span, 16-byte pieces exchanged by the number of the 128-byte line they are in; or pieces of 32 or 64 bytes, and of
+/// those of 32 perhaps the halves of 16 bytes in each second line.
 fn place(map: &TensorMap, row_elements: usize, n: usize) -> usize {
     let bytes = map.element.bytes();
-    let span = [0, 32, 64, 128][map.swizzle as usize];
+    let span = map.swizzle.span();
     if span == 0 {
         return n * bytes;
     }
     let (row, column) = (n / row_elements, n % row_elements * bytes);
     let linear = row * span + column;
     let (line, piece, within) = (linear / 128, linear % 128 / 16, linear % 16);
+    match map.swizzle {
+        Swizzle::Bytes128By32 => {
+            return line * 128 + ((piece / 2) ^ (line % 4)) * 32 + piece % 2 * 16 + within;
+        }
+        Swizzle::Bytes128By32Flipped => {
+            let within = if line % 2 == 1 { (within + 8) % 16 } else { within };
+            return line * 128 + ((piece / 2) ^ (line % 4)) * 32 + piece % 2 * 16 + within;
+        }
+        Swizzle::Bytes128By64 => {
+            return line * 128 + ((piece / 4) ^ (line % 2)) * 64 + piece % 4 * 16 + within;
+        }
+        _ => {}
+    }
     let pieces = span / 16;
     let moved = piece / pieces * pieces + ((piece % pieces) ^ (line % pieces));
     line * 128 + moved * 16 + within
@@ -335,6 +349,11 @@ fn swizzles_exchange_pieces_of_sixteen_bytes() {
         (Swizzle::Bytes128, 32),
         (Swizzle::Bytes128, 8),
         (Swizzle::Bytes64, 4),
+        (Swizzle::Bytes128By32, 32),
+        (Swizzle::Bytes128By32Flipped, 32),
+        (Swizzle::Bytes128By32Flipped, 12),
+        (Swizzle::Bytes128By64, 32),
+        (Swizzle::Bytes128By64, 20),
     ] {
         let mut tensor = Tensor::new(Element::U32, &[64, 40]);
         tensor.map.swizzle = swizzle;

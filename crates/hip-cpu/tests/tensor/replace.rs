@@ -53,9 +53,19 @@ fn replacements(map: &TensorMap, from: &str, at: &str, registers: bool) -> Strin
     let element = ELEMENTS.iter().position(|&element| element == map.element).unwrap() as u64;
     replace("elemtype", None, element, false, true);
     replace("interleave_layout", None, 0, false, true);
-    replace("swizzle_mode", None, map.swizzle as u64, false, true);
+    replace("swizzle_mode", None, swizzle(map).0, false, true);
     replace("fill_mode", None, map.nan_fill.into(), false, true);
     text
+}
+
+/// The numbers of the mode, and of how much keeps together.
+fn swizzle(map: &TensorMap) -> (u64, u64) {
+    match map.swizzle {
+        Swizzle::Bytes128By32 => (3, 1),
+        Swizzle::Bytes128By32Flipped => (3, 2),
+        Swizzle::Bytes128By64 => (3, 3),
+        other => (other as u64, 0),
+    }
 }
 
 #[repr(align(128))]
@@ -71,8 +81,10 @@ fn replaced(before: [u8; BYTES], map: &TensorMap, from: &str, registers: bool) {
         _ => ("", "%to"),
     };
     let mut replacements = replacements(map, word, at, registers);
-    // What compute capability 10.0 has more, as all maps have it.
-    writeln!(replacements, "tensormap.replace.tile.swizzle_atomicity{word}.b1024.b32 [{at}], 0;").unwrap();
+    // What compute capability 10.0 has more.
+    let atomicity = swizzle(map).1;
+    writeln!(replacements, "tensormap.replace.tile.swizzle_atomicity{word}.b1024.b32 [{at}], {atomicity};")
+        .unwrap();
     let (fill, back) = match shared {
         true => (
             "st.shared.b32 [%place], %x;",
@@ -135,7 +147,14 @@ fn maps() -> Vec<TensorMap> {
     };
     let mut maps: Vec<TensorMap> =
         ELEMENTS.iter().map(|&element| tile(element, Swizzle::None, element.is_float())).collect();
-    for (rank, swizzle) in [(1, Swizzle::Bytes32), (2, Swizzle::Bytes64), (3, Swizzle::Bytes128)] {
+    for (rank, swizzle) in [
+        (1, Swizzle::Bytes32),
+        (2, Swizzle::Bytes64),
+        (3, Swizzle::Bytes128),
+        (4, Swizzle::Bytes128By32),
+        (5, Swizzle::Bytes128By32Flipped),
+        (2, Swizzle::Bytes128By64),
+    ] {
         maps.push(TensorMap { rank, ..tile(Element::U32, swizzle, false) });
     }
     maps
@@ -211,11 +230,11 @@ fn what_the_manual_does_not_have_is_refused() {
         ("tile.elemtype.global.b1024.b32 [%a], 16;", "no such value"),
         ("tile.fill_mode.global.b1024.b32 [%a], 2;", "no such value"),
         ("tile.swizzle_mode.global.b1024.b32 [%a], 5;", "no such value"),
+        ("tile.swizzle_atomicity.global.b1024.b32 [%a], 4;", "no such value"),
         ("tile.interleave_layout.global.b1024.b32 [%a], 3;", "no such value"),
         // What our copies do not do.
         ("tile.interleave_layout.global.b1024.b32 [%a], 1;", "interleaved"),
         ("tile.swizzle_mode.global.b1024.b32 [%a], 4;", "swizzle"),
-        ("tile.swizzle_atomicity.global.b1024.b32 [%a], 1;", "swizzle"),
     ] {
         let error = emitted(&format!("tensormap.replace.{wrong}")).expect_err(wrong).to_string();
         assert!(error.contains(why), "{wrong}: {error}");

@@ -41,7 +41,7 @@ pub struct Core {
 impl Core {
     /// What the target has for a product; `None` where lanes have to compute it.
     pub fn of(target: &Target, mma: &Mma) -> Option<Core> {
-        if mma.quads.is_some() || mma.selector.is_some() {
+        if mma.quads.is_some() || mma.selector.is_some() || mma.scales.is_some() {
             return None;
         }
         match target.family() {
@@ -492,6 +492,7 @@ mod tests {
             d: Element::F32,
             quads: None,
             selector: None,
+            scales: None,
             saturates: false,
             round: Round::Nearest,
             bit_product: crate::matrix::BitProduct::Xor,

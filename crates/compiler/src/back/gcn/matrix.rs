@@ -5,6 +5,7 @@
 //! other, k ascending; halves are rounded once, at the end; integers are summed before C is added.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::code::{Code, Result};
 use super::cores::Core;
@@ -26,8 +27,8 @@ struct Product<'m> {
     held: [Vec<Option<Place>>; 3],
     /// Registers of other lanes that were read.
     read: HashMap<(u32, Vec<u32>), Val>,
-    /// Metadata of other lanes that was read.
-    metadata: HashMap<Vec<u32>, Val>,
+    /// Metadata and scales of other lanes that were read, by the argument's number.
+    words: HashMap<(usize, Vec<u32>), Val>,
 }
 
 impl Code<'_> {
@@ -133,7 +134,7 @@ impl Code<'_> {
     /// The elements of D that a lane has, by itself.
     pub fn by_lanes(&mut self, mma: &Mma, args: &[Val]) -> Result<Vec<Val>> {
         let mut product =
-            Product { mma, args, held: Default::default(), read: HashMap::new(), metadata: HashMap::new() };
+            Product { mma, args, held: Default::default(), read: HashMap::new(), words: HashMap::new() };
         for part in [Part::A, Part::B, Part::C] {
             let held = &mut product.held[part as usize];
             held.resize((mma.products() * mma.size(part).0 * mma.size(part).1) as usize, None);
@@ -163,21 +164,84 @@ impl Code<'_> {
     fn element_of_d(&mut self, product: &mut Product<'_>, register: u32, nth: u32) -> Result<Val> {
         let mma = product.mma;
         let c = self.element_of_c(product, register, nth)?;
-        let mut sum = if mma.c == Element::S32 { Builder::int(c.ty, 0) } else { c.clone() };
         let depth = mma.size(Part::A).1 / if mma.a == Element::B1 { 32 } else { 1 };
-        for k in 0..depth {
-            let a = self.factor(product, Part::A, (register, nth), k)?;
-            let b = match mma.selector {
-                None => self.factor(product, Part::B, (register, nth), k)?,
-                Some(_) => self.chosen(product, (register, nth), k)?,
-            };
-            sum = self.add_product(mma, &sum, &a, &b);
+        if let Some(scales) = mma.scales {
+            let (mut total, deep) = (c, depth / scales.blocks);
+            for block in 0..scales.blocks {
+                let zero = Builder::fp(total.ty, 0.0);
+                let sum = self.sum_of(product, (register, nth), zero, block * deep..(block + 1) * deep)?;
+                total = self.add_scaled(product, (register, nth), block, &sum, &total)?;
+            }
+            return Ok(total);
         }
+        let start = if mma.c == Element::S32 { Builder::int(c.ty, 0) } else { c.clone() };
+        let sum = self.sum_of(product, (register, nth), start, 0..depth)?;
         Ok(match mma.d {
             Element::S32 if mma.saturates => self.b.same("sadd.sat", &[&c, &sum]),
             Element::S32 => self.b.add(&c, &sum),
             _ => sum,
         })
+    }
+
+    /// Adds the products of some steps.
+    fn sum_of(
+        &mut self,
+        product: &mut Product<'_>,
+        d: (u32, u32),
+        mut sum: Val,
+        steps: Range<u32>,
+    ) -> Result<Val> {
+        let mma = product.mma;
+        for k in steps {
+            let a = self.factor(product, Part::A, d, k)?;
+            let b = match mma.selector {
+                None => self.factor(product, Part::B, d, k)?,
+                Some(_) => self.chosen(product, d, k)?,
+            };
+            sum = self.add_product(mma, &sum, &a, &b);
+        }
+        Ok(sum)
+    }
+
+    /// Adds a block's sum times its scales, which is exact in f64.
+    fn add_scaled(
+        &mut self,
+        product: &mut Product<'_>,
+        (register, nth): (u32, u32),
+        block: u32,
+        sum: &Val,
+        total: &Val,
+    ) -> Result<Val> {
+        let mma = product.mma;
+        let Some(scales) = mma.scales else { return Ok(sum.clone()) };
+        let first = mma.lane_words().len() - 2;
+        let mut numbers = vec![];
+        for (at, part) in [Part::A, Part::B].into_iter().enumerate() {
+            let lane_of = |lane| {
+                let place = mma.position(Part::D, lane, register, nth);
+                Mma::scale_lane(part, if part == Part::A { place.row } else { place.column })
+            };
+            let word = self.word_of(product, first + at, (0..LANES).map(lane_of).collect())?;
+            let code = self.b.bin_int("lshr", &word, i128::from(8 * block));
+            let code = self.b.bin_int("and", &code, 0xff);
+            numbers.push(minifloat::scale(&mut self.b, scales.kind, &code));
+        }
+        let scale = self.b.fmul(&numbers[0], &numbers[1]);
+        let [sum, total] = [sum, total].map(|it| self.b.cast("fpext", it, scale.ty));
+        let total = self.b.fma(&sum, &scale, &total);
+        Ok(self.b.cast("fptrunc", &total, total.ty.float()))
+    }
+
+    /// The metadata or scales of other lanes.
+    fn word_of(&mut self, product: &mut Product<'_>, argument: usize, lanes: Vec<u32>) -> Result<Val> {
+        let key = (argument, lanes);
+        if let Some(word) = product.words.get(&key) {
+            return Ok(word.clone());
+        }
+        let from = self.lane_of(&key.1)?;
+        let word = self.read_lane(&product.args[argument], &from);
+        product.words.insert(key, word.clone());
+        Ok(word)
     }
 
     fn element_of_c(&mut self, product: &mut Product<'_>, register: u32, nth: u32) -> Result<Val> {
@@ -268,15 +332,7 @@ impl Code<'_> {
             cells.ok_or_else(|| Unsupported("a product whose lanes hold different metadata".to_owned()))?;
         let n_before = [Part::A, Part::B, Part::C].map(|part| mma.registers(part)).iter().sum::<u32>();
         let lanes: Vec<u32> = cells.iter().map(|cell| cell.lane).collect();
-        let word = match product.metadata.get(&lanes) {
-            Some(word) => word.clone(),
-            None => {
-                let from = self.lane_of(&lanes)?;
-                let word = self.read_lane(&product.args[n_before as usize], &from);
-                product.metadata.insert(lanes, word.clone());
-                word
-            }
-        };
+        let word = self.word_of(product, n_before as usize, lanes)?;
         let cell = cells[0];
         let bits = self.b.bin_int("lshr", &word, i128::from(cell.shift));
         let bits = self.b.bin_int("and", &bits, i128::from(cell.mask));
@@ -377,6 +433,12 @@ impl Code<'_> {
                 let half = b.bin_int("lshr", &halves, i128::from(16 * (nth % 2)));
                 let half = b.resize(&half, 16, false);
                 float::widen(b, Float::F16, &half)
+            }
+            Element::E2m3 | Element::E3m2 | Element::E2m1 | Element::PackedE2m1 => {
+                let bits = element.bits();
+                let moved = b.bin_int("lshr", &word, i128::from(bits * nth));
+                let code = b.bin_int("and", &moved, (1 << bits) - 1);
+                minifloat::finite(b, element, &code)
             }
             Element::S8 | Element::U8 => {
                 let byte = part(b, 8, nth);

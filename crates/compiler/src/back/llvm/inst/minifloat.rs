@@ -1,8 +1,9 @@
-//! tf32 and the 8-bit floats.
+//! tf32, the 8-bit floats, and as what matrices are made of those below 8 bits and the scales.
 
 use super::super::builder::{Builder, Val};
 use super::{float, round};
 use crate::ir::{Float, FloatMode, Num, Round};
+use crate::matrix::{Element, Scale};
 
 /// `cvt.{rna,rn,rz}.tf32.f32`: 10 fraction bits, the low 13 bits are zero.
 pub fn tf32(b: &mut Builder, mode: FloatMode, x: &Val) -> Val {
@@ -119,4 +120,52 @@ pub fn unpack(b: &mut Builder, from: Num, mode: FloatMode, x: &Val) -> Val {
     }
     let high = b.bin_int("shl", &halves[1], 16);
     b.or(&high, &halves[0])
+}
+
+/// The f32 of codes in 32 bits each, of a format that has finite numbers alone: exact.
+pub fn finite(b: &mut Builder, element: Element, codes: &Val) -> Val {
+    // Exponent bits, fraction bits, and zeros below the code.
+    let (exponent, fraction, below) = match element {
+        Element::E2m3 => (2, 3, 0),
+        Element::E3m2 => (3, 2, 0),
+        Element::E2m1 => (2, 1, 2),
+        _ => (2, 1, 0),
+    };
+    let code = b.bin_int("lshr", codes, below);
+    let magnitude = b.bin_int("and", &code, (1 << (exponent + fraction)) - 1);
+    let sign = b.bin_int("shl", &code, 31 - exponent - fraction);
+    let sign = b.bin_int("and", &sign, 1 << 31);
+    // The fields moved to an f16's places are the value divided by a power of two.
+    let fields = b.bin_int("shl", &magnitude, 10 - fraction);
+    let halves = b.resize(&fields, 16, false);
+    let value = float::widen(b, Float::F16, &halves);
+    let bias = (1 << (exponent - 1)) - 1;
+    let value = b.fmul(&value, &Builder::fp(value.ty, 2f64.powi(15 - bias)));
+    let bits = b.to_bits(&value);
+    let bits = b.or(&bits, &sign);
+    b.bitcast(&bits, value.ty)
+}
+
+/// The f64 of scales, whose bytes stand in 32 bits each: exact.
+pub fn scale(b: &mut Builder, kind: Scale, codes: &Val) -> Val {
+    match kind {
+        Scale::Ue8m0 => {
+            let wide = b.resize(codes, 64, false);
+            let exponent = b.bin_int("add", &wide, 1023 - 127);
+            let bits = b.bin_int("shl", &exponent, 52);
+            let is_nan = b.icmp_int("eq", &wide, 0xff);
+            let bits = b.select(&is_nan, &Builder::int(bits.ty, 0x7ff8 << 48), &bits);
+            b.bitcast(&bits, bits.ty.double())
+        }
+        Scale::Ue4m3 => {
+            let magnitude = b.bin_int("and", codes, 0x7f);
+            let fields = b.bin_int("shl", &magnitude, 7);
+            let halves = b.resize(&fields, 16, false);
+            let value = float::widen(b, Float::F16, &halves);
+            let value = b.fmul(&value, &Builder::fp(value.ty, 256.0));
+            let is_nan = b.icmp_int("eq", &magnitude, 0x7f);
+            let value = b.select(&is_nan, &Builder::fp(value.ty, f64::NAN), &value);
+            b.cast("fpext", &value, value.ty.double())
+        }
+    }
 }

@@ -6,6 +6,8 @@
 //!
 //! Order of the arithmetic, which PTX leaves open: floats start with C and add the products one by one by ascending k,
 //! each with one rounding (`fma`); f16 results are rounded once more at the end. Integer sums are exact, then C is added.
+//! With scales the products of a block along k are summed in this way from zero; the sum times both scales is exact in f64, is
+//! added to C there, and the result is rounded.
 
 mod registers;
 
@@ -15,7 +17,7 @@ use super::super::builder::{Builder, Val};
 use super::super::ty::{Scalar, Type};
 use super::{Result, float, minifloat, round};
 use crate::ir::{Float, FloatMode, Num, Round};
-use crate::matrix::{BitProduct, Element, LANES, Metadata, Mma, Part};
+use crate::matrix::{BitProduct, Element, LANES, Metadata, Mma, Part, Scales};
 
 /// The name of the product's function, which is added to the module.
 pub fn function(b: &mut Builder, mma: &Mma) -> Result<String> {
@@ -34,6 +36,9 @@ pub fn name(mma: &Mma) -> String {
     }
     if let Some(selector) = mma.selector {
         name += &format!(".sp{selector}");
+    }
+    if let Some(scales) = mma.scales {
+        name += &format!(".{}x{:?}", scales.blocks, scales.kind).to_lowercase();
     }
     match mma.a {
         Element::B1 => name += &format!(".{:?}", mma.bit_product).to_lowercase(),
@@ -79,6 +84,10 @@ impl Writer<'_> {
         }
         if self.mma.selector.is_some() {
             self.columns(from);
+            from += LANES * self.mma.register_bytes();
+        }
+        if let Some(scales) = self.mma.scales {
+            self.scales(&scales, from);
         }
         self.multiply()?;
         self.pack()?;
@@ -309,21 +318,37 @@ impl Writer<'_> {
                 let halves = b.bitcast(&halves, Type::int(16, 4 * count));
                 float::widen(b, Float::F16, &halves)
             }
+            Element::E2m3 | Element::E3m2 | Element::E2m1 | Element::PackedE2m1 => {
+                let each = if element == Element::PackedE2m1 { 4 } else { 8 };
+                let codes = self.split(words, each);
+                minifloat::finite(self.b, element, &codes)
+            }
             Element::S8 | Element::U8 => {
                 let bytes = parts(b, 8);
                 b.resize(&bytes, 32, element == Element::S8)
             }
             Element::S4 | Element::U4 => {
-                let picks: Vec<u32> = (0..8 * count).map(|nth| nth / 8).collect();
-                let each = self.shuffle(words, words, &picks);
-                // Each to the top, then down.
-                let shifts: Vec<String> =
-                    (0..8 * count).map(|nth| format!("i32 {}", 28 - 4 * (nth % 8))).collect();
-                let shifts = Val::new(each.ty, format!("<{}>", shifts.join(", ")));
-                let top = self.b.bin("shl", &each, &shifts);
+                let top = self.at_top(words, 4);
                 self.b.bin_int(if element == Element::S4 { "ashr" } else { "lshr" }, &top, 28)
             }
         }
+    }
+
+    /// Elements of so many bits, each at the top of 32.
+    fn at_top(&mut self, words: &Val, bits: u32) -> Val {
+        let (count, per) = (words.ty.lanes, 32 / bits);
+        let picks: Vec<u32> = (0..per * count).map(|nth| nth / per).collect();
+        let each = self.shuffle(words, words, &picks);
+        let shift = |nth: u32| 32 - bits - bits * (nth % per);
+        let shifts: Vec<String> = (0..per * count).map(|nth| format!("i32 {}", shift(nth))).collect();
+        let shifts = Val::new(each.ty, format!("<{}>", shifts.join(", ")));
+        self.b.bin("shl", &each, &shifts)
+    }
+
+    /// Elements of so many bits, each in 32.
+    fn split(&mut self, words: &Val, bits: u32) -> Val {
+        let top = self.at_top(words, bits);
+        self.b.bin_int("lshr", &top, i128::from(32 - bits))
     }
 
     fn pack(&mut self) -> Result<()> {
@@ -388,6 +413,52 @@ impl Writer<'_> {
         debug_assert!(written.is_ok());
     }
 
+    // ---- scales ----
+
+    /// The scales of A and B as `double`s, those of a block side by side.
+    fn scales(&mut self, scales: &Scales, from: u32) {
+        let word = Type::int(32, LANES);
+        for (nth, part) in (0..).zip([Part::A, Part::B]) {
+            let rows = self.mma.size(part).0;
+            let slot = scales_of(part);
+            self.b.inst(format_args!("{slot} = alloca [{} x double], align 64", rows * scales.blocks));
+            let at = from + nth * LANES * self.mma.register_bytes();
+            let base = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %in, i64 {at}"));
+            let words = self.load(word, &base.text, &Builder::int(Type::int(64, 1), 0));
+            let picks: Vec<u32> = (0..rows).map(|row| Mma::scale_lane(part, row)).collect();
+            let words = self.shuffle(&words, &words, &picks);
+            for block in 0..scales.blocks {
+                let code = self.b.bin_int("lshr", &words, i128::from(8 * block));
+                let code = self.b.bin_int("and", &code, 0xff);
+                let numbers = minifloat::scale(self.b, scales.kind, &code);
+                self.store(slot, &Builder::int(Type::int(64, 1), i128::from(block * rows)), &numbers);
+            }
+        }
+    }
+
+    /// Adds what the rows from `first` on have of a block's products, times the scales, to the result.
+    fn add_scaled(&mut self, block: &Val, first: &Val, starts: &[Val]) {
+        let (m, n) = (self.mma.m, self.mma.n);
+        let (vector, wide) = (Type::new(self.number().scalar, n), Type::new(Scalar::Double, n));
+        let of_b = self.b.bin_int("mul", block, n.into());
+        let of_b = self.load(wide, scales_of(Part::B), &of_b);
+        let of_a = self.b.bin_int("mul", block, m.into());
+        let of_a = self.b.add(&of_a, first);
+        for (row, start) in (0..).zip(starts) {
+            let at = self.b.bin_int("add", &of_a, row.into());
+            let one = self.load(Type::new(Scalar::Double, 1), scales_of(Part::A), &at);
+            let one = self.spread(&one, n);
+            let scale = self.b.fmul(&one, &of_b);
+            let partial = self.sum(row, vector);
+            let partial = self.b.cast("fpext", &partial, wide);
+            let total = self.load(vector, matrix(Part::C), start);
+            let total = self.b.cast("fpext", &total, wide);
+            let total = self.b.fma(&partial, &scale, &total);
+            let total = self.b.cast("fptrunc", &total, vector);
+            self.store(matrix(Part::C), start, &total);
+        }
+    }
+
     // ---- the product ----
 
     fn multiply(&mut self) -> Result<()> {
@@ -417,14 +488,30 @@ impl Writer<'_> {
             let product = me.b.bin_int("udiv", at, per_product.into());
             let b_start = me.b.bin_int("mul", &product, (depth * n).into());
             let a_start = me.b.bin_int("mul", &first, depth.into());
-            me.repeat(depth, |me, k| {
+            let accumulate = |me: &mut Self, k: &Val| {
                 for row in 0..block {
                     let a_at = me.b.bin_int("add", &a_start, (row * depth).into());
                     let a_at = me.b.add(&a_at, k);
                     me.accumulate(row, &a_at, k, &b_start)?;
                 }
                 Ok(())
-            })?;
+            };
+            if let Some(scales) = mma.scales {
+                let deep = depth / scales.blocks;
+                return me.repeat(scales.blocks, |me, which| {
+                    for row in 0..block {
+                        me.set_sum(row, &Builder::fp(vector, 0.0));
+                    }
+                    let k_start = me.b.bin_int("mul", which, deep.into());
+                    me.repeat(deep, |me, k| {
+                        let k = me.b.add(&k_start, k);
+                        accumulate(me, &k)
+                    })?;
+                    me.add_scaled(which, &first, &starts);
+                    Ok(())
+                });
+            }
+            me.repeat(depth, accumulate)?;
             for row in 0..block {
                 let sum = me.sum(row, vector);
                 let start = starts[row as usize].clone();
@@ -460,16 +547,22 @@ impl Writer<'_> {
         let b_at = self.b.add(&b_at, b_start);
         let right = self.load(vector, matrix(Part::B), &b_at);
         let one = self.load(number, matrix(Part::A), a_at);
-        let one =
-            self.b.assign(vector, format_args!("insertelement {vector} poison, {}, i64 0", one.typed()));
-        let left = self.b.assign(
-            vector,
-            format_args!("shufflevector {}, {vector} poison, <{n} x i32> zeroinitializer", one.typed()),
-        );
+        let left = self.spread(&one, n);
         let sum = self.sum(row, vector);
         let sum = self.add_product(&sum, &left, &right);
         self.set_sum(row, &sum);
         Ok(())
+    }
+
+    /// A vector of the same number.
+    fn spread(&mut self, one: &Val, count: u32) -> Val {
+        let vector = Type::new(one.ty.scalar, count);
+        let first =
+            self.b.assign(vector, format_args!("insertelement {vector} poison, {}, i64 0", one.typed()));
+        self.b.assign(
+            vector,
+            format_args!("shufflevector {}, {vector} poison, <{count} x i32> zeroinitializer", first.typed()),
+        )
     }
 
     fn add_product(&mut self, sum: &Val, left: &Val, right: &Val) -> Val {
@@ -508,4 +601,8 @@ fn matrix(part: Part) -> &'static str {
         // The result takes C's place.
         Part::C | Part::D => "%c",
     }
+}
+
+fn scales_of(part: Part) -> &'static str {
+    if part == Part::A { "%scales.a" } else { "%scales.b" }
 }

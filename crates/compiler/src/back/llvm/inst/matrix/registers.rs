@@ -52,7 +52,7 @@ struct Take {
 impl<'m> Layout<'m> {
     /// `None` where the product has no such form.
     pub fn of(mma: &'m Mma) -> Option<Layout<'m>> {
-        if mma.quads.is_some() || mma.selector.is_some() {
+        if mma.quads.is_some() || mma.selector.is_some() || mma.scales.is_some() {
             return None;
         }
         if mma.a == Element::F64 && mma.round != Round::Nearest {
