@@ -37,7 +37,13 @@ def begin(made, steps=0, keyframe=None):
 
 
 def put(made, data, **how):
-    return mjw.put_model(made), mjw.put_data(made, data, **how)
+    """The state alone: all that follows from it the device has to find itself."""
+    there = mjw.make_data(made, **how)
+    for name in ("qpos", "qvel", "act", "ctrl", "qacc_warmstart"):
+        into = getattr(there, name)
+        if into.size:
+            wp.copy(into, wp.array(np.broadcast_to(getattr(data, name), into.shape).astype(np.float32), dtype=float))
+    return mjw.put_model(made), there
 
 
 def forward(file, bound, *fields, steps=0, keyframe=None):
