@@ -32,6 +32,9 @@ pub const SHARED_PER_CORE: u32 = 228 << 10;
 pub const SHARED_RESERVED: u32 = 1 << 10;
 pub const THREADS_PER_CORE: u32 = 2048;
 pub const BLOCKS_PER_CORE: u32 = 32;
+/// An H200's, the largest of its kind: programs that clear as many bytes before each of their measurements, as autotuners do, would wait for
+/// the hundreds of MiB of a server's cache.
+const MOST_L2: i32 = 60 << 20;
 // CPU differs: registers are no limit; the numbers let occupancy calculations of programs come out.
 pub const REGISTERS: i32 = 65536;
 pub const CONSTANT_BYTES: usize = 64 << 10;
@@ -104,7 +107,7 @@ impl Device {
         (p.pciDomainID, p.pciBusID, p.pciDeviceID) = PCI;
         p.asyncEngineCount = 2;
         p.unifiedAddressing = 1;
-        p.l2CacheSize = self.cache_bytes;
+        p.l2CacheSize = self.cache_bytes.min(MOST_L2);
         p.maxThreadsPerMultiProcessor = THREADS_PER_CORE as i32;
         p.streamPrioritiesSupported = 0;
         p.globalL1CacheSupported = 1;

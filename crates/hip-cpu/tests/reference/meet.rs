@@ -184,6 +184,20 @@ fn collective(name: &str, lane: usize, all: &BTreeMap<usize, Vec<Value>>) -> Res
             let same = lanes_where(&|it| it[0] == own[0]) == members;
             Ok(vec![Some(if same { members } else { 0 }), Some(u128::from(same))])
         }
+        ["redux", "sync", operation, modifiers @ .., "f32"] => {
+            let is = |modifier| modifiers.contains(&modifier);
+            let number =
+                |bits: u128| f32::from_bits(bits as u32 & if is("abs") { 0x7fff_ffff } else { u32::MAX });
+            let all: Vec<f32> = all.values().filter_map(|it| it[0].map(number)).collect();
+            let numbers = || all.iter().copied().filter(|it| !it.is_nan());
+            let result = match *operation {
+                _ if is("NaN") && all.iter().any(|it| it.is_nan()) => None,
+                "min" => numbers().min_by(f32::total_cmp),
+                "max" => numbers().max_by(f32::total_cmp),
+                other => return Err(format!("redux.{other}.f32")),
+            };
+            Ok(vec![Some(result.map_or(0x7fff_ffff, f32::to_bits).into())])
+        }
         ["redux", "sync", operation, ty] => {
             let signed = *ty == "s32";
             let number =
