@@ -38,6 +38,7 @@ macro_rules! vectorized {
         }
     };
 }
+
 /// The vectors that are there: AVX-512 with F, BW, DQ and VL, or AVX2 with FMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::Number;
+use crate::{Number, vectorized};
 
 /// Sums that grow beside each other: full vectors, and rounding errors that grow with n / LANES.
 const LANES: usize = 32;
@@ -13,36 +13,7 @@ const LANES: usize = 32;
 const TURN: usize = 1 << 16;
 const SHARED: usize = 4 * TURN;
 
-/// A function compiled for the vectors that this processor has; its generics stand in brackets. What it calls is
-/// inlined (`#[inline(always)]`), or it is compiled for the oldest processor.
-macro_rules! multiversioned {
-    (
-        $(#[$attribute:meta])*
-        $visibility:vis fn $name:ident[$($generics:tt)*]($($argument:ident: $ty:ty),* $(,)?) $(-> $out:ty)? $body:block
-    ) => {
-        $(#[$attribute])*
-        $visibility fn $name<$($generics)*>($($argument: $ty),*) $(-> $out)? {
-            #[inline(always)]
-            fn plain<$($generics)*>($($argument: $ty),*) $(-> $out)? $body
-
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma")]
-            fn avx2<$($generics)*>($($argument: $ty),*) $(-> $out)? {
-                plain($($argument),*)
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                // SAFETY: the processor has what it asks for.
-                return unsafe { avx2($($argument),*) };
-            }
-            plain($($argument),*)
-        }
-    };
-}
-pub(crate) use multiversioned;
-
-multiversioned! {
+vectorized! {
     /// Runs `work`, which LLVM inlines where it is short.
     pub(crate) fn vectorized[R](work: impl FnOnce() -> R) -> R {
         work()

@@ -7,9 +7,9 @@
 
 use num_traits::Float;
 
-use crate::lanes::{for_ranges, map_ranges, multiversioned, sum};
+use crate::lanes::{for_ranges, map_ranges, sum};
 use crate::vector::Vector;
-use crate::{Real, Scalar, Stored};
+use crate::{Real, Scalar, Stored, vectorized};
 
 /// y = α x + y
 pub unsafe fn axpy<S: Scalar, X: Stored<S>, Y: Stored<S>>(
@@ -67,7 +67,7 @@ unsafe fn scal_by<S: Scalar, X: Stored<S>>(n: i64, x: *mut X, incx: i64, scaled:
     }
 }
 
-multiversioned! {
+vectorized! {
     fn scal_part[S: Scalar, X: Stored<S>](x: Vector<X>, scaled: impl Fn(S) -> S) {
         if x.is_unit() { scal_loop(x.unit(0..x.len()), scaled) } else { scal_loop(x, scaled) }
     }
@@ -119,7 +119,7 @@ fn dot<S: Scalar, X: Stored<S>, Y: Stored<S>>(
     }
 }
 
-multiversioned! {
+vectorized! {
     pub(crate) fn dot_part[S: Scalar, X: Stored<S>, Y: Stored<S>](
         x: &[X],
         y: &[Y],
@@ -182,7 +182,7 @@ unsafe fn sum_of<S: Scalar, X: Stored<S>>(
     }
 }
 
-multiversioned! {
+vectorized! {
     fn sum_part[S: Scalar, X: Stored<S>](x: &[X], term: impl Fn(S) -> S::Real) -> S::Real {
         // SAFETY: `sum` asks for those below the length.
         sum(x.len(), |i| term(unsafe { x.get_unchecked(i) }.load()))
@@ -226,7 +226,7 @@ unsafe fn first_extreme<S: Scalar, X: Stored<S>>(
     found.map_or(1, |i| i as i64 + 1)
 }
 
-multiversioned! {
+vectorized! {
     fn extreme_part[S: Scalar, X: Stored<S>](
         x: Vector<X>,
         first: S::Real,
@@ -279,7 +279,7 @@ pub(crate) fn each_pair<X: Copy + Send + Sync, Y: Copy + Send + Sync>(
     }
 }
 
-multiversioned! {
+vectorized! {
     fn pair_part[X: Copy, Y: Copy](
         x: Vector<X>,
         y: Vector<Y>,

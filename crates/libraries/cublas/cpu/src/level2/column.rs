@@ -1,10 +1,9 @@
 //! What routines do with a column, for this processor's vectors.
 
-use crate::lanes::multiversioned;
 use crate::level1::dot_part;
-use crate::{Scalar, Stored};
+use crate::{Scalar, Stored, vectorized};
 
-multiversioned! {
+vectorized! {
     /// sums += factor · column
     pub(crate) fn add[S: Scalar, A: Stored<S>](sums: &mut [S], column: &[A], factor: S) {
         for (sum, element) in sums.iter_mut().zip(column) {
@@ -13,7 +12,7 @@ multiversioned! {
     }
 }
 
-multiversioned! {
+vectorized! {
     /// sums += the sum of factor · column, for columns of one length: one pass over the sums for all of them.
     pub(crate) fn add_four[S: Scalar, A: Stored<S>](sums: &mut [S], columns: [&[A]; 4], factors: [S; 4]) {
         let n = columns.iter().fold(sums.len(), |n, column| n.min(column.len()));
