@@ -104,6 +104,11 @@ impl Window {
         ((begin + self.window[axis] as isize).min(input + padding) - begin).max(1) as usize
     }
 
+    /// The same of the lines that a window has, whose place is in this plane and line of the output.
+    fn counted_lines(&self, mode: Pooling, plane: usize, line: usize) -> usize {
+        self.counted(mode, 0, plane) * self.counted(mode, 1, line)
+    }
+
     /// Whether all of each window counts in a mean of all.
     pub(crate) fn is_padded_enough(&self) -> bool {
         (0..3).all(|axis| {
@@ -173,17 +178,16 @@ fn take<V: Value>(to: &mut [V], from: &[V], stride: usize) {
     }
 }
 
-/// A line of the output before it is divided, and by what that is, but for what counts along it; 0 if it met no line. The lines that it meets
-/// are made one, and then the windows along it.
+/// A line of the output before it is divided, and whether it met lines: those are made one, and then the windows along it.
 #[inline(always)]
 fn line_of<V: Value>(
-    (mode, all): (Pooling, Pooling),
+    mode: Pooling,
     of: &Window,
     (number, met): (usize, &[(usize, usize, usize)]),
     x: &[V],
     (line, taken): (&mut [V], &mut [V]),
     y: &mut [V],
-) -> usize {
+) -> bool {
     let ([_, height, _], length) = (of.output, of.input[2]);
     let start = if matches!(mode, Pooling::Max(_)) { V::neg_infinity() } else { V::zero() };
     let (d, h) = (of.inside(0, number / height), of.inside(1, number % height));
@@ -203,8 +207,7 @@ fn line_of<V: Value>(
             fold_lines(mode, &mut y[first..end], taken);
         }
     }
-    let counted = of.counted(all, 0, number / height) * of.counted(all, 1, number % height);
-    if d.0 < d.1 && h.0 < h.1 { counted } else { 0 }
+    d.0 < d.1 && h.0 < h.1
 }
 
 vectorized! {
@@ -212,8 +215,9 @@ vectorized! {
     fn plane[V: Value](mode: Pooling, of: &Window, plan: &mut Plan<V>, x: &[V], y: &mut [V]) {
         let Plan { met, widths, line, taken } = plan;
         by_mode!(mode, constant => for (number, y) in y.chunks_exact_mut(of.output[2]).enumerate() {
-            let lines = line_of((constant, mode), of, (number, met), x, (&mut *line, &mut *taken), y);
-            if lines > 0 && !matches!(constant, Pooling::Max(_)) {
+            let has_met = line_of(constant, of, (number, met), x, (&mut *line, &mut *taken), y);
+            if has_met && !matches!(constant, Pooling::Max(_)) {
+                let lines = of.counted_lines(mode, number / of.output[1], number % of.output[1]);
                 for (y, width) in y.iter_mut().zip(&*widths) {
                     *y /= V::of((lines * width) as f64);
                 }

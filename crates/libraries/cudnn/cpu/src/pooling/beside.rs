@@ -129,7 +129,7 @@ fn pooled<V: Value>(mode: Pooling, of: &Window, room: &mut Beside<V>, channels: 
         let mut made = to.as_chunks_mut::<LANES>().0.iter_mut();
         for line in strip.lines.0..strip.lines.1 {
             strip.met(of, line, met);
-            let counted = of.counted(mode, 0, strip.depth) * of.counted(mode, 1, line);
+            let counted = of.counted_lines(mode, strip.depth, line);
             for ((place, &(first, end)), made) in widths.iter().enumerate().zip(&mut made) {
                 let mut sum = [start; LANES];
                 for row in &*met {
@@ -200,7 +200,7 @@ fn back<V: Value, const KEEPS_NAN: bool>(
                 line_of_largest::<V, KEEPS_NAN>(x, met, widths, dy, to);
                 continue;
             }
-            let counted = of.counted(mode, 0, strip.depth) * of.counted(mode, 1, line);
+            let counted = of.counted_lines(mode, strip.depth, line);
             for ((place, &(first, end)), dy) in widths.iter().enumerate().zip(dy) {
                 let (mut each, divisor) = (*dy, counted * of.counted(mode, 2, place));
                 each.iter_mut().for_each(|dy| *dy /= V::of(divisor as f64));
