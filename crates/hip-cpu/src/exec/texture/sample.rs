@@ -198,16 +198,20 @@ pub fn steps(side: u32) -> f64 {
 
 /// A coordinate in elements. Mirrored ones go on behind the side, to twice its length.
 fn elements(coordinate: f64, side: u32, normalized: bool, mode: u32) -> f64 {
-    let steps = steps(side);
-    let side = f64::from(side);
-    let cut = (coordinate * steps).floor() / steps;
-    let within = |period: f64| cut - period * (cut / period).floor();
-    let at = match mode {
-        _ if !normalized => coordinate,
-        address_mode::WRAP => within(1.0) * side,
-        address_mode::MIRROR => within(2.0) * side,
-        _ => cut * side,
+    let at = if normalized {
+        let steps = steps(side);
+        let cut = (coordinate * steps).floor() / steps;
+        let within = |period: f64| cut - period * (cut / period).floor();
+        f64::from(side)
+            * match mode {
+                address_mode::WRAP => within(1.0),
+                address_mode::MIRROR => within(2.0),
+                _ => cut,
+            }
+    } else {
+        coordinate
     };
+    let side = f64::from(side);
     let at = if mode == address_mode::CLAMP_OGL { at.clamp(0.0, side) } else { at };
     if at.is_nan() { 0.0 } else { at.clamp(-FAR, FAR) }
 }
