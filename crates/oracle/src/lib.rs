@@ -28,6 +28,7 @@ pub use form::{Form, Operand, Results, Rows, Type};
 pub use format::{F16, F32, Format};
 pub use matrix::{Block, Narrow};
 pub use value::{Rounding, Value};
+pub use video_simd::is_simd_video;
 
 /// The results of one instruction; `None` where the manual leaves them open or the instruction is not known here.
 pub fn eval(opcode: &str, modifiers: &[&str], operands: &[u128]) -> Option<Vec<u128>> {

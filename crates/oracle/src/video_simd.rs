@@ -24,6 +24,13 @@ fn mask(name: Option<&str>, letter: char, n: usize) -> Option<Vec<bool>> {
     (falls && !digits.is_empty() && digits[0] < n).then(|| (0..n).map(|i| digits.contains(&i)).collect())
 }
 
+/// Whether an instruction is one of these: their sources are registers, literals are none (NVIDIA's assembler).
+#[must_use]
+pub fn is_simd_video(instruction: &str) -> bool {
+    let opcode = instruction.split('.').next().unwrap_or_default();
+    opcode.starts_with('v') && opcode.ends_with(['2', '4'])
+}
+
 pub(crate) fn parse(opcode: &str, m: &mut Modifiers<'_>) -> Option<Form> {
     let (stem, n) = match opcode.strip_suffix('2') {
         Some(stem) => (stem, 2),

@@ -827,9 +827,7 @@ impl Emitter<'_> {
 /// A constant in the place of a register, where PTX takes one.
 fn written(form: &Form, kind: Kind, value: u64) -> Option<String> {
     let has = |word: &str| form.name.contains(word);
-    let opcode = form.name.split('.').next().unwrap_or_default();
-    let is_simd_video = opcode.starts_with('v') && opcode.ends_with(['2', '4']);
-    if has("f16") || has("x2") || has("x4") || is_simd_video {
+    if has("f16") || has("x2") || has("x4") || oracle::is_simd_video(&form.name) {
         return None;
     }
     Some(match kind {

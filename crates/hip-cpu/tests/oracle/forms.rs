@@ -260,12 +260,6 @@ impl Instruction {
         self.form.same(index, got, wanted)
     }
 
-    /// `vadd4` and its like, whose sources are registers.
-    fn is_simd_video(&self) -> bool {
-        let opcode = self.mnemonic.split('.').next().unwrap_or_default();
-        opcode.starts_with('v') && opcode.ends_with(['2', '4'])
-    }
-
     fn is_bit_field(&self) -> bool {
         ["bfe.", "bfi."].iter().any(|opcode| self.mnemonic.starts_with(opcode))
     }
@@ -277,7 +271,7 @@ impl Instruction {
             let Source::Register { class, before, behind } = &self.sources[index] else { return None };
             let ty = self.form.operands()[index];
             let plain = before.is_empty() && behind.is_empty() && *class != Class::Pred;
-            (plain && !self.mnemonic.starts_with("cvt") && !self.is_simd_video())
+            (plain && !self.mnemonic.starts_with("cvt") && !oracle::is_simd_video(&self.mnemonic))
                 .then(|| Kind::of(ty, *class))
                 .filter(Kind::has_literals)
         };
