@@ -26,11 +26,9 @@ struct Link {
 struct State {
     inputs: Image,
     /// What `cuLinkComplete` gave; lives until `cuLinkDestroy`.
-    image: Option<Vec<u8>>,
+    completed: Option<Result<Vec<u8>>>,
     /// Why inputs did not fit together: no later call makes an image of them.
     refused: Option<Error>,
-    /// It could not be completed.
-    is_over: bool,
     options: jit::Options,
 }
 
@@ -51,7 +49,7 @@ pub fn cuLinkCreate_v2(
     Context::current()?;
     // SAFETY: CUDA's contract: the arrays and buffers live until the link is destroyed.
     let options = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
-    let state = State { inputs: Image::default(), image: None, refused: None, is_over: false, options };
+    let state = State { inputs: Image::default(), completed: None, refused: None, options };
     let link = Arc::new(Link { state: Mutex::new(state) });
     stateOut.write(LINKS.insert(link).ok_or(Error::OutOfMemory)?);
     Ok(())
@@ -86,8 +84,8 @@ pub fn cuLinkAddData_v2(
         unsafe { core::ffi::CStr::from_ptr(name) }.to_string_lossy().into_owned()
     };
     let mut state = link.state.lock();
-    // Driver 580: a link that could not be completed takes no more, either.
-    if state.image.is_some() || state.is_over {
+    // Driver 580: one that could not be completed takes no more, either.
+    if state.completed.is_some() {
         return Err(Error::InvalidValue("state: already complete"));
     }
     // SAFETY: CUDA's contract: `size` bytes at `data`.
@@ -218,14 +216,12 @@ pub fn cuLinkComplete(
     if let Some(error) = state.refused {
         return Err(error);
     }
-    if state.image.is_none() {
-        let linked = complete(state.inputs.clone());
-        state.is_over = linked.is_err();
-        let linked = told(linked, &state.options)?;
-        let image = compiler::image::encode(linked.sources());
-        state.image = Some(fatbin::cubin::wrap(capability(), &image));
-    }
-    let image = state.image.as_mut().ok_or(Error::Unknown)?;
+    let State { inputs, completed, options, .. } = &mut *state;
+    let completed = completed.get_or_insert_with(|| {
+        let linked = told(complete(inputs.clone()), options)?;
+        Ok(fatbin::cubin::wrap(capability(), &compiler::image::encode(linked.sources())))
+    });
+    let image = completed.as_mut().map_err(|error| *error)?;
     cubinOut.write(image.as_mut_ptr().cast());
     sizeOut.write(image.len());
     Ok(())
