@@ -159,10 +159,9 @@ def examples(machine, runs):
 
 
 def filters(machine, runs):
-    for what in ("weights", "sums"):
-        program = f"{WORK}/filter_{what}"
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"filter_{what}.cu")
-        runs(f"filter-{what}", what, [program], before=built(machine, ["nvcc", "-std=c++17", "-arch=native", "-o", program, source]))
+    program = f"{WORK}/filters"
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "filters.cu")
+    runs("filters", "textures", [program], before=built(machine, ["nvcc", "-std=c++17", "-arch=native", "-o", program, source]))
 
 
 def main():

@@ -242,7 +242,7 @@ cuRAND's generators of that device (cuRAND 10.4) gave the numbers of ours: XORWO
 both Sobol sequences by every ordering but the dynamic one, which depends on the device; bits, uniform and Poisson numbers
 equal, normal ones within their last bits. Scrambled sequences have our own scrambles.
 
-Textures: what the manuals leave open of a filter was measured (`tools/on-nvidia/filter_weights.cu`, `filter_sums.cu`) and is the
+Textures: what the manuals leave open of a filter was measured (`tools/on-nvidia/filters.cu`) and is the
 GPU's now. Of a normalised coordinate 21 bits behind the point are kept, or 8 more than numbers of elements need, cut off;
 mirrored ones are filtered before they are reflected. Weights are 256ths that are 256 together: a plane's is divided between its
 columns (what is behind in x has its part rounded, ties up) and a column's between its rows. A level's weight is cut to 8 bits.

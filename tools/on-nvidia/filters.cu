@@ -1,4 +1,6 @@
-// What filters make of weights and elements, in bits: the manuals leave their arithmetic open. A line begins with what it is about:
+// What filters make of coordinates, weights and elements, in bits: the manuals leave their arithmetic open ("9-bit fixed point format with 8
+// bits of fractional value", and not how the weights of two and three axes are made). A line begins with what it is about:
+//   W axes fractions… weights…           weights in parts of 2^20, of fractions in 4096ths: an element is 1, the others are 0
 //   S axes fractions… elements… result   a sum, fractions in 256ths, floats of like and unlike sizes
 //   B type alpha first second result     two elements of u8, u16, s8, s16 (normalized) or half, in bits
 //   Q fractions… elements… result        four bytes of a square
@@ -97,6 +99,39 @@ static float drawn(int spread)
 {
     const float mantissa = 1 + std::rand() % (1 << 23) / float(1 << 23);
     return (std::rand() % 2 ? -1 : 1) * std::ldexp(mantissa, spread ? std::rand() % spread - spread / 2 : 0);
+}
+
+static void weights()
+{
+    const int n = 4096;
+    for (int axes = 1; axes <= 3; axes++) {
+        std::vector<Point> points(n);
+        std::vector<int> fractions(3 * n);
+        for (int i = 0; i < n; i++) {
+            // All of one axis; of several, steps of 1/256 first.
+            for (int d = 0; d < 3; d++)
+                fractions[3 * i + d] = axes == 1 ? i : i < n / 2 ? std::rand() % 256 * 16 : std::rand() % 4096;
+            float *const to[3] = {&points[i].x, &points[i].y, &points[i].z};
+            for (int d = 0; d < 3; d++)
+                *to[d] = 0.5f + fractions[3 * i + d] / 4096.0f;
+        }
+        std::vector<std::vector<float>> made;
+        for (int corner = 0; corner < 1 << axes; corner++) {
+            float elements[8] = {};
+            elements[corner] = 1;
+            const cudaArray_t array = filled(axes, 2, elements);
+            made.push_back(fetched(array, how(true), axes, points));
+            CHECK(cudaFreeArray(array));
+        }
+        for (int i = 0; i < n; i++) {
+            std::printf("W %d", axes);
+            for (int d = 0; d < axes; d++)
+                std::printf(" %d", fractions[3 * i + d]);
+            for (const std::vector<float> &weights : made)
+                std::printf(" %.0f", weights[i] * 1048576.0);
+            std::printf("\n");
+        }
+    }
 }
 
 static void sums()
@@ -243,6 +278,7 @@ static void levels(bool linear)
 
 int main()
 {
+    weights();
     sums();
     narrow<unsigned char>("u8", cudaCreateChannelDesc<unsigned char>(), cudaReadModeNormalizedFloat);
     narrow<unsigned short>("u16", cudaCreateChannelDesc<unsigned short>(), cudaReadModeNormalizedFloat);
