@@ -335,7 +335,10 @@ impl Generator {
         let value = |uniform| method.value(uniform);
         match engine {
             Engine::Xorwow(lanes) => lanes.fill::<Xorwow, _, 1, 1>(out, |[x]| [value(draw::uniform_f64(x))]),
-            Engine::Mrg(lanes) => lanes.fill::<Mrg, _, 1, 1>(out, |[z]| [value(draw::mrg_f64(z))]),
+            // Not the state's own uniform value, which is up to 2^-32 away: beside a border, that is another bar.
+            Engine::Mrg(lanes) => {
+                lanes.fill::<Mrg, _, 1, 1>(out, |[z]| [value(draw::uniform_f64(draw::mrg_u32(z)))])
+            }
             Engine::Mtgp(twisters) => twisters.fill(out, |x| value(draw::uniform_f64(x))),
             Engine::Mt19937(twister) => twister.fill(out, |x| value(draw::uniform_f64(x))),
             Engine::Philox(philox) => philox.fill(out, |[x]| x.map(|x| value(draw::uniform_f64(x)))),
