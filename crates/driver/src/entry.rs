@@ -15,7 +15,12 @@ use crate::{Error, Result};
 
 /// Runs one call's body and gives its answer in C's terms.
 #[inline]
-pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> CUresult {
+pub fn entry(name: &'static str, mut body: impl FnMut() -> Result) -> CUresult {
+    border(name, &mut body)
+}
+
+/// [`entry`], once for all bodies, of which there are hundreds.
+fn border(name: &'static str, body: &mut dyn FnMut() -> Result) -> CUresult {
     start();
     let _inside = config::call_span!("cudaway::driver", "cu", name);
     // What kernels said is shown by the call after which it can be; their fault is that call's answer.
@@ -30,8 +35,8 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> CUresult {
 
 /// As [`entry`], for the `_ptsz` and `_ptds` spellings: a null stream is the calling thread's own.
 #[inline]
-pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> CUresult {
-    entry(name, || with_per_thread_default(body))
+pub fn entry_per_thread(name: &'static str, mut body: impl FnMut() -> Result) -> CUresult {
+    entry(name, || with_per_thread_default(&mut body))
 }
 
 /// What `on_news` was given.

@@ -17,7 +17,12 @@ thread_local! {
 }
 
 /// Every export goes through here: a panic becomes `hipErrorUnknown`, a failure is remembered and traced.
-pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
+pub fn entry(name: &'static str, mut body: impl FnMut() -> Result) -> hipError_t {
+    border(name, &mut body)
+}
+
+/// [`entry`], once for all bodies, of which there are hundreds.
+fn border(name: &'static str, body: &mut dyn FnMut() -> Result) -> hipError_t {
     if thread::is_forked() {
         return hipErrorNotInitialized;
     }

@@ -20,7 +20,12 @@ const BEFORE_INIT: [&str; 6] = [
 ];
 
 /// Runs one call's body and gives its answer in C's terms.
-pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> nvmlReturn_t {
+pub fn entry(name: &'static str, mut body: impl FnMut() -> Result) -> nvmlReturn_t {
+    border(name, &mut body)
+}
+
+/// [`entry`], once for all bodies, of which there are hundreds.
+fn border(name: &'static str, body: &mut dyn FnMut() -> Result) -> nvmlReturn_t {
     start();
     let _inside = config::call_span!("cudaway::nvml", "nvml", name);
     if !BEFORE_INIT.contains(&name) && !session::is_open() {

@@ -15,30 +15,32 @@ thread_local! {
 }
 
 /// Runs one call's body and gives its answer in C's terms.
-pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
-    border(name, Error::code, body)
+pub fn entry(name: &'static str, mut body: impl FnMut() -> Result) -> cudaError_t {
+    border(name, Error::code, &mut body)
 }
 
 /// The same for a `_ptsz` or `_ptds` name: in the body, stream 0 is the calling thread's own default stream.
-pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
-    per_thread(|| entry(name, body))
+pub fn entry_per_thread(name: &'static str, mut body: impl FnMut() -> Result) -> cudaError_t {
+    per_thread(name, Error::code, &mut body)
 }
 
 /// The border of CUDA 13's calls, some of whose failures have other numbers.
 pub mod v13 {
     use super::*;
 
-    pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
-        border(name, Error::code_of_13, body)
+    pub fn entry(name: &'static str, mut body: impl FnMut() -> Result) -> cudaError_t {
+        border(name, Error::code_of_13, &mut body)
     }
 
-    pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
-        per_thread(|| entry(name, body))
+    pub fn entry_per_thread(name: &'static str, mut body: impl FnMut() -> Result) -> cudaError_t {
+        per_thread(name, Error::code_of_13, &mut body)
     }
 }
 
-#[inline]
-fn border(name: &'static str, code: fn(Error) -> cudaError_t, body: impl FnOnce() -> Result) -> cudaError_t {
+type Body<'a> = &'a mut dyn FnMut() -> Result;
+
+/// Once for all bodies, of which there are thousands.
+fn border(name: &'static str, code: fn(Error) -> cudaError_t, body: Body<'_>) -> cudaError_t {
     start();
     let _inside = config::call_span!("cudaway::runtime", "cuda", name);
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -48,10 +50,9 @@ fn border(name: &'static str, code: fn(Error) -> cudaError_t, body: impl FnOnce(
     }
 }
 
-#[inline]
-fn per_thread(call: impl FnOnce() -> cudaError_t) -> cudaError_t {
+fn per_thread(name: &'static str, code: fn(Error) -> cudaError_t, body: Body<'_>) -> cudaError_t {
     let before = PER_THREAD.replace(true);
-    let code = call();
+    let code = border(name, code, body);
     PER_THREAD.set(before);
     code
 }

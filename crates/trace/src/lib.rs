@@ -49,20 +49,23 @@ fn unless_it_panics<R>(run: impl FnOnce() -> R) -> Option<R> {
 /// Runs a body, the call of this name, and writes it down when asked to: `call!("cuX", (value a, out b), body)`. The
 /// parameters are looked at before for what goes in, and once the call has succeeded for what came out.
 ///
-/// The body stands in both branches, so that nothing is kept in memory for the other one while nobody listens.
+/// Exports are thousands: the body is compiled once for both branches, and is moved into the one that is taken, so that nothing is
+/// kept in memory for the other one while nobody listens.
 #[macro_export]
 macro_rules! call {
-    ($name:literal, ($($shown:tt)*), $body:expr) => {
-        if $crate::is_on() { $crate::status($name, &$crate::shown!($($shown)*), &mut || $body) } else { $body }
-    };
+    ($name:literal, ($($shown:tt)*), $body:expr) => {{
+        let body = move || $body;
+        if $crate::is_on() { $crate::status($name, &$crate::shown!($($shown)*), &mut { body }) } else { body() }
+    }};
 }
 
 /// As [`call`], of a call that answers with something else than a status.
 #[macro_export]
 macro_rules! call_value {
-    ($name:literal, ($($shown:tt)*), $body:expr) => {
-        if $crate::is_on() { $crate::value($name, &$crate::shown!($($shown)*), &mut || $body) } else { $body }
-    };
+    ($name:literal, ($($shown:tt)*), $body:expr) => {{
+        let body = move || $body;
+        if $crate::is_on() { $crate::value($name, &$crate::shown!($($shown)*), &mut { body }) } else { body() }
+    }};
 }
 
 /// [`call`] when somebody listens. One for all calls, hence no type of its own for each body.

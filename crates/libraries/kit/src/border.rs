@@ -11,10 +11,9 @@ macro_rules! border {
         /// Runs one call's body and gives its answer in C's terms.
         pub fn entry(
             name: &'static str,
-            body: impl FnOnce() -> core::result::Result<(), $error>,
+            mut body: impl FnMut() -> core::result::Result<(), $error>,
         ) -> $status {
-            let mut body = Some(body);
-            guarded(name, &mut || body.take().map_or(Ok(()), |body| body()))
+            guarded(name, &mut body)
         }
 
         /// [`entry`], once for all bodies, of which there are thousands.

@@ -17,13 +17,17 @@ pub fn enqueue<A: Addresses + 'static>(
     at: A,
     work: impl Fn(A) + Send + Sync + 'static,
 ) -> Result {
+    let at = Address(at);
+    hand_over(stream, Box::new(move || work(at.get())))
+}
+
+/// Not part of [`enqueue`], of which each routine has its own.
+fn hand_over(stream: CUstream, work: Work) -> Result {
     let launch = driver()?.cudaway_launch_host_function;
     let launch =
         launch.ok_or(Error::NotSupported("work of the CPU in stream order: not CUDAway's libcuda.so.1"))?;
-    let at = Address(at);
     // Twice boxed: what the driver hands back is one thin pointer.
-    let work: Box<Work> = Box::new(Box::new(move || work(at.get())));
-    let data = Box::into_raw(work).cast::<c_void>();
+    let data = Box::into_raw(Box::new(work)).cast::<c_void>();
     // SAFETY: both functions take what `data` is; it may be used on any thread.
     check("cudaway_launch_host_function", unsafe { launch(stream, Some(run), data, Some(free)) })
 }

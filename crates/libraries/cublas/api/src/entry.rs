@@ -16,7 +16,16 @@ kit::border! {
 pub fn on_handle(
     name: &'static str,
     handle: cublasHandle_t,
-    body: impl FnOnce(&Handle) -> Result,
+    mut body: impl FnMut(&Handle) -> Result,
+) -> cublasStatus_t {
+    routine(name, handle, &mut body)
+}
+
+/// [`on_handle`], once for all routines.
+fn routine(
+    name: &'static str,
+    handle: cublasHandle_t,
+    body: &mut dyn FnMut(&Handle) -> Result,
 ) -> cublasStatus_t {
     entry(name, || body(&*handle::get(handle)?))
 }

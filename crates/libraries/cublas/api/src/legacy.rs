@@ -40,7 +40,13 @@ pub fn take_last() -> cublasStatus_t {
 
 /// Calls the later API's routine and keeps what it answers: a good call takes the place of an error, as in NVIDIA's library (13.1).
 pub fn call(routine: impl FnOnce(cublasHandle_t) -> cublasStatus_t) {
-    let status = handle().map_or_else(Error::code, routine);
+    keep(match handle() {
+        Ok(handle) => routine(handle),
+        Err(error) => error.code(),
+    });
+}
+
+fn keep(status: cublasStatus_t) {
     LIBRARY.lock().last = status;
 }
 

@@ -109,7 +109,16 @@ fn inside<R>(context: CUcontext, body: impl FnOnce() -> Result<R>) -> Result<R> 
 pub fn call(
     name: &'static str,
     handle: cublasXtHandle_t,
-    body: impl FnOnce(&Call) -> Result<cublasStatus_t>,
+    mut body: impl FnMut(&Call) -> Result<cublasStatus_t>,
+) -> cublasStatus_t {
+    routine(name, handle, &mut body)
+}
+
+/// [`call`], once for all routines.
+fn routine(
+    name: &'static str,
+    handle: cublasXtHandle_t,
+    body: &mut dyn FnMut(&Call) -> Result<cublasStatus_t>,
 ) -> cublasStatus_t {
     crate::entry(name, || {
         let device = get(handle)?.lock().device.ok_or(Error::NotInitialized)?;

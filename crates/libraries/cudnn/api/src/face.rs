@@ -20,19 +20,20 @@ pub fn current() -> Face {
     FACE.get()
 }
 
-fn within<T>(major: u32, body: impl FnOnce() -> T) -> T {
+fn choose(major: u32) {
     FACE.set(if major == 8 { Face::Eight } else { Face::Nine });
-    body()
 }
 
 /// Runs one call's body and gives its answer in the major's terms.
-pub fn entry(major: u32, name: &'static str, body: impl FnOnce() -> Result) -> cudnnStatus_t {
-    within(major, || error::border::entry(name, body))
+pub fn entry(major: u32, name: &'static str, body: impl FnMut() -> Result) -> cudnnStatus_t {
+    choose(major);
+    error::border::entry(name, body)
 }
 
 /// As [`entry`], for a body that gives the C value itself.
 pub fn entry_value<T>(major: u32, name: &'static str, otherwise: T, body: impl FnOnce() -> T) -> T {
-    within(major, || error::border::entry_value(name, otherwise, body))
+    choose(major);
+    error::border::entry_value(name, otherwise, body)
 }
 
 /// The answer of a name that has no body.

@@ -58,11 +58,16 @@ impl HipHandle {
 
     /// Runs one routine, or a part of one, on the handle's stream and in its modes.
     pub fn call(&self, handle: &Handle, run: impl FnOnce(&HipCall) -> Result) -> Result {
+        run(&self.ready(handle)?)
+    }
+
+    /// Not part of [`Self::call`], of which each routine has its own.
+    fn ready(&self, handle: &Handle) -> Result<HipCall> {
         let stream = hip_stream(handle.stream()?, true)?;
         let state = handle.state();
         let pointer_mode = pointer_mode(state.pointer_mode);
         self.tell(stream.stream, pointer_mode, state.atomics_mode)?;
-        run(&HipCall { library: self.library, handle: self.raw, stream: state.stream, pointer_mode })
+        Ok(HipCall { library: self.library, handle: self.raw, stream: state.stream, pointer_mode })
     }
 
     /// The answer of a routine that hipBLAS has nothing for.
