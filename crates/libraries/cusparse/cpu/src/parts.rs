@@ -1,5 +1,8 @@
 //! Rows for each core.
 
+use parking_lot::Mutex;
+use rayon::prelude::*;
+
 /// What a part must have to do before another core is worth waking, in entries.
 const WORTH: usize = 1 << 13;
 
@@ -35,6 +38,21 @@ pub fn split<'a, T>(mut values: &'a mut [T], bounds: &[usize], width: usize) -> 
             part
         })
         .collect()
+}
+
+/// What each part gives, on all cores.
+pub fn on_cores<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, run: impl Fn(P) -> R + Sync) -> Vec<R> {
+    let parts: Vec<_> = parts.into_iter().map(|part| Mutex::new((Some(part), None))).collect();
+    shared(parts.len(), &|at| {
+        let mut part = parts[at].lock();
+        part.1 = part.0.take().map(&run);
+    });
+    parts.into_iter().filter_map(|part| part.into_inner().1).collect()
+}
+
+/// Once for all bodies: what rayon makes of a loop is a kilobyte of code, and there are hundreds.
+fn shared(n: usize, run: &(dyn Fn(usize) + Sync)) {
+    (0..n).into_par_iter().with_max_len(1).for_each(run);
 }
 
 #[cfg(test)]

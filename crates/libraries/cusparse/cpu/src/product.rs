@@ -1,13 +1,11 @@
 //! Products of a sparse matrix with a vector or a dense matrix.
 
-use rayon::prelude::*;
-
 #[cfg(target_arch = "x86_64")]
 use crate::avx512::{self, Gather};
 #[cfg(target_arch = "x86_64")]
 use crate::isa::Avx512;
 use crate::isa::{Loop, vectors};
-use crate::parts::split;
+use crate::parts::{on_cores, split};
 use crate::{Dense, DenseMut, Index, Layout, Matrix, Offsets, Scalar};
 
 /// How `op(A)` follows from the matrix.
@@ -45,8 +43,7 @@ pub fn spmv<C: Scalar, I: Index>(
         }
         return;
     }
-    let parts: Vec<_> = split(y, &bounds, 1).into_iter().zip(&bounds).collect();
-    parts.into_par_iter().with_max_len(1).for_each(|(y, first)| {
+    on_cores(split(y, &bounds, 1).into_iter().zip(&bounds), |(y, first)| {
         vectors(Lines { a, conjugated: operation.conjugated, x, factors: (alpha, beta), first: *first, y });
     });
 }
@@ -193,17 +190,13 @@ fn transposed<C: Scalar, I: Index>(
     let step = bounds.len().div_ceil(most).max(1);
     let mut starts: Vec<usize> = bounds.iter().copied().step_by(step).collect();
     starts.push(a.rows());
-    let sums: Vec<Vec<C>> = starts
-        .par_windows(2)
-        .with_max_len(1)
-        .map(|bounds| {
-            let mut sums = vec![C::ZERO; a.cols()];
-            for (row, factor) in (bounds[0]..bounds[1]).zip(&x[bounds[0]..bounds[1]]) {
-                a.row(row, |column, value| sums[column] += value.conj_if(conjugated) * *factor);
-            }
-            sums
-        })
-        .collect();
+    let sums: Vec<Vec<C>> = on_cores(starts.windows(2), |bounds| {
+        let mut sums = vec![C::ZERO; a.cols()];
+        for (row, factor) in (bounds[0]..bounds[1]).zip(&x[bounds[0]..bounds[1]]) {
+            a.row(row, |column, value| sums[column] += value.conj_if(conjugated) * *factor);
+        }
+        sums
+    });
     let mut sums = sums.into_iter();
     let mut y = sums.next().unwrap_or_else(|| vec![C::ZERO; a.cols()]);
     for more in sums {
@@ -231,16 +224,14 @@ pub fn spmm<C: Scalar, I: Index>(
     if row_major {
         // The last row may end in front of the leading dimension.
         let ends: Vec<usize> = bounds.iter().map(|row| (row * ld).min(c.layout.len())).collect();
-        let parts: Vec<_> = split(c.values, &ends, 1).into_iter().zip(bounds.windows(2)).collect();
-        parts.into_par_iter().with_max_len(1).for_each(|(to, bounds)| {
+        on_cores(split(c.values, &ends, 1).into_iter().zip(bounds.windows(2)), |(to, bounds)| {
             vectors(Block { a, conjugated, b, width: cols, factors, rows: bounds[0]..bounds[1], to, ld });
         });
         return;
     }
     let mut computed = vec![C::ZERO; rows * cols];
-    let parts: Vec<_> = split(&mut computed, &bounds, cols).into_iter().zip(bounds.windows(2)).collect();
     let plain = (C::ONE, C::ZERO);
-    parts.into_par_iter().with_max_len(1).for_each(|(to, bounds)| {
+    on_cores(split(&mut computed, &bounds, cols).into_iter().zip(bounds.windows(2)), |(to, bounds)| {
         let rows = bounds[0]..bounds[1];
         vectors(Block { a, conjugated, b, width: cols, factors: plain, rows, to, ld: cols });
     });

@@ -1,9 +1,8 @@
 //! Products of two sparse matrices by rows (Gustavson): a row of the product is a sum of rows of the second matrix.
 
 use parking_lot::Mutex;
-use rayon::prelude::*;
 
-use crate::parts::{parts, split};
+use crate::parts::{on_cores, parts, split};
 use crate::{Index, Matrix, Offsets, Scalar};
 
 /// A product by rows, its columns in order and from 0, in parts that lie one behind the other.
@@ -59,8 +58,7 @@ impl<C: Scalar> Product<C> {
     pub fn with_parts<T: Send>(&self, to: &mut [T], run: impl Fn(&Part<C>, &mut [T]) + Sync) {
         let mut ends = vec![0];
         self.parts.iter().for_each(|part| ends.push(ends[ends.len() - 1] + part.values.len()));
-        let places: Vec<_> = self.parts.iter().zip(split(to, &ends, 1)).collect();
-        places.into_par_iter().with_max_len(1).for_each(|(part, to)| run(part, to));
+        on_cores(self.parts.iter().zip(split(to, &ends, 1)), |(part, to)| run(part, to));
     }
 }
 
@@ -170,7 +168,7 @@ pub fn sum_rows<C: Scalar>(
     let bounds = parts(rows, &before);
     // Rows that are not in use: a core takes one for a part.
     let lines = Mutex::new(Vec::new());
-    let made = bounds.par_windows(2).with_max_len(1).map(|bounds| {
+    let made = on_cores(bounds.windows(2), |bounds| {
         let mut line = lines.lock().pop().unwrap_or_else(|| Row::new(cols));
         let most = (before(bounds[1]) - before(bounds[0])).min((bounds[1] - bounds[0]).saturating_mul(cols));
         let mut part = Part {
@@ -185,7 +183,7 @@ pub fn sum_rows<C: Scalar>(
         lines.lock().push(line);
         part
     });
-    Product::new(made.collect())
+    Product::new(made)
 }
 
 /// The sums of [`multiply`] for a pattern that is known, in its order.
@@ -209,8 +207,7 @@ pub fn sum_rows_into<C: Scalar, K: Index>(
     let bounds = parts(rows, before);
     let entries: Vec<usize> = bounds.iter().map(|row| offsets.at(*row)).collect();
     let mut values = vec![C::ZERO; indices.len()];
-    let parts: Vec<_> = split(&mut values, &entries, 1).into_iter().zip(bounds.windows(2)).collect();
-    parts.into_par_iter().with_max_len(1).for_each(|(part, bounds)| {
+    on_cores(split(&mut values, &entries, 1).into_iter().zip(bounds.windows(2)), |(part, bounds)| {
         let mut line = Row::new(cols);
         let first = offsets.at(bounds[0]);
         for row in bounds[0]..bounds[1] {

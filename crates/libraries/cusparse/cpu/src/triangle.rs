@@ -1,12 +1,11 @@
 //! A triangle of a sparse matrix, and systems with it.
 
-use rayon::prelude::*;
-
 #[cfg(target_arch = "x86_64")]
 use crate::avx512;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::Avx512;
 use crate::isa::{Loop, vectors};
+use crate::parts::on_cores;
 use crate::product::add_scaled;
 use crate::{Index, Matrix, Scalar, SharedRows};
 
@@ -170,8 +169,7 @@ impl<C: Scalar> Triangle<C> {
 
     /// `to = alpha · op(A)⁻¹ · from`, of matrices of right sides by rows, which may be the same one.
     pub fn solve_all(&self, alpha: C, from: SharedRows<C>, to: SharedRows<C>) {
-        let columns: Vec<Columns> = to.columns_in_lines(TOGETHER);
-        columns.into_par_iter().with_max_len(1).for_each(|columns| {
+        on_cores(to.columns_in_lines(TOGETHER), |columns| {
             vectors(Several { triangle: self, alpha, from, to, columns });
         });
     }
