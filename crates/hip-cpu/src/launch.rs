@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::exec::children::{Asked, Children, Work};
 use crate::exec::sanitize::{self, Run};
 use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
+use crate::graph::Environment;
 use crate::module::{self, Function, Module};
 use crate::profile;
 use crate::stream::{Op, Stream};
@@ -226,9 +227,10 @@ impl Launched {
         Ok(())
     }
 
-    /// Runs the grid, and what it launches; a fault becomes the device's sticky error.
-    pub fn execute(&mut self) {
-        let mut waiting = waiting_after(self.execute_alone(), 0);
+    /// Runs the grid, and what it launches; a fault becomes the device's sticky error. In an environment it is part of a graph, and may
+    /// launch others.
+    pub fn execute(&self, environment: Option<&Arc<Environment>>) {
+        let mut waiting = waiting_after(self.execute_alone(environment), 0);
         let Some(function) = self.function.as_ref().filter(|_| !waiting.is_empty()) else { return };
         let module = &function.module;
         // The last one is the next one.
@@ -238,7 +240,7 @@ impl Launched {
             }
             match work {
                 Work::Launch(asked, params) => match Launched::inside(module, asked, params, depth) {
-                    Ok(mut launched) => waiting.extend(waiting_after(launched.execute_alone(), depth)),
+                    Ok(launched) => waiting.extend(waiting_after(launched.execute_alone(None), depth)),
                     Err(error) => {
                         let name = &module.header(asked.kernel).name;
                         tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
@@ -289,9 +291,9 @@ impl Launched {
     }
 
     /// Runs the grid; what it has asked for.
-    fn execute_alone(&mut self) -> Option<Children> {
+    fn execute_alone(&self, environment: Option<&Arc<Environment>>) -> Option<Children> {
         let (Some(code), Some(function)) = (&self.code, &self.function) else { return None };
-        let children = Children::new(function.module.clone(), self.depth);
+        let children = Children::new(function.module.clone(), self.depth, environment.cloned());
         static GRID_ID: AtomicU64 = AtomicU64::new(1);
         let module: &Module = &function.module;
         let workspace = Workspace::new();
@@ -309,6 +311,7 @@ impl Launched {
             cluster: self.cluster,
             explicit_cluster: self.explicit_cluster.into(),
             children: &raw const children,
+            graph: environment.map_or(0, |environment| environment.graph),
         };
         let watched = config::get().sanitize.then(|| function.watched());
         let watched = watched.map(|program| Run::new(program, &program.kernels[0], &launch));

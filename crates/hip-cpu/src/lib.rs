@@ -15,6 +15,7 @@ pub mod error;
 pub mod event;
 pub mod exec;
 mod foreseen;
+pub mod graph;
 mod handle;
 #[doc(hidden)]
 pub mod harness;

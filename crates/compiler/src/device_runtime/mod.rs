@@ -7,8 +7,9 @@
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
+use crate::ir::{Inst, Op, Syscall};
 pub use crate::lower::kernel_of_address;
-use crate::program::Source;
+use crate::program::{Program, Source};
 
 /// The system call: arguments and number to result.
 pub const SYSCALL: &str = "__cudaway_device_runtime";
@@ -105,11 +106,57 @@ calls! {
     Memset2DAsync(Long, Long, Word, Long, Long, Long) -> Word, ptsz;
     Memset3DAsync(Arg::Bytes(32, 8), Word, Arg::Bytes(24, 8), Long) -> Word, ptsz;
     RuntimeGetVersion(Long) -> Word;
+    GraphLaunch(Long, Long) -> Word;
     OccupancyMaxActiveBlocksPerMultiprocessor(Long, Long, Word, Long) -> Word;
     OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(Long, Long, Word, Long, Word) -> Word;
 }
 
+/// Whether a program asks for work of its own from a kernel: grids, copies, fills, and the streams and events for them (CUDA Dynamic
+/// Parallelism). Launches of graphs are not that.
+pub fn launches(program: &Program) -> bool {
+    let kernels = program.kernels.iter().filter_map(|kernel| kernel.body.as_ref().ok());
+    kernels.chain(&program.functions).any(|function| {
+        let insts = || function.blocks.iter().flat_map(|block| &block.insts);
+        let asks = |inst: &&Inst| inst.op == Op::Syscall(Syscall::DeviceRuntime);
+        insts().filter(asks).any(|asked| {
+            let number = insts().find(|inst| inst.results.first() == asked.args.get(1));
+            let number = number.and_then(|inst| match inst.op {
+                Op::Const(number) => u64::try_from(number).ok(),
+                _ => None,
+            });
+            // What cannot be told is asked for by nobody but a text that calls by no name.
+            number.and_then(Call::of).is_none_or(Call::is_work)
+        })
+    })
+}
+
 impl Call {
+    /// Whether it is part of CUDA Dynamic Parallelism, and no mere question.
+    fn is_work(self) -> bool {
+        use Call::*;
+        matches!(
+            self,
+            GetParameterBuffer
+                | GetParameterBufferV2
+                | LaunchDevice
+                | LaunchDeviceV2
+                | DeviceSynchronize
+                | StreamCreateWithFlags
+                | StreamDestroy
+                | StreamWaitEvent
+                | EventCreateWithFlags
+                | EventRecord
+                | EventRecordWithFlags
+                | EventDestroy
+                | MemcpyAsync
+                | Memcpy2DAsync
+                | Memcpy3DAsync
+                | MemsetAsync
+                | Memset2DAsync
+                | Memset3DAsync
+        )
+    }
+
     pub fn of(number: u64) -> Option<Call> {
         Call::ALL.get(usize::try_from(number).ok()?).copied()
     }
@@ -282,6 +329,43 @@ mod tests {
         assert!(program.kernels[0].body.is_ok());
         // What was linked may be linked again.
         assert_eq!(Module::link(module.sources().to_vec()).unwrap().sources().len(), 2);
+    }
+
+    /// Of a kernel that calls a function with so many 64-bit arguments, by way of one that is called indirectly if `is_far`.
+    fn is_launching(call: &str, longs: usize, is_far: bool) -> bool {
+        let list = |what: &str| (0..longs).map(|n| what.replace('#', &n.to_string())).collect::<Vec<_>>();
+        let body = format!(
+            ".reg .b64 %l;\n.reg .b32 %w;\nmov.u64 %l, 0;\n{{\n.param .b32 r;\n{}\n{}\ncall.uni (r), {call}, ({});\n}}\nret;",
+            list(".param .b64 a#;").join("\n"),
+            list("st.param.b64 [a#], %l;").join("\n"),
+            list("a#").join(", "),
+        );
+        let declared =
+            format!(".extern .func (.param .b32 r) {call}({});\n", list(".param .b64 a#").join(", "));
+        let kernel = if is_far {
+            format!(
+                ".func far()\n{{\n{body}\n}}\n.visible .entry k()\n{{\n.reg .b64 %f;\nmov.u64 %f, far;\n\
+                 P: .callprototype _ ();\ncall %f, (), P;\nret;\n}}\n"
+            )
+        } else {
+            format!(".visible .entry k()\n{{\n{body}\n}}\n")
+        };
+        let text = format!(".version 8.0\n.target sm_80\n.address_size 64\n{declared}{kernel}");
+        let module = Module::link(vec![Source { name: "k".to_owned(), text }]).unwrap();
+        let program = module.lower(0);
+        assert!(program.kernels[0].body.is_ok(), "{:?}", program.kernels[0].body);
+        launches(&program)
+    }
+
+    #[test]
+    fn launches_of_graphs_and_questions_are_no_dynamic_parallelism() {
+        for is_far in [false, true] {
+            assert!(is_launching("cudaLaunchDeviceV2", 2, is_far));
+            assert!(is_launching("__cudaCDP2LaunchDeviceV2", 2, is_far));
+            assert!(is_launching("cudaDeviceSynchronize", 0, is_far));
+            assert!(!is_launching("cudaGraphLaunch", 2, is_far));
+            assert!(!is_launching("__cudaCDP2GetDevice", 1, is_far));
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::guard::Pause;
 use super::{Launch, ParamLine, printf, services};
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
+use crate::graph::{Environment, Mode};
 use crate::launch::{self, Shape};
 use crate::memory;
 use crate::module::Module;
@@ -89,6 +90,8 @@ struct State {
 pub struct Children {
     pub module: Arc<Module>,
     pub depth: u32,
+    /// Of the graph that the grid is part of.
+    environment: Option<Arc<Environment>>,
     state: Mutex<State>,
 }
 
@@ -150,8 +153,8 @@ pub unsafe extern "C" fn ask(launch: *const Launch, arguments: *const u8, number
 }
 
 impl Children {
-    pub fn new(module: Arc<Module>, depth: u32) -> Children {
-        Children { module, depth, state: Mutex::default() }
+    pub fn new(module: Arc<Module>, depth: u32, environment: Option<Arc<Environment>>) -> Children {
+        Children { module, depth, environment, state: Mutex::default() }
     }
 
     /// What was asked for: children, and what comes after them.
@@ -270,6 +273,10 @@ impl Children {
                     self.add(stream, Work::Fill { to, pitch, value, width, height })
                 }
             }
+            Call::GraphLaunch => {
+                let (graph, stream) = (given.long(), given.long());
+                self.launch_graph(graph, stream)
+            }
             Call::DeviceSynchronize
             | Call::FuncGetAttributes
             | Call::Memcpy3DAsync
@@ -334,6 +341,21 @@ impl Children {
         params.resize(lines.max(params.len()), ParamLine::default());
         state.queue(stream).push(Work::Launch(asked, params));
         Ok(())
+    }
+
+    /// CUDA: the call succeeds, or something is invalid.
+    fn launch_graph(&self, graph: u64, stream: u64) -> Code {
+        let _pause = Pause::new();
+        let why = match (&self.environment, Mode::of_stream(stream)) {
+            (None, _) => "the launching kernel is no node of a graph".to_owned(),
+            (_, None) => format!("{stream:#x} is none of the streams for it"),
+            (Some(environment), Some(mode)) => match environment.launch(graph, mode) {
+                Ok(()) => return SUCCESS,
+                Err(refusal) => refusal.to_string(),
+            },
+        };
+        tracing::debug!(target: "cudaway::cpu", "a kernel cannot launch graph {graph:#x}: {why}");
+        INVALID_VALUE
     }
 
     fn add(&self, stream: u64, work: Work) -> Code {
