@@ -5,27 +5,23 @@
 //! its own steps and those of all graphs fired from it are done; then come the graphs that it gave to its tail, one after the other.
 //! Source: CUDA Programming Guide, "Device Graph Launch".
 //!
-//! Lock order: an environment's `state` → `GRAPHS`; `RUNNERS` alone. No lock is held while steps run.
+//! Lock order: an environment's `state` → `GRAPHS`. No lock is held while steps run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::device;
 use crate::error::Result;
+use crate::runner;
 use crate::stream::{Op, Stream};
-use crate::thread;
 use hip_sys::hipErrorNotSupported;
 
 /// CUDA: launches that one graph may fire while it runs, and launches that may wait in its tail.
 const MOST_FIRED: u32 = 120;
 const MOST_TAILS: usize = 255;
-
-/// How long a thread that has run a graph waits for another.
-const IDLE: Duration = Duration::from_secs(1);
 
 /// What a graph does, as it was uploaded.
 pub struct Program {
@@ -133,8 +129,12 @@ impl Environment {
         state.n_fired += 1;
         state.n_running += 1;
         drop(state);
-        run_beside(Fired { begun, environment: self.clone() }).map_err(|fired| {
-            drop(fired);
+        let environment = self.clone();
+        let fired = runner::run_beside(move || {
+            run_in_line(VecDeque::from([begun]), &environment);
+            environment.one_has_ended();
+        });
+        fired.map_err(|runner::NoThread| {
             self.state.lock().n_fired -= 1;
             self.one_has_ended();
             Refusal::NoThread
@@ -217,65 +217,6 @@ impl Program {
             }
         }
         device::enter(before);
-    }
-}
-
-/// A launch that runs beside what has fired it.
-struct Fired {
-    begun: Begun,
-    environment: Arc<Environment>,
-}
-
-impl Fired {
-    fn run(self) {
-        let Fired { begun, environment } = self;
-        run_in_line(VecDeque::from([begun]), &environment);
-        environment.one_has_ended();
-    }
-}
-
-#[derive(Default)]
-struct Runners {
-    waiting: VecDeque<Fired>,
-    n_idle: usize,
-}
-
-static RUNNERS: Mutex<Runners> = Mutex::new(Runners { waiting: VecDeque::new(), n_idle: 0 });
-static WORK: Condvar = Condvar::new();
-
-/// Has an idle thread run it, or a new one, so that fired graphs run at the same time, as programs may have them wait for each other.
-fn run_beside(fired: Fired) -> std::result::Result<(), Fired> {
-    let mut runners = RUNNERS.lock();
-    runners.waiting.push_back(fired);
-    if runners.waiting.len() <= runners.n_idle {
-        WORK.notify_one();
-        return Ok(());
-    }
-    drop(runners);
-    let Err(error) = thread::spawn("cudaway-graph".to_owned(), serve) else { return Ok(()) };
-    tracing::error!(target: "cudaway::cpu", "no thread for a graph that a kernel launches: {error}");
-    // Another one may have taken it meanwhile, or takes it soon.
-    let mut runners = RUNNERS.lock();
-    match runners.n_idle {
-        0 => runners.waiting.pop_back().map_or(Ok(()), Err),
-        _ => Ok(()),
-    }
-}
-
-fn serve() {
-    let mut runners = RUNNERS.lock();
-    loop {
-        while let Some(fired) = runners.waiting.pop_front() {
-            drop(runners);
-            fired.run();
-            runners = RUNNERS.lock();
-        }
-        runners.n_idle += 1;
-        let is_over = WORK.wait_for(&mut runners, IDLE).timed_out();
-        runners.n_idle -= 1;
-        if is_over && runners.waiting.is_empty() {
-            return;
-        }
     }
 }
 

@@ -166,6 +166,36 @@ fn waiting_after(asked: Option<Children>, depth: u32) -> Vec<(Work, u32)> {
     tail.chain(children.into_iter().rev().map(|work| (work, depth + 1))).collect()
 }
 
+/// Runs what kernels of the module have asked for, at this depth and one after the other, each with all that comes of it.
+pub fn run_asked(module: &Arc<Module>, asked: Vec<Work>, depth: u32) {
+    run_waiting(module, asked.into_iter().rev().map(|work| (work, depth)).collect());
+}
+
+/// The last one is the next one.
+fn run_waiting(module: &Arc<Module>, mut waiting: Vec<(Work, u32)>) {
+    while let Some((work, depth)) = waiting.pop() {
+        if device::healthy().is_err() {
+            return;
+        }
+        match work {
+            Work::Launch(asked, params) => match Launched::inside(module, asked, params, depth) {
+                Ok(launched) => waiting.extend(waiting_after(launched.execute_alone(None), depth)),
+                Err(error) => {
+                    let name = &module.header(asked.kernel).name;
+                    tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
+                    return device::fail_with(hipErrorLaunchFailure);
+                }
+            },
+            Work::Copy { .. } | Work::Fill { .. } => {
+                if let Err(error) = work.move_bytes() {
+                    tracing::error!(target: "cudaway::cpu", "a kernel copies or fills what is no memory of the device");
+                    return device::fail_with(error);
+                }
+            }
+        }
+    }
+}
+
 impl Launched {
     /// Copies the arguments into the parameter buffer.
     unsafe fn take_arguments(&mut self, function: &Function, arguments: Arguments) -> Result {
@@ -230,30 +260,9 @@ impl Launched {
     /// Runs the grid, and what it launches; a fault becomes the device's sticky error. In an environment it is part of a graph, and may
     /// launch others.
     pub fn execute(&self, environment: Option<&Arc<Environment>>) {
-        let mut waiting = waiting_after(self.execute_alone(environment), 0);
-        let Some(function) = self.function.as_ref().filter(|_| !waiting.is_empty()) else { return };
-        let module = &function.module;
-        // The last one is the next one.
-        while let Some((work, depth)) = waiting.pop() {
-            if device::healthy().is_err() {
-                return;
-            }
-            match work {
-                Work::Launch(asked, params) => match Launched::inside(module, asked, params, depth) {
-                    Ok(launched) => waiting.extend(waiting_after(launched.execute_alone(None), depth)),
-                    Err(error) => {
-                        let name = &module.header(asked.kernel).name;
-                        tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
-                        return device::fail_with(hipErrorLaunchFailure);
-                    }
-                },
-                Work::Copy { .. } | Work::Fill { .. } => {
-                    if let Err(error) = work.move_bytes() {
-                        tracing::error!(target: "cudaway::cpu", "a kernel copies or fills what is no memory of the device");
-                        return device::fail_with(error);
-                    }
-                }
-            }
+        let waiting = waiting_after(self.execute_alone(environment), 0);
+        if let Some(function) = &self.function {
+            run_waiting(&function.module, waiting);
         }
     }
 

@@ -29,6 +29,7 @@ mod pending;
 mod presence;
 mod profile;
 mod progress;
+mod runner;
 pub mod stream;
 pub mod texture;
 mod thread;

@@ -36,6 +36,23 @@ pub struct Shape {
     pub depth: usize,
 }
 
+impl Shape {
+    pub fn of_row(width: usize) -> Shape {
+        Shape { width, height: 1, depth: 1 }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0 || self.depth == 0
+    }
+}
+
+impl Place {
+    /// Of one row.
+    pub fn of_row(at: usize) -> Place {
+        Place { at, pitch: 0, slice: 0 }
+    }
+}
+
 /// Where a box begins and how far its rows and slices are apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
@@ -718,7 +735,7 @@ fn await_value(from: usize, value: u64, mask: u64, bytes: usize, flags: u32) {
 
 /// # Safety
 /// Both boxes lie in memory that stays valid.
-unsafe fn copy_box(to: Place, from: Place, shape: Shape) {
+pub unsafe fn copy_box(to: Place, from: Place, shape: Shape) {
     for z in 0..shape.depth {
         for y in 0..shape.height {
             let to = to.at + z * to.slice + y * to.pitch;
@@ -731,7 +748,7 @@ unsafe fn copy_box(to: Place, from: Place, shape: Shape) {
 
 /// # Safety
 /// The box lies in memory that stays valid; its places are multiples of `unit`.
-unsafe fn set_box(to: Place, shape: Shape, value: u32, unit: usize) {
+pub unsafe fn set_box(to: Place, shape: Shape, value: u32, unit: usize) {
     for z in 0..shape.depth {
         for y in 0..shape.height {
             let row = to.at + z * to.slice + y * to.pitch;

@@ -42,6 +42,12 @@ impl Arg {
     }
 }
 
+/// What names of CUDA 12's headers begin with.
+const SECOND_PREFIX: &str = "__cudaCDP2";
+
+/// Added to the numbers of calls by names of CUDA 12's headers.
+const SECOND: u64 = 1 << 16;
+
 /// Bytes in front of the arguments: the numbers of the block in the grid and of the thread in the block, as 64 bits each.
 pub const WHO_BYTES: usize = 16;
 
@@ -158,14 +164,19 @@ impl Call {
     }
 
     pub fn of(number: u64) -> Option<Call> {
-        Call::ALL.get(usize::try_from(number).ok()?).copied()
+        Call::ALL.get(usize::try_from(number & !SECOND).ok()?).copied()
+    }
+
+    /// Whether the call of that number came by a name of CUDA 12's headers, whose structures are larger.
+    pub fn is_second(number: u64) -> bool {
+        number & SECOND != 0
     }
 
     /// The names by which PTX has it: CUDA 11's, and those that CUDA 12's headers lead to.
     fn names(self) -> Vec<String> {
         let (_, _, has_twin) = self.signature();
         let mut names: Vec<String> =
-            ["cuda", "__cudaCDP2"].iter().map(|prefix| format!("{prefix}{}", self.name())).collect();
+            ["cuda", SECOND_PREFIX].iter().map(|prefix| format!("{prefix}{}", self.name())).collect();
         if has_twin {
             names.extend(names.clone().iter().map(|name| format!("{name}_ptsz")));
         }
@@ -219,7 +230,7 @@ impl Call {
             "mov.u64 %at, given;\ncvta.local.u64 %at, %at;\n{{\n.param .b64 arguments;\n.param .b32 number;\n\
              .param .b64 told;\nst.param.b64 [arguments], %at;\nst.param.b32 [number], {};\n\
              call.uni (told), {SYSCALL}, (arguments, number);\nld.param.b64 %l, [told];\n}}\n{}ret;\n}}\n",
-            self as u32,
+            u64::from(self as u32) + if name.starts_with(SECOND_PREFIX) { SECOND } else { 0 },
             match result {
                 Long => "st.param.b64 [result], %l;\n",
                 _ => "cvt.u32.u64 %w, %l;\nst.param.b32 [result], %w;\n",

@@ -59,7 +59,10 @@ pub fn check(graph: &Graph) -> core::result::Result<(), Refusal> {
     let mut context_id = None;
     check_nodes(graph, &mut context_id)?;
     match context_id {
-        Some(_) => Ok(ANY.store(true, Ordering::Release)),
+        Some(_) => {
+            ANY.store(true, Ordering::Release);
+            Ok(())
+        }
         None => Err(Error::InvalidValue("hGraph: a graph for the device does something").into()),
     }
 }
