@@ -198,8 +198,9 @@ pub struct Stream {
         reason = "the queue holds boxes, and a box that comes back is used again as it is"
     )]
     spare: Mutex<Vec<Box<Launched>>>,
-    /// Of the graph that the stream is running.
+    /// Of the graph that the stream is running, and whether there is one, readable without the lock.
     environment: Mutex<Option<Arc<Environment>>>,
+    is_in_graph: AtomicBool,
     /// Its queue is kept for [`Stream::recorded`] and not run.
     is_recording: AtomicBool,
 }
@@ -405,6 +406,7 @@ impl Stream {
             is_closed: AtomicBool::new(false),
             spare: Mutex::default(),
             environment: Mutex::default(),
+            is_in_graph: AtomicBool::new(false),
             is_recording: AtomicBool::new(false),
         })
     }
@@ -650,7 +652,8 @@ impl Stream {
             },
             Op::Launch(mut launched) => {
                 if healthy.is_ok() {
-                    let environment = self.environment.lock().clone();
+                    let is_in_graph = self.is_in_graph.load(Ordering::Relaxed);
+                    let environment = is_in_graph.then(|| self.environment.lock().clone()).flatten();
                     launched.execute(environment.as_ref());
                 }
                 launched.clear();
@@ -674,8 +677,12 @@ impl Stream {
                 unsafe { call(stream as hipStream_t, status, data as *mut c_void) }
             }
             Op::Free(allocation) => crate::memory::release(&allocation),
-            Op::BeginGraph(graph) => *self.environment.lock() = Some(graph::begin(graph, device::context())),
+            Op::BeginGraph(graph) => {
+                *self.environment.lock() = Some(graph::begin(graph, device::context()));
+                self.is_in_graph.store(true, Ordering::Relaxed);
+            }
             Op::EndGraph => {
+                self.is_in_graph.store(false, Ordering::Relaxed);
                 let environment = self.environment.lock().take();
                 if let Some(environment) = environment {
                     graph::end(&environment);

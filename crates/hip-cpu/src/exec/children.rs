@@ -5,7 +5,7 @@
 //! waits for by CUDA 11's `cudaDeviceSynchronize`, all that it has launched so far, is run then, on a thread of its own.
 //! Source: CUDA C++ Programming Guide, "CUDA Dynamic Parallelism".
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -83,7 +83,7 @@ struct Buffer {
 struct State {
     buffers: HashMap<usize, Buffer>,
     /// By the block that launched them, each with its place among all.
-    children: HashMap<u64, Vec<(u64, Work)>>,
+    children: BTreeMap<u64, Vec<(u64, Work)>>,
     n_children: u64,
     tail: Vec<Work>,
     n_handles: u64,
