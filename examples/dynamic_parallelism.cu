@@ -1,5 +1,6 @@
 // Kernels that launch kernels, linked with libcudadevrt: what a grid has launched, copied and filled is there when the host's wait
 // for that grid ends. Where a device cannot do it, those kernels alone answer cudaErrorCdpNotSupported.
+#define __CDPRT_SUPPRESS_SYNC_DEPRECATION_WARNING
 #include "example.h"
 
 __global__ void add(int *out, int value)
@@ -31,6 +32,21 @@ __global__ void tree(unsigned *sum, unsigned from, unsigned to)
         tree<<<1, 2>>>(sum, from, middle);
     else
         tree<<<1, 2>>>(sum, middle, to);
+}
+
+// A box of 3 x 2 x 2 bytes: filled within a memory of 8 x 4 x 3, then copied to another place there.
+__global__ void boxes(unsigned char *memory, int *answers)
+{
+    const cudaExtent extent = {3, 2, 2};
+    const cudaPitchedPtr whole = {memory, 8, 8, 4}, second_row = {memory + 8 + 1, 8, 7, 4};
+    answers[0] = cudaMemset3DAsync(second_row, 9, extent, nullptr);
+    cudaMemcpy3DParms copy = {};
+    copy.srcPtr = copy.dstPtr = whole;
+    copy.srcPos = {1, 1, 0};
+    copy.dstPos = {5, 2, 1};
+    copy.extent = extent;
+    copy.kind = cudaMemcpyDeviceToDevice;
+    answers[1] = cudaMemcpy3DAsync(&copy, nullptr);
 }
 
 // 0 where the answers are what the programming guide says, else the line.
@@ -98,6 +114,22 @@ __global__ void tails(unsigned *list)
 }
 #endif
 
+#if CUDART_VERSION < 12000
+// CUDA 11: a grid waits for what its block has launched, and reads it. As deep as the limit says, whose default is two.
+__global__ void waiting(int *numbers, int *answers, int depth)
+{
+    add<<<1, 32>>>(numbers, 100);
+    answers[2 * depth] = cudaDeviceSynchronize();
+    int sum = 0;
+    for (int i = 0; i < 32; i++)
+        sum += numbers[i];
+    answers[2 * depth + 1] = sum;
+    if (depth == 2)
+        return;
+    waiting<<<1, 1>>>(numbers, answers, depth + 1);
+}
+#endif
+
 // Deeper than any device goes: each grid waits for the one in it, and no more than 2048 can.
 __global__ void deeper(int *depth)
 {
@@ -156,11 +188,47 @@ int main()
         for (int i = 0; i < 64; i++)
             scratch[i] = 7 + i % 32;
         expect_equal("streams", fetched(device, 64), scratch);
+        unsigned char *memory;
+        CHECK(cudaMalloc(&memory, 8 * 4 * 3));
+        CHECK(cudaMemset(memory, 0, 8 * 4 * 3));
+        works("boxes", [&] { boxes<<<1, 1>>>(memory, device); });
+        expect_equal("answers for boxes", fetched(device, 2), {0, 0});
+        std::vector<unsigned char> boxed(8 * 4 * 3);
+        for (int z = 0; z < 3; z++)
+            for (int y = 0; y < 4; y++)
+                for (int x = 0; x < 8; x++) {
+                    const bool filled = x >= 1 && x < 4 && y >= 1 && y < 3 && z < 2;
+                    const bool copied = x >= 5 && y >= 2 && z >= 1;
+                    boxed[8 * (4 * z + y) + x] = filled || copied ? 9 : 0;
+                }
+        expect_equal("boxes", fetched(memory, boxed.size()), boxed);
+        CHECK(cudaFree(memory));
 #if CUDART_VERSION >= 12000
         CHECK(cudaMemset(words, 0, 16 * sizeof(unsigned)));
         works("tails", [&] { tails<<<1, 1>>>(words); });
         const std::vector<unsigned> list = {5, 10, 11, 20, 21, 30};
         expect_equal("tails", fetched(words, list.size()), list);
+#endif
+#if CUDART_VERSION < 12000
+        CHECK(cudaMemset(device, 0, 128 * sizeof(int)));
+        works("waiting", [&] { waiting<<<1, 1>>>(device, device + 64, 0); });
+        const std::vector<int> waited = fetched(device + 64, 6);
+        // 0 to 31 and 32 times 100, once more at each depth; the third may not wait.
+        const int once = 32 * 100 + 31 * 32 / 2;
+        expect_equal("waiting", std::vector<int>(waited.begin(), waited.begin() + 5), {0, once, 0, 2 * once, cudaErrorSyncDepthExceeded});
+        expect_equal("waiting, in the end", fetched(device, 1), {300});
+        // CUDA 11's device runtime, and with it the limit, end before compute capability 9.0.
+        int major = 0;
+        CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+        const cudaError_t raised = cudaDeviceSetLimit(cudaLimitDevRuntimeSyncDepth, 3);
+        if (raised != (major < 9 ? cudaSuccess : cudaErrorUnsupportedLimit))
+            fail("raising the limit: %d", static_cast<int>(raised));
+        (void)cudaGetLastError();
+        if (raised == cudaSuccess) {
+            CHECK(cudaMemset(device, 0, 128 * sizeof(int)));
+            works("waiting", [&] { waiting<<<1, 1>>>(device, device + 64, 0); });
+            expect_equal("waiting deeper", fetched(device + 64, 6), {0, once, 0, 2 * once, 0, 3 * once});
+        }
 #endif
         CHECK(cudaMemset(device, 0, sizeof(int)));
         works("deeper", [&] { deeper<<<1, 1>>>(device); });

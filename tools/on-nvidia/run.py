@@ -33,7 +33,7 @@ LINKED = {
     "cusparse_products": ("libcusparse.so.12",),
     "cudnn_network": ("libcudnn.so.9",),
 }
-DEVICE_RUNTIME = ("device_relay", "dynamic_parallelism")
+DEVICE_RUNTIME = ("device_graphs", "device_relay", "dynamic_parallelism")
 FFT_PARTS = "single double half bfloat16 lengths refusals streams graphs descriptors".split()
 BLAS_WORDS = "axpy dot gemv trsm syrk Sger nrm2 rot her2 geam getrf matinv gels tpttr dgmm GemmEx scal trmm tbsv amax asum".split()
 # Processes that share the files of a kind of case.

@@ -481,6 +481,8 @@ pub enum Special {
     NSmId,
     /// `B64`
     GridId,
+    /// `B64`: the handle of the device graph that the grid is part of, else 0
+    CurrentGraph,
     LaneMaskEq,
     LaneMaskLe,
     LaneMaskLt,

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::exec::children::{Asked, Children, Work};
 use crate::exec::sanitize::{self, Run};
 use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
+use crate::graph::Environment;
 use crate::module::{self, Function, Module};
 use crate::profile;
 use crate::stream::{Op, Stream};
@@ -165,6 +166,36 @@ fn waiting_after(asked: Option<Children>, depth: u32) -> Vec<(Work, u32)> {
     tail.chain(children.into_iter().rev().map(|work| (work, depth + 1))).collect()
 }
 
+/// Runs what kernels of the module have asked for, at this depth and one after the other, each with all that comes of it.
+pub fn run_asked(module: &Arc<Module>, asked: Vec<Work>, depth: u32) {
+    run_waiting(module, asked.into_iter().rev().map(|work| (work, depth)).collect());
+}
+
+/// The last one is the next one.
+fn run_waiting(module: &Arc<Module>, mut waiting: Vec<(Work, u32)>) {
+    while let Some((work, depth)) = waiting.pop() {
+        if device::healthy().is_err() {
+            return;
+        }
+        match work {
+            Work::Launch(asked, params) => match Launched::inside(module, asked, params, depth) {
+                Ok(launched) => waiting.extend(waiting_after(launched.execute_alone(None), depth)),
+                Err(error) => {
+                    let name = &module.header(asked.kernel).name;
+                    tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
+                    return device::fail_with(hipErrorLaunchFailure);
+                }
+            },
+            Work::Copy { .. } | Work::Fill { .. } => {
+                if let Err(error) = work.move_bytes() {
+                    tracing::error!(target: "cudaway::cpu", "a kernel copies or fills what is no memory of the device");
+                    return device::fail_with(error);
+                }
+            }
+        }
+    }
+}
+
 impl Launched {
     /// Copies the arguments into the parameter buffer.
     unsafe fn take_arguments(&mut self, function: &Function, arguments: Arguments) -> Result {
@@ -226,32 +257,12 @@ impl Launched {
         Ok(())
     }
 
-    /// Runs the grid, and what it launches; a fault becomes the device's sticky error.
-    pub fn execute(&mut self) {
-        let mut waiting = waiting_after(self.execute_alone(), 0);
-        let Some(function) = self.function.as_ref().filter(|_| !waiting.is_empty()) else { return };
-        let module = &function.module;
-        // The last one is the next one.
-        while let Some((work, depth)) = waiting.pop() {
-            if device::healthy().is_err() {
-                return;
-            }
-            match work {
-                Work::Launch(asked, params) => match Launched::inside(module, asked, params, depth) {
-                    Ok(mut launched) => waiting.extend(waiting_after(launched.execute_alone(), depth)),
-                    Err(error) => {
-                        let name = &module.header(asked.kernel).name;
-                        tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
-                        return device::fail_with(hipErrorLaunchFailure);
-                    }
-                },
-                Work::Copy { .. } | Work::Fill { .. } => {
-                    if let Err(error) = work.move_bytes() {
-                        tracing::error!(target: "cudaway::cpu", "a kernel copies or fills what is no memory of the device");
-                        return device::fail_with(error);
-                    }
-                }
-            }
+    /// Runs the grid, and what it launches; a fault becomes the device's sticky error. In an environment it is part of a graph, and may
+    /// launch others.
+    pub fn execute(&self, environment: Option<&Arc<Environment>>) {
+        let waiting = waiting_after(self.execute_alone(environment), 0);
+        if let Some(function) = &self.function {
+            run_waiting(&function.module, waiting);
         }
     }
 
@@ -289,9 +300,9 @@ impl Launched {
     }
 
     /// Runs the grid; what it has asked for.
-    fn execute_alone(&mut self) -> Option<Children> {
+    fn execute_alone(&self, environment: Option<&Arc<Environment>>) -> Option<Children> {
         let (Some(code), Some(function)) = (&self.code, &self.function) else { return None };
-        let children = Children::new(function.module.clone(), self.depth);
+        let children = Children::new(function.module.clone(), self.depth, environment.cloned());
         static GRID_ID: AtomicU64 = AtomicU64::new(1);
         let module: &Module = &function.module;
         let workspace = Workspace::new();
@@ -309,6 +320,7 @@ impl Launched {
             cluster: self.cluster,
             explicit_cluster: self.explicit_cluster.into(),
             children: &raw const children,
+            graph: environment.map_or(0, |environment| environment.graph),
         };
         let watched = config::get().sanitize.then(|| function.watched());
         let watched = watched.map(|program| Run::new(program, &program.kernels[0], &launch));

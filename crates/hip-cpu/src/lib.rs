@@ -15,6 +15,7 @@ pub mod error;
 pub mod event;
 pub mod exec;
 mod foreseen;
+pub mod graph;
 mod handle;
 #[doc(hidden)]
 pub mod harness;
@@ -28,6 +29,7 @@ mod pending;
 mod presence;
 mod profile;
 mod progress;
+mod runner;
 pub mod stream;
 pub mod texture;
 mod thread;

@@ -22,6 +22,7 @@ use crate::device;
 use crate::error::Result;
 use crate::event::Event;
 use crate::exec::printf;
+use crate::graph::{self, Environment};
 use crate::handle::Registry;
 use crate::launch::Launched;
 use crate::memory::Allocation;
@@ -33,6 +34,23 @@ pub struct Shape {
     pub width: usize,
     pub height: usize,
     pub depth: usize,
+}
+
+impl Shape {
+    pub fn of_row(width: usize) -> Shape {
+        Shape { width, height: 1, depth: 1 }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0 || self.depth == 0
+    }
+}
+
+impl Place {
+    /// Of one row.
+    pub fn of_row(at: usize) -> Place {
+        Place { at, pitch: 0, slice: 0 }
+    }
 }
 
 /// Where a box begins and how far its rows and slices are apart.
@@ -78,6 +96,10 @@ pub enum Op {
         data: usize,
     },
     Free(Allocation),
+    /// A launch of a graph begins; `0`: of none that kernels may launch.
+    BeginGraph(u64),
+    EndGraph,
+    Upload(u64, Arc<graph::Program>),
     Write {
         to: usize,
         value: u64,
@@ -96,6 +118,26 @@ impl Op {
     /// The program's own code: never run on a thread of the program that merely waits.
     fn is_foreign(&self) -> bool {
         matches!(self, Op::Host(..) | Op::Callback { .. })
+    }
+
+    /// Whether it may be a step of a graph that kernels launch: it does the same each time, and waits for nothing.
+    pub fn can_be_repeated(&self) -> bool {
+        matches!(self, Op::Copy { .. } | Op::CopyBox { .. } | Op::Set { .. } | Op::Launch(_))
+    }
+
+    /// Copies and fills; others move nothing.
+    pub fn move_bytes(&self) {
+        match *self {
+            // SAFETY: the ranges were checked at enqueue, and freeing waits for the streams.
+            Op::Copy { to, from, bytes } => unsafe {
+                std::ptr::copy(from as *const u8, to as *mut u8, bytes);
+            },
+            // SAFETY: as above.
+            Op::CopyBox { to, from, shape } => unsafe { copy_box(to, from, shape) },
+            // SAFETY: as above.
+            Op::Set { to, shape, value, unit } => unsafe { set_box(to, shape, value, unit) },
+            _ => {}
+        }
     }
 }
 
@@ -156,6 +198,11 @@ pub struct Stream {
         reason = "the queue holds boxes, and a box that comes back is used again as it is"
     )]
     spare: Mutex<Vec<Box<Launched>>>,
+    /// Of the graph that the stream is running, and whether there is one, readable without the lock.
+    environment: Mutex<Option<Arc<Environment>>>,
+    is_in_graph: AtomicBool,
+    /// Its queue is kept for [`Stream::recorded`] and not run.
+    is_recording: AtomicBool,
 }
 
 static STREAMS: Registry<Stream> = Registry::new();
@@ -358,7 +405,20 @@ impl Stream {
             completed: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
             spare: Mutex::default(),
+            environment: Mutex::default(),
+            is_in_graph: AtomicBool::new(false),
+            is_recording: AtomicBool::new(false),
         })
+    }
+
+    /// From now on what is queued is kept, for a graph, and neither run nor waited for.
+    pub fn record_steps(&self) {
+        self.is_recording.store(true, Ordering::Relaxed);
+    }
+
+    /// What was queued since.
+    pub fn recorded(&self) -> Vec<Op> {
+        std::mem::take(&mut self.inner.lock().queue).into_iter().map(|queued| queued.op).collect()
     }
 
     fn close(&self) {
@@ -375,6 +435,11 @@ impl Stream {
     pub fn enqueue(self: &Arc<Stream>, op: Op) -> u64 {
         let Pushed { number, .. } = self.push(op, true);
         number
+    }
+
+    /// Queues an operation that nobody waits for before another one is queued.
+    pub fn enqueue_behind(self: &Arc<Stream>, op: Op) {
+        self.push(op, false);
     }
 
     /// Queues an operation that takes less time than to wake a thread: where it waits for nothing, it is done on this one.
@@ -394,6 +459,10 @@ impl Stream {
     }
 
     fn push(self: &Arc<Stream>, op: Op, wake: bool) -> Pushed {
+        if self.is_recording.load(Ordering::Relaxed) {
+            self.inner.lock().queue.push_back(Queued { op, context: device::context() });
+            return Pushed { number: 0, is_next: true };
+        }
         let order = match self.class {
             Class::NonBlocking => None,
             Class::Legacy | Class::Blocking => Some(ORDER.lock()),
@@ -576,23 +645,16 @@ impl Stream {
         let healthy = device::healthy();
         // CUDA: after a fault nothing more runs on the device; waiting ends and the program's own functions are called.
         match op {
-            // SAFETY: the ranges were checked at enqueue, and freeing waits for the streams.
-            Op::Copy { to, from, bytes } if healthy.is_ok() => unsafe {
-                std::ptr::copy(from as *const u8, to as *mut u8, bytes);
-            },
-            // SAFETY: as above.
+            Op::Copy { .. } | Op::CopyBox { .. } | Op::Set { .. } if healthy.is_ok() => op.move_bytes(),
+            // SAFETY: the range was checked at enqueue, and freeing waits for the streams.
             Op::Staged { to, bytes } if healthy.is_ok() => unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), to as *mut u8, bytes.len());
             },
-            // SAFETY: as above.
-            Op::CopyBox { to, from, shape } if healthy.is_ok() => unsafe { copy_box(to, from, shape) },
-            // SAFETY: as above.
-            Op::Set { to, shape, value, unit } if healthy.is_ok() => unsafe {
-                set_box(to, shape, value, unit)
-            },
             Op::Launch(mut launched) => {
                 if healthy.is_ok() {
-                    launched.execute();
+                    let is_in_graph = self.is_in_graph.load(Ordering::Relaxed);
+                    let environment = is_in_graph.then(|| self.environment.lock().clone()).flatten();
+                    launched.execute(environment.as_ref());
                 }
                 launched.clear();
                 let mut spare = self.spare.lock();
@@ -615,6 +677,18 @@ impl Stream {
                 unsafe { call(stream as hipStream_t, status, data as *mut c_void) }
             }
             Op::Free(allocation) => crate::memory::release(&allocation),
+            Op::BeginGraph(graph) => {
+                *self.environment.lock() = Some(graph::begin(graph, device::context()));
+                self.is_in_graph.store(true, Ordering::Relaxed);
+            }
+            Op::EndGraph => {
+                self.is_in_graph.store(false, Ordering::Relaxed);
+                let environment = self.environment.lock().take();
+                if let Some(environment) = environment {
+                    graph::end(&environment);
+                }
+            }
+            Op::Upload(graph, program) => graph::keep(graph, program),
             // SAFETY: as above; `value_at` checked the alignment.
             Op::Write { to, value, bytes } if healthy.is_ok() => unsafe {
                 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -668,7 +742,7 @@ fn await_value(from: usize, value: u64, mask: u64, bytes: usize, flags: u32) {
 
 /// # Safety
 /// Both boxes lie in memory that stays valid.
-unsafe fn copy_box(to: Place, from: Place, shape: Shape) {
+pub unsafe fn copy_box(to: Place, from: Place, shape: Shape) {
     for z in 0..shape.depth {
         for y in 0..shape.height {
             let to = to.at + z * to.slice + y * to.pitch;
@@ -681,7 +755,7 @@ unsafe fn copy_box(to: Place, from: Place, shape: Shape) {
 
 /// # Safety
 /// The box lies in memory that stays valid; its places are multiples of `unit`.
-unsafe fn set_box(to: Place, shape: Shape, value: u32, unit: usize) {
+pub unsafe fn set_box(to: Place, shape: Shape, value: u32, unit: usize) {
     for z in 0..shape.depth {
         for y in 0..shape.height {
             let row = to.at + z * to.slice + y * to.pitch;

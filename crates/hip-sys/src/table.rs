@@ -72,6 +72,25 @@ fn failed(call: &'static str, code: hipError_t) -> HipError {
     HipError::Code { call, code }
 }
 
+/// `cudaway_graph` of `libcudaway_cpu.so`: what is asked ([`graph`]), a graph's handle, a stream, another stream.
+pub type Graph = unsafe extern "C" fn(c_uint, u64, hipStream_t, hipStream_t) -> hipError_t;
+
+/// What [`Graph`] is asked for.
+pub mod graph {
+    use core::ffi::c_uint;
+
+    /// What comes into the stream is kept as the steps of a graph, and not run.
+    pub const RECORD: c_uint = 0;
+    /// The steps kept in the stream become the graph's, at their turn in the other stream.
+    pub const UPLOAD: c_uint = 1;
+    /// What comes into the stream is a launch of the graph, or of none that kernels may launch (0).
+    pub const BEGIN: c_uint = 2;
+    /// The end of that.
+    pub const END: c_uint = 3;
+    /// The graph is destroyed.
+    pub const FORGET: c_uint = 4;
+}
+
 /// `cudaway_prepare` of `libcudaway_cpu.so`.
 pub type Prepare = unsafe extern "C" fn(hipFunction_t, c_uint, c_uint, c_uint, c_int) -> hipError_t;
 
@@ -81,6 +100,7 @@ macro_rules! hip_functions {
         pub struct Hip {
             $($name: Option<unsafe extern "C" fn($($ty),*) -> hipError_t>,)*
             prepare: Option<Prepare>,
+            graph: Option<Graph>,
         }
 
         impl Hip {
@@ -114,6 +134,11 @@ macro_rules! hip_functions {
                         // SAFETY: only a library of ours has the name, with this signature; a null pointer is `None`.
                         unsafe { core::mem::transmute::<*mut c_void, Option<Prepare>>(address) }
                     },
+                    graph: {
+                        let address = lookup(c"cudaway_graph");
+                        // SAFETY: as above.
+                        unsafe { core::mem::transmute::<*mut c_void, Option<Graph>>(address) }
+                    },
                 }
             }
 
@@ -126,6 +151,31 @@ macro_rules! hip_functions {
                 if let Some(prepare) = self.prepare {
                     // SAFETY: the caller's promise. What cannot be prepared is told when it is launched.
                     let _ = unsafe { prepare(function, x, y, z, c_int::from(is_clustered)) };
+                }
+            }
+
+            /// Whether kernels of this provider's may launch graphs.
+            #[must_use]
+            pub fn has_device_graphs(&self) -> bool {
+                self.graph.is_some()
+            }
+
+            /// Asks a provider of ours for something of [`graph`] about graphs that kernels launch; others have none.
+            ///
+            /// # Safety
+            /// Streams are this provider's, or null.
+            pub unsafe fn graph(
+                &self,
+                what: c_uint,
+                graph: u64,
+                stream: hipStream_t,
+                other: hipStream_t,
+            ) -> Result<(), HipError> {
+                let call = self.graph.ok_or_else(|| missing("cudaway_graph"))?;
+                // SAFETY: the caller's promise.
+                match unsafe { call(what, graph, stream, other) } {
+                    hipSuccess => Ok(()),
+                    code => Err(failed("cudaway_graph", code)),
                 }
             }
 

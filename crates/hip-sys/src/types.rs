@@ -97,7 +97,8 @@ constants! {
         hipMemcpyHostToHost = 0, hipMemcpyHostToDevice = 1, hipMemcpyDeviceToHost = 2,
         hipMemcpyDeviceToDevice = 3, hipMemcpyDefault = 4;
     hipLimit_t:
-        hipLimitStackSize = 0, hipLimitPrintfFifoSize = 1, hipLimitMallocHeapSize = 2;
+        hipLimitStackSize = 0, hipLimitPrintfFifoSize = 1, hipLimitMallocHeapSize = 2,
+        hipLimitDevRuntimeSyncDepth = 3;
     hipFuncCache_t:
         hipFuncCachePreferNone = 0, hipFuncCachePreferShared = 1, hipFuncCachePreferL1 = 2, hipFuncCachePreferEqual = 3;
     hipFunction_attribute:

@@ -343,6 +343,22 @@ pub unsafe extern "C" fn cudaway_prepare(
 
 const _: hip_sys::Prepare = cudaway_prepare;
 
+/// See [`hip_sys::Hip::graph`].
+///
+/// # Safety
+/// None: handles are looked for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaway_graph(
+    what: c_uint,
+    graph: u64,
+    stream: hipStream_t,
+    other: hipStream_t,
+) -> hipError_t {
+    hip_cpu::entry("cudaway_graph", || hip_cpu::api::cudaway_graph(what, graph, stream, other))
+}
+
+const _: hip_sys::Graph = cudaway_graph;
+
 #[cfg(test)]
 mod tests {
     use super::NAMES;

@@ -41,6 +41,7 @@ pub const NAMES: &[&str] = &[
     "graphs",
     "mixed_units",
     "dynamic_parallelism",
+    "device_graphs",
     "cublas_sgemm",
     "cublas_lt",
     "cublas_first_api",
@@ -80,6 +81,8 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         (_, Form::Plugin) => PLUGINS.contains(&name),
         // Linking and device launches are about several units.
         ("mixed_units" | "dynamic_parallelism", _) => form == Form::Rdc,
+        // They came with CUDA 12.
+        ("device_graphs", _) => form == Form::Rdc && release != Release::V11_8,
         // They use more of the runtime than dlopen_driver.h has.
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"

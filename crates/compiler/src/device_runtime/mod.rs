@@ -7,8 +7,9 @@
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
+use crate::ir::{Inst, Op, Syscall};
 pub use crate::lower::kernel_of_address;
-use crate::program::Source;
+use crate::program::{Program, Source};
 
 /// The system call: arguments and number to result.
 pub const SYSCALL: &str = "__cudaway_device_runtime";
@@ -40,6 +41,12 @@ impl Arg {
         }
     }
 }
+
+/// What names of CUDA 12's headers begin with.
+const SECOND_PREFIX: &str = "__cudaCDP2";
+
+/// Added to the numbers of calls by names of CUDA 12's headers.
+const SECOND: u64 = 1 << 16;
 
 /// Bytes in front of the arguments: the numbers of the block in the grid and of the thread in the block, as 64 bits each.
 pub const WHO_BYTES: usize = 16;
@@ -105,20 +112,71 @@ calls! {
     Memset2DAsync(Long, Long, Word, Long, Long, Long) -> Word, ptsz;
     Memset3DAsync(Arg::Bytes(32, 8), Word, Arg::Bytes(24, 8), Long) -> Word, ptsz;
     RuntimeGetVersion(Long) -> Word;
+    GraphLaunch(Long, Long) -> Word;
     OccupancyMaxActiveBlocksPerMultiprocessor(Long, Long, Word, Long) -> Word;
     OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(Long, Long, Word, Long, Word) -> Word;
 }
 
+/// Whether a program asks for work of its own from a kernel: grids, copies, fills, and the streams and events for them (CUDA Dynamic
+/// Parallelism). Launches of graphs are not that.
+pub fn launches(program: &Program) -> bool {
+    let kernels = program.kernels.iter().filter_map(|kernel| kernel.body.as_ref().ok());
+    kernels.chain(&program.functions).any(|function| {
+        let insts = || function.blocks.iter().flat_map(|block| &block.insts);
+        let asks = |inst: &&Inst| inst.op == Op::Syscall(Syscall::DeviceRuntime);
+        insts().filter(asks).any(|asked| {
+            let number = insts().find(|inst| inst.results.first() == asked.args.get(1));
+            let number = number.and_then(|inst| match inst.op {
+                Op::Const(number) => u64::try_from(number).ok(),
+                _ => None,
+            });
+            // What cannot be told is asked for by nobody but a text that calls by no name.
+            number.and_then(Call::of).is_none_or(Call::is_work)
+        })
+    })
+}
+
 impl Call {
+    /// Whether it is part of CUDA Dynamic Parallelism, and no mere question.
+    fn is_work(self) -> bool {
+        use Call::*;
+        matches!(
+            self,
+            GetParameterBuffer
+                | GetParameterBufferV2
+                | LaunchDevice
+                | LaunchDeviceV2
+                | DeviceSynchronize
+                | StreamCreateWithFlags
+                | StreamDestroy
+                | StreamWaitEvent
+                | EventCreateWithFlags
+                | EventRecord
+                | EventRecordWithFlags
+                | EventDestroy
+                | MemcpyAsync
+                | Memcpy2DAsync
+                | Memcpy3DAsync
+                | MemsetAsync
+                | Memset2DAsync
+                | Memset3DAsync
+        )
+    }
+
     pub fn of(number: u64) -> Option<Call> {
-        Call::ALL.get(usize::try_from(number).ok()?).copied()
+        Call::ALL.get(usize::try_from(number & !SECOND).ok()?).copied()
+    }
+
+    /// Whether the call of that number came by a name of CUDA 12's headers, whose structures are larger.
+    pub fn is_second(number: u64) -> bool {
+        number & SECOND != 0
     }
 
     /// The names by which PTX has it: CUDA 11's, and those that CUDA 12's headers lead to.
     fn names(self) -> Vec<String> {
         let (_, _, has_twin) = self.signature();
         let mut names: Vec<String> =
-            ["cuda", "__cudaCDP2"].iter().map(|prefix| format!("{prefix}{}", self.name())).collect();
+            ["cuda", SECOND_PREFIX].iter().map(|prefix| format!("{prefix}{}", self.name())).collect();
         if has_twin {
             names.extend(names.clone().iter().map(|name| format!("{name}_ptsz")));
         }
@@ -172,7 +230,7 @@ impl Call {
             "mov.u64 %at, given;\ncvta.local.u64 %at, %at;\n{{\n.param .b64 arguments;\n.param .b32 number;\n\
              .param .b64 told;\nst.param.b64 [arguments], %at;\nst.param.b32 [number], {};\n\
              call.uni (told), {SYSCALL}, (arguments, number);\nld.param.b64 %l, [told];\n}}\n{}ret;\n}}\n",
-            self as u32,
+            u64::from(self as u32) + if name.starts_with(SECOND_PREFIX) { SECOND } else { 0 },
             match result {
                 Long => "st.param.b64 [result], %l;\n",
                 _ => "cvt.u32.u64 %w, %l;\nst.param.b32 [result], %w;\n",
@@ -282,6 +340,43 @@ mod tests {
         assert!(program.kernels[0].body.is_ok());
         // What was linked may be linked again.
         assert_eq!(Module::link(module.sources().to_vec()).unwrap().sources().len(), 2);
+    }
+
+    /// Of a kernel that calls a function with so many 64-bit arguments, by way of one that is called indirectly if `is_far`.
+    fn is_launching(call: &str, longs: usize, is_far: bool) -> bool {
+        let list = |what: &str| (0..longs).map(|n| what.replace('#', &n.to_string())).collect::<Vec<_>>();
+        let body = format!(
+            ".reg .b64 %l;\n.reg .b32 %w;\nmov.u64 %l, 0;\n{{\n.param .b32 r;\n{}\n{}\ncall.uni (r), {call}, ({});\n}}\nret;",
+            list(".param .b64 a#;").join("\n"),
+            list("st.param.b64 [a#], %l;").join("\n"),
+            list("a#").join(", "),
+        );
+        let declared =
+            format!(".extern .func (.param .b32 r) {call}({});\n", list(".param .b64 a#").join(", "));
+        let kernel = if is_far {
+            format!(
+                ".func far()\n{{\n{body}\n}}\n.visible .entry k()\n{{\n.reg .b64 %f;\nmov.u64 %f, far;\n\
+                 P: .callprototype _ ();\ncall %f, (), P;\nret;\n}}\n"
+            )
+        } else {
+            format!(".visible .entry k()\n{{\n{body}\n}}\n")
+        };
+        let text = format!(".version 8.0\n.target sm_80\n.address_size 64\n{declared}{kernel}");
+        let module = Module::link(vec![Source { name: "k".to_owned(), text }]).unwrap();
+        let program = module.lower(0);
+        assert!(program.kernels[0].body.is_ok(), "{:?}", program.kernels[0].body);
+        launches(&program)
+    }
+
+    #[test]
+    fn launches_of_graphs_and_questions_are_no_dynamic_parallelism() {
+        for is_far in [false, true] {
+            assert!(is_launching("cudaLaunchDeviceV2", 2, is_far));
+            assert!(is_launching("__cudaCDP2LaunchDeviceV2", 2, is_far));
+            assert!(is_launching("cudaDeviceSynchronize", 0, is_far));
+            assert!(!is_launching("cudaGraphLaunch", 2, is_far));
+            assert!(!is_launching("__cudaCDP2GetDevice", 1, is_far));
+        }
     }
 
     #[test]

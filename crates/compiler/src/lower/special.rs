@@ -32,6 +32,7 @@ pub(super) fn find(name: &str, member: Option<&str>) -> Option<Special> {
         "smid" => Special::SmId,
         "nsmid" => Special::NSmId,
         "gridid" => Special::GridId,
+        "current_graph_exec" => Special::CurrentGraph,
         "lanemask_eq" => Special::LaneMaskEq,
         "lanemask_le" => Special::LaneMaskLe,
         "lanemask_lt" => Special::LaneMaskLt,
@@ -77,7 +78,7 @@ pub(super) fn constant(name: &str) -> Option<u128> {
 /// The type of a special register.
 pub(super) fn ty(special: Special) -> Ty {
     match special {
-        Special::GridId | Special::Clock64 | Special::GlobalTimer => Ty::B64,
+        Special::GridId | Special::CurrentGraph | Special::Clock64 | Special::GlobalTimer => Ty::B64,
         Special::IsExplicitCluster => Ty::Pred,
         _ => Ty::B32,
     }

@@ -168,7 +168,9 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
     use Ty::{B32, B64, Pred};
     match &inst.op {
         Op::Const(_) => check(args.is_empty() && results.len() == 1),
-        Op::Special(Special::GridId | Special::Clock64 | Special::GlobalTimer) => expect(&[], &[B64]),
+        Op::Special(Special::GridId | Special::CurrentGraph | Special::Clock64 | Special::GlobalTimer) => {
+            expect(&[], &[B64])
+        }
         Op::Special(Special::IsExplicitCluster) => expect(&[], &[Pred]),
         Op::Special(_) => expect(&[], &[B32]),
         Op::GlobalAddr(_) | Op::SharedAddr(_) | Op::LocalAddr(_) | Op::ParamAddr(_) | Op::FuncAddr(_) => {

@@ -59,6 +59,7 @@ const SPECIAL: &[&str] = &[
     "smid",
     "nsmid",
     "gridid",
+    "current_graph",
     "cluster",
     "ncluster",
     "is_explicit",

@@ -226,7 +226,10 @@ fn default_limit(context: &'static Context, limit: CUlimit) -> Result<usize> {
         CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
         // No more than a number here: what waits has memory of its own. On AMD GPUs kernels launch none.
         CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT if !is_gpu(context) => 2048,
-        // CUDA: `CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH` is of the old device runtime, up to compute capability 8.x.
+        // CUDA: of CUDA 11's device runtime, which devices have up to compute capability 8.x.
+        CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH if has_old_device_runtime(context) => {
+            ask(hip::hipLimitDevRuntimeSyncDepth, 2)
+        }
         CUlimit(number) if number < CUlimit::CU_LIMIT_MAX.0 => return Err(Error::UnsupportedLimit),
         _ => return Err(Error::InvalidValue("limit")),
     })
@@ -248,6 +251,9 @@ pub fn cuCtxSetLimit(limit: CUlimit, value: usize) -> Result {
         CUlimit::CU_LIMIT_STACK_SIZE => set_in_provider(context, hip::hipLimitStackSize, value)?,
         CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => set_in_provider(context, hip::hipLimitPrintfFifoSize, value)?,
         CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => set_in_provider(context, hip::hipLimitMallocHeapSize, value)?,
+        CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH => {
+            set_in_provider(context, hip::hipLimitDevRuntimeSyncDepth, value.min(MOST_SYNC_DEPTH))?
+        }
         CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => value.min(128),
         // No part of a cache can be set aside (`CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE`).
         CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
@@ -255,6 +261,13 @@ pub fn cuCtxSetLimit(limit: CUlimit, value: usize) -> Result {
     };
     context.set_limit(limit.0, taken);
     Ok(())
+}
+
+/// CUDA: grids inside of each other, in CUDA 11's device runtime.
+const MOST_SYNC_DEPTH: usize = 24;
+
+fn has_old_device_runtime(context: &Context) -> bool {
+    !is_gpu(context) && config::get().compute_capability.0 < 9
 }
 
 fn is_gpu(context: &Context) -> bool {

@@ -14,22 +14,33 @@ use super::event::record_op;
 use super::execution;
 use super::graph_node::{attributes_of, batch_op, kernel_op, memcpy_op, memset_op, parameters};
 use super::stream::wait_op;
+use crate::object::Stream;
 use crate::object::graph::capture::captured;
-use crate::object::graph::{Exec, Graph};
+use crate::object::graph::{Exec, Graph, device};
 use crate::{Error, Result};
 
-/// Flags about uploading and node priorities change nothing here; launches from the device are not there.
+/// The flag about node priorities changes nothing here.
 fn check_flags(flags: u64) -> Result {
     const AUTO_FREE_ON_LAUNCH: u64 = 1;
-    const DEVICE_LAUNCH: u64 = 4;
-    const BOTH: u64 = AUTO_FREE_ON_LAUNCH | DEVICE_LAUNCH;
+    const BOTH: u64 = AUTO_FREE_ON_LAUNCH | device::LAUNCH;
     match flags {
         // CUDA: the two exclude each other.
         flags if flags & BOTH == BOTH => Err(Error::InvalidValue("flags")),
-        flags if flags & DEVICE_LAUNCH != 0 => Err(Error::NotSupported("graphs launched from the device")),
         0..=15 => Ok(()),
         _ => Err(Error::InvalidValue("flags")),
     }
+}
+
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD`
+const UPLOAD: u64 = 2;
+
+fn instantiate(hGraph: CUgraph, flags: u64) -> core::result::Result<CUgraphExec, device::Refusal> {
+    check_flags(flags)?;
+    let graph = Graph::from_handle(hGraph)?;
+    if flags & device::LAUNCH != 0 {
+        device::check(&graph)?;
+    }
+    Ok(Exec::instantiate(&graph, flags)?)
 }
 
 pub fn cuGraphInstantiateWithFlags(
@@ -37,8 +48,7 @@ pub fn cuGraphInstantiateWithFlags(
     hGraph: CUgraph,
     flags: c_ulonglong,
 ) -> Result {
-    check_flags(flags)?;
-    phGraphExec.write(Exec::instantiate(&Graph::from_handle(hGraph)?, flags)?);
+    phGraphExec.write(instantiate(hGraph, flags).map_err(|refusal| refusal.error)?);
     Ok(())
 }
 
@@ -84,7 +94,20 @@ pub fn cuGraphInstantiateWithParams(
     } else if graph.all_conditions().iter().any(|condition| !condition.is_used()) {
         params.result_out = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
     }
-    cuGraphInstantiateWithFlags(phGraphExec, hGraph, params.flags)?;
+    let exec = instantiate(hGraph, params.flags).map_err(|refusal| {
+        if !refusal.node.is_null() {
+            params.result_out = refusal.result;
+            params.hErrNode_out = refusal.node;
+        }
+        refusal.error
+    })?;
+    if params.flags & UPLOAD != 0
+        && let Err(error) = cuGraphUpload(exec, params.hUploadStream)
+    {
+        Exec::destroy(exec)?;
+        return Err(error);
+    }
+    phGraphExec.write(exec);
     params.result_out = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS;
     Ok(())
 }
@@ -103,10 +126,10 @@ pub fn cuGraphExecGetId(hGraphExec: CUgraphExec, graphId: Out<'_, c_uint>) -> Re
     Ok(())
 }
 
-/// Nothing has to be moved anywhere before a launch.
+/// Brings a graph that kernels launch to the device. The host needs nothing moved before it launches one.
 pub fn cuGraphUpload(hGraph: CUgraphExec, hStream: CUstream) -> Result {
-    Exec::from_handle(hGraph)?;
-    crate::object::Stream::from_handle(hStream).map(|_| ())
+    let exec = Exec::from_handle(hGraph)?;
+    exec.upload(hGraph, &Stream::from_handle(hStream)?)
 }
 
 /// The graph's work on the stream. In a stream that is being captured it becomes a child node.
@@ -115,7 +138,7 @@ pub fn cuGraphLaunch(hGraph: CUgraphExec, hStream: CUstream) -> Result {
     if captured(hStream, || exec.as_child())? {
         return Ok(());
     }
-    exec.launch(hStream)
+    exec.launch(hGraph, hStream)
 }
 
 pub fn cuGraphExecKernelNodeSetParams_v2(

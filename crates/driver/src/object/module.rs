@@ -221,6 +221,12 @@ impl Linked {
         info.broken.get_or_init(look).as_ref()
     }
 
+    /// Whether the kernel uses CUDA Dynamic Parallelism.
+    fn launches_grids(&self, info: &KernelInfo) -> bool {
+        let asks = self.module.sources().iter().any(|source| source.name == compiler::device_runtime::SOURCE);
+        asks && compiler::device_runtime::launches(&self.module.lower(info.index))
+    }
+
     /// The kernel of that name, unless it is known that it cannot be had: then the log says again what is wrong with it.
     pub fn kernel(&self, name: &CStr) -> Result<&Arc<KernelInfo>> {
         let index = *self.by_name.get(name).ok_or_else(|| self.not_found(name))?;
@@ -449,6 +455,11 @@ impl Function {
             Code::Gfx(code) => code.for_large_blocks(&module.linked, &self.info, self.context),
             Code::Provider(_) => Err(Error::InvalidHandle("f")),
         }
+    }
+
+    /// Whether it uses CUDA Dynamic Parallelism.
+    pub fn launches_grids(&self) -> Result<bool> {
+        Ok(Module::from_handle(self.module.0)?.linked.launches_grids(&self.info))
     }
 
     /// What its module keeps in constant memory; which kernel uses which variable is not told apart.

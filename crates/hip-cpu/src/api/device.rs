@@ -8,7 +8,7 @@ use hip_sys::*;
 
 use crate::device::{self, check, get};
 use crate::error::{self, Result};
-use crate::exec::{printf, services};
+use crate::exec::{children, printf, services};
 use crate::{leaks, presence, stream};
 
 pub fn hipInit(flags: c_uint) -> Result {
@@ -254,6 +254,8 @@ fn limit(limit: hipLimit_t) -> Result<&'static AtomicUsize> {
         hipLimitStackSize => Ok(&STACK_LIMIT),
         hipLimitPrintfFifoSize => Ok(&printf::FIFO_BYTES),
         hipLimitMallocHeapSize => Ok(&services::HEAP_LIMIT),
+        // HIP differs: it has no such limit; the number is CUDA's.
+        hipLimitDevRuntimeSyncDepth => Ok(&children::SYNC_DEPTH),
         _ => Err(hipErrorUnsupportedLimit),
     }
 }

@@ -1,26 +1,29 @@
 //! What a grid asks of the device runtime: grids, copies and fills that come after it, and questions.
 //!
-//! Nothing a grid has launched can be waited for inside of it (CUDA took `cudaDeviceSynchronize` out of kernels), so its children
-//! begin when its last block has ended, one after the other in the order they were launched: that is an order of every stream and of
-//! every event. A grid is done when its children are; then what it gave to its tail stream follows.
+//! A grid's children begin when its last block has ended, one after the other in the order they were launched: that is an order of
+//! every stream and of every event. A grid is done when its children are; then what it gave to its tail stream follows. What a block
+//! waits for by CUDA 11's `cudaDeviceSynchronize`, all that it has launched so far, is run then, on a thread of its own.
 //! Source: CUDA C++ Programming Guide, "CUDA Dynamic Parallelism".
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compiler::device_runtime::{Call, WHO_BYTES, kernel_of_address};
-use hip_sys::hipErrorIllegalAddress;
+use hip_sys::{hipErrorIllegalAddress, hipErrorLaunchFailure};
 use parking_lot::Mutex;
 
 use super::guard::Pause;
 use super::{Launch, ParamLine, printf, services};
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
+use crate::graph::{Environment, Mode};
 use crate::launch::{self, Shape};
 use crate::memory;
-use crate::module::Module;
+use crate::module::{self, Function, Module};
+use crate::runner;
+use crate::stream::{self, Place, Shape as Box3};
 
 /// CUDA's numbers.
 type Code = u32;
@@ -30,13 +33,17 @@ const INVALID_VALUE: Code = 1;
 const MEMORY_ALLOCATION: Code = 2;
 const INVALID_CONFIGURATION: Code = 9;
 const PENDING_COUNT_EXCEEDED: Code = 69;
+const SYNC_DEPTH_EXCEEDED: Code = 68;
 const INVALID_DEVICE_FUNCTION: Code = 98;
 const INVALID_DEVICE: Code = 101;
 const INVALID_RESOURCE_HANDLE: Code = 400;
+const LAUNCH_FAILURE: Code = 719;
 const NOT_SUPPORTED: Code = 801;
 
 /// Grids inside of grids: each waits for the one in it, and `cudaLimitDevRuntimePendingLaunchCount` is that many, so an H200 goes as deep.
 const MOST_DEPTH: u32 = 2048;
+/// `cudaLimitDevRuntimeSyncDepth`: how many grids inside of each other may wait for what they have launched.
+pub static SYNC_DEPTH: AtomicUsize = AtomicUsize::new(2);
 /// Bytes of a kernel's parameters.
 const MOST_PARAMETERS: usize = 32764;
 /// Bytes of what one grid has launched, its parameters most of all.
@@ -55,8 +62,8 @@ const FIRST_HANDLE: u64 = 0x100;
 /// What comes after the grid.
 pub enum Work {
     Launch(Asked, Vec<ParamLine>),
-    Copy { to: usize, to_pitch: usize, from: usize, from_pitch: usize, width: usize, height: usize },
-    Fill { to: usize, pitch: usize, value: u8, width: usize, height: usize },
+    Copy { to: Place, from: Place, shape: Box3 },
+    Fill { to: Place, value: u8, shape: Box3 },
 }
 
 /// A launch but for its parameters: a kernel of the module, and how it is to run.
@@ -75,7 +82,9 @@ struct Buffer {
 #[derive(Default)]
 struct State {
     buffers: HashMap<usize, Buffer>,
-    children: Vec<Work>,
+    /// By the block that launched them, each with its place among all.
+    children: BTreeMap<u64, Vec<(u64, Work)>>,
+    n_children: u64,
     tail: Vec<Work>,
     n_handles: u64,
     streams: HashSet<u64>,
@@ -89,6 +98,10 @@ struct State {
 pub struct Children {
     pub module: Arc<Module>,
     pub depth: u32,
+    /// Of the graph that the grid is part of.
+    environment: Option<Arc<Environment>>,
+    /// That the grid runs in.
+    context: usize,
     state: Mutex<State>,
 }
 
@@ -135,6 +148,36 @@ fn give<T>(place: u64, value: T) -> Code {
     SUCCESS
 }
 
+/// The same of several words.
+fn give_all(place: u64, words: &[u32]) -> Code {
+    let mut answer = SUCCESS;
+    for (nth, &word) in words.iter().enumerate() {
+        answer = give(if place == 0 { 0 } else { place + 4 * nth as u64 }, word);
+    }
+    answer
+}
+
+/// `cudaFuncAttributes` as words: CUDA 11's, or with what CUDA 12 has added.
+fn attributes(function: &Function, is_second: bool) -> Vec<u32> {
+    let long = |value: u64| [value as u32, (value >> 32) as u32];
+    let shared = function.shared_bytes();
+    let most_dynamic = SHARED_OPTIN.saturating_sub(shared);
+    let architecture = config::get().architecture();
+    let sizes = [long(shared.into()), long(0), long(function.facts().local_bytes)].concat();
+    // As the host is told: threads, registers, versions, caching, shared memory, carveout, and padding.
+    let numbers = [function.max_threads(), 32, architecture, architecture, 0, most_dynamic, -1i32 as u32];
+    let mut words = [sizes.as_slice(), &numbers].concat();
+    let cluster = function.header().cluster;
+    if is_second {
+        words.push(u32::from(cluster.explicit));
+        words.extend(cluster.required.unwrap_or_default());
+        // Scheduling as the device likes, and no larger clusters than all devices have.
+        words.extend([0; 2]);
+    }
+    words.resize(if is_second { 36 } else { 14 }, 0);
+    words
+}
+
 /// The service: its table is in docs/architecture.md.
 ///
 /// # Safety
@@ -146,21 +189,24 @@ pub unsafe extern "C" fn ask(launch: *const Launch, arguments: *const u8, number
     let mut given = Arguments { at: arguments, next: 0 };
     let who = (given.long(), given.long());
     debug_assert_eq!(given.next, WHO_BYTES);
-    children.answer(call, who, &mut given)
+    children.answer(call, Call::is_second(number), who, &mut given)
 }
 
 impl Children {
-    pub fn new(module: Arc<Module>, depth: u32) -> Children {
-        Children { module, depth, state: Mutex::default() }
+    pub fn new(module: Arc<Module>, depth: u32, environment: Option<Arc<Environment>>) -> Children {
+        Children { module, depth, environment, context: device::context(), state: Mutex::default() }
     }
 
     /// What was asked for: children, and what comes after them.
     pub fn into_work(self) -> [Vec<Work>; 2] {
         let state = self.state.into_inner();
-        [state.children, state.tail]
+        let mut children: Vec<_> = state.children.into_values().flatten().collect();
+        children.sort_unstable_by_key(|&(place, _)| place);
+        [children.into_iter().map(|(_, work)| work).collect(), state.tail]
     }
 
-    fn answer(&self, call: Call, who: (u64, u64), given: &mut Arguments) -> u64 {
+    fn answer(&self, call: Call, is_second: bool, who: (u64, u64), given: &mut Arguments) -> u64 {
+        let asking = who.0;
         let code = match call {
             Call::GetParameterBuffer => {
                 let (_align, bytes) = (given.long(), given.size());
@@ -183,11 +229,11 @@ impl Children {
                 let (function, buffer) = (given.long(), given.size());
                 let (grid, block, shared, stream) = (given.dim(), given.dim(), given.word(), given.long());
                 let asked = self.asked(function, grid, block, shared);
-                code_of(asked.and_then(|asked| self.launch(buffer, Some(asked), stream)))
+                code_of(asked.and_then(|asked| self.launch(asking, buffer, Some(asked), stream)))
             }
             Call::LaunchDeviceV2 => {
                 let (buffer, stream) = (given.size(), given.long());
-                code_of(self.launch(buffer, None, stream))
+                code_of(self.launch(asking, buffer, None, stream))
             }
             Call::GetLastError => return self.last(who, true).into(),
             Call::PeekAtLastError => return self.last(who, false).into(),
@@ -242,50 +288,94 @@ impl Children {
             Call::MemcpyAsync => {
                 let (to, from, width) = (given.size(), given.size(), given.size());
                 let (_kind, stream) = (given.word(), given.long());
-                self.add(
-                    stream,
-                    Work::Copy { to, to_pitch: width, from, from_pitch: width, width, height: 1 },
-                )
+                self.copy(asking, stream, Place::of_row(to), Place::of_row(from), Box3::of_row(width))
             }
             Call::Memcpy2DAsync => {
-                let (to, to_pitch, from, from_pitch) =
-                    (given.size(), given.size(), given.size(), given.size());
-                let (width, height, _kind, stream) = (given.size(), given.size(), given.word(), given.long());
-                if width > to_pitch || width > from_pitch {
-                    INVALID_VALUE
-                } else {
-                    self.add(stream, Work::Copy { to, to_pitch, from, from_pitch, width, height })
+                let to = Place { at: given.size(), pitch: given.size(), slice: 0 };
+                let from = Place { at: given.size(), pitch: given.size(), slice: 0 };
+                let shape = Box3 { width: given.size(), height: given.size(), depth: 1 };
+                let (_kind, stream) = (given.word(), given.long());
+                match shape.width <= to.pitch.min(from.pitch) {
+                    true => self.copy(asking, stream, to, from, shape),
+                    false => INVALID_VALUE,
+                }
+            }
+            Call::Memcpy3DAsync => {
+                let (params, stream) = (given.long(), given.long());
+                match copy_of(params) {
+                    Ok((to, from, shape)) => self.copy(asking, stream, to, from, shape),
+                    Err(NOT_SUPPORTED) => refuse(call, " of arrays"),
+                    Err(code) => code,
                 }
             }
             Call::MemsetAsync => {
                 let (to, value, width, stream) = (given.size(), given.word(), given.size(), given.long());
-                self.add(stream, Work::Fill { to, pitch: width, value: value as u8, width, height: 1 })
+                self.fill(asking, stream, Place::of_row(to), value, Box3::of_row(width))
             }
             Call::Memset2DAsync => {
-                let (to, pitch, value) = (given.size(), given.size(), given.word() as u8);
-                let (width, height, stream) = (given.size(), given.size(), given.long());
-                if width > pitch {
-                    INVALID_VALUE
-                } else {
-                    self.add(stream, Work::Fill { to, pitch, value, width, height })
+                let (to, pitch, value) = (given.size(), given.size(), given.word());
+                let shape = Box3 { width: given.size(), height: given.size(), depth: 1 };
+                let stream = given.long();
+                match shape.width <= pitch {
+                    true => self.fill(asking, stream, Place { at: to, pitch, slice: 0 }, value, shape),
+                    false => INVALID_VALUE,
                 }
             }
-            Call::DeviceSynchronize
-            | Call::FuncGetAttributes
-            | Call::Memcpy3DAsync
-            | Call::Memset3DAsync
-            | Call::RuntimeGetVersion
-            | Call::OccupancyMaxActiveBlocksPerMultiprocessor
-            | Call::OccupancyMaxActiveBlocksPerMultiprocessorWithFlags => refuse(call, ""),
+            Call::Memset3DAsync => {
+                let (to, pitch, _row, rows) = (given.size(), given.size(), given.size(), given.size());
+                let value = given.word();
+                let shape = Box3 { width: given.size(), height: given.size(), depth: given.size() };
+                let stream = given.long();
+                match pitched([to, pitch, rows], [0; 3], shape) {
+                    Ok(to) => self.fill(asking, stream, to, value, shape),
+                    Err(code) => code,
+                }
+            }
+            Call::GraphLaunch => {
+                let (graph, stream) = (given.long(), given.long());
+                self.launch_graph(graph, stream)
+            }
+            Call::DeviceSynchronize => self.synchronize(asking),
+            Call::FuncGetAttributes => {
+                let (place, function) = (given.long(), given.long());
+                match self.of_function(function, move |function| attributes(function, is_second)) {
+                    Ok(found) => give_all(place, &found),
+                    Err(code) => code,
+                }
+            }
+            Call::OccupancyMaxActiveBlocksPerMultiprocessor
+            | Call::OccupancyMaxActiveBlocksPerMultiprocessorWithFlags => {
+                let (place, function, n_threads, shared) =
+                    (given.long(), given.long(), given.word(), given.size());
+                let is_flagged = call == Call::OccupancyMaxActiveBlocksPerMultiprocessorWithFlags;
+                let flags = if is_flagged { given.word() } else { 0 };
+                // CUDA: the default, or that caching is no reason for less.
+                if n_threads.cast_signed() <= 0 || flags > 1 {
+                    INVALID_VALUE
+                } else {
+                    let shared = u32::try_from(shared).unwrap_or(u32::MAX);
+                    let blocks =
+                        move |function: &Function| launch::blocks_per_core(function, n_threads, shared);
+                    match self.of_function(function, blocks) {
+                        Ok(blocks) => give(place, blocks),
+                        Err(code) => code,
+                    }
+                }
+            }
+            Call::RuntimeGetVersion => refuse(call, ""),
         };
         self.fail(who, code);
         code.into()
     }
 
+    fn kernel(&self, function: u64) -> Answer<usize> {
+        let kernel = kernel_of_address(function).filter(|&kernel| kernel < self.module.n_kernels());
+        kernel.ok_or(INVALID_DEVICE_FUNCTION)
+    }
+
     /// Kernel `function` of this module, for a launch that is possible.
     fn asked(&self, function: u64, grid: [u32; 3], block: [u32; 3], shared: u32) -> Answer<Asked> {
-        let kernel = kernel_of_address(function).filter(|&kernel| kernel < self.module.n_kernels());
-        let kernel = kernel.ok_or(INVALID_DEVICE_FUNCTION)?;
+        let kernel = self.kernel(function)?;
         let shape = Shape { grid, block, dynamic_shared: shared, ..Shape::default() };
         // What variables take is known when it runs.
         let fits = launch::check_sides(self.module.header(kernel), &shape).is_ok() && shared <= SHARED_OPTIN;
@@ -315,7 +405,7 @@ impl Children {
     }
 
     /// Launches what a buffer was made for, or what is said here.
-    fn launch(&self, buffer: usize, said: Option<Asked>, stream: u64) -> Answer {
+    fn launch(&self, block: u64, buffer: usize, said: Option<Asked>, stream: u64) -> Answer {
         self.known(stream)?;
         if self.depth >= MOST_DEPTH {
             return Err(PENDING_COUNT_EXCEEDED);
@@ -332,11 +422,84 @@ impl Children {
         let mut params = held.params;
         let lines = self.module.header(asked.kernel).params_bytes as usize / size_of::<ParamLine>() + 1;
         params.resize(lines.max(params.len()), ParamLine::default());
-        state.queue(stream).push(Work::Launch(asked, params));
+        state.put(block, stream, Work::Launch(asked, params));
         Ok(())
     }
 
-    fn add(&self, stream: u64, work: Work) -> Code {
+    /// Runs what the block has launched so far, and all that comes of it.
+    fn synchronize(&self, block: u64) -> Code {
+        if self.depth as usize >= SYNC_DEPTH.load(Ordering::Relaxed) {
+            return SYNC_DEPTH_EXCEEDED;
+        }
+        let _pause = Pause::new();
+        let work = self.state.lock().take(block);
+        if work.is_empty() {
+            return SUCCESS;
+        }
+        let (module, context, depth) = (self.module.clone(), self.context, self.depth + 1);
+        let ran = runner::run_and_wait(move || {
+            let before = device::enter(context);
+            launch::run_asked(&module, work, depth);
+            let is_well = device::healthy().is_ok();
+            device::enter(before);
+            is_well
+        });
+        match ran {
+            Ok(true) => SUCCESS,
+            // The device has the error already.
+            Ok(false) => LAUNCH_FAILURE,
+            // What was launched cannot be done.
+            Err(runner::NoThread) => {
+                let before = device::enter(self.context);
+                device::fail_with(hipErrorLaunchFailure);
+                device::enter(before);
+                LAUNCH_FAILURE
+            }
+        }
+    }
+
+    /// What is to be known of a kernel; it may have to be looked into first, which takes more stack than a kernel's thread has.
+    fn of_function<T: Send + 'static>(
+        &self,
+        function: u64,
+        ask: impl FnOnce(&Function) -> T + Send + 'static,
+    ) -> Answer<T> {
+        let kernel = self.kernel(function)?;
+        let _pause = Pause::new();
+        let (module, context) = (self.module.clone(), self.context);
+        let found = runner::run_and_wait(move || {
+            let before = device::enter(context);
+            let function = module.function(&module.header(kernel).name).and_then(module::function_of_handle);
+            device::enter(before);
+            function.map(|function| ask(&function))
+        });
+        found.map_err(|runner::NoThread| MEMORY_ALLOCATION)?.map_err(|_| INVALID_DEVICE_FUNCTION)
+    }
+
+    /// CUDA: the call succeeds, or something is invalid.
+    fn launch_graph(&self, graph: u64, stream: u64) -> Code {
+        let _pause = Pause::new();
+        let why = match (&self.environment, Mode::of_stream(stream)) {
+            (None, _) => "the launching kernel is no node of a graph".to_owned(),
+            (_, None) => format!("{stream:#x} is none of the streams for it"),
+            (Some(environment), Some(mode)) => match environment.launch(graph, mode) {
+                Ok(()) => return SUCCESS,
+                Err(refusal) => refusal.to_string(),
+            },
+        };
+        tracing::debug!(target: "cudaway::cpu", "a kernel cannot launch graph {graph:#x}: {why}");
+        INVALID_VALUE
+    }
+
+    fn copy(&self, block: u64, stream: u64, to: Place, from: Place, shape: Box3) -> Code {
+        self.add(block, stream, Work::Copy { to, from, shape })
+    }
+
+    fn fill(&self, block: u64, stream: u64, to: Place, value: u32, shape: Box3) -> Code {
+        self.add(block, stream, Work::Fill { to, value: value as u8, shape })
+    }
+
+    fn add(&self, block: u64, stream: u64, work: Work) -> Code {
         if let Err(code) = self.known(stream) {
             return code;
         }
@@ -346,7 +509,7 @@ impl Children {
         if state.bytes > MOST_WAITING {
             return MEMORY_ALLOCATION;
         }
-        state.queue(stream).push(work);
+        state.put(block, stream, work);
         SUCCESS
     }
 
@@ -399,30 +562,44 @@ impl Children {
 }
 
 impl State {
-    fn queue(&mut self, stream: u64) -> &mut Vec<Work> {
-        if stream == TAIL { &mut self.tail } else { &mut self.children }
+    fn put(&mut self, block: u64, stream: u64, work: Work) {
+        if stream == TAIL {
+            return self.tail.push(work);
+        }
+        self.children.entry(block).or_default().push((self.n_children, work));
+        self.n_children += 1;
+    }
+
+    /// What a block has launched so far, but for the tail.
+    fn take(&mut self, block: u64) -> Vec<Work> {
+        let work = self.children.remove(&block).unwrap_or_default();
+        self.bytes -= work.iter().map(|(_, work)| work.bytes()).sum::<usize>().min(self.bytes);
+        work.into_iter().map(|(_, work)| work).collect()
     }
 }
 
 impl Work {
-    /// Copies or fills rows.
+    /// What it takes of [`MOST_WAITING`].
+    fn bytes(&self) -> usize {
+        match self {
+            Work::Launch(_, params) => size_of_val(params.as_slice()),
+            Work::Copy { .. } | Work::Fill { .. } => size_of::<Work>(),
+        }
+    }
+
+    /// Copies or fills, all of it in memory that kernels may use.
     pub fn move_bytes(&self) -> Result {
         match *self {
-            Work::Copy { to, to_pitch, from, from_pitch, width, height } if width > 0 && height > 0 => {
-                check(to, to_pitch, [width, height], memory::target)?;
-                check(from, from_pitch, [width, height], memory::range)?;
-                for row in 0..height {
-                    let (to, from) = (to + row * to_pitch, from + row * from_pitch);
-                    // SAFETY: all rows lie in memory that kernels may use.
-                    unsafe { std::ptr::copy(from as *const u8, to as *mut u8, width) };
-                }
+            Work::Copy { to, from, shape } if !shape.is_empty() => {
+                check(to, shape, memory::target)?;
+                check(from, shape, memory::range)?;
+                // SAFETY: both boxes were checked.
+                unsafe { stream::copy_box(to, from, shape) };
             }
-            Work::Fill { to, pitch, value, width, height } if width > 0 && height > 0 => {
-                check(to, pitch, [width, height], memory::target)?;
-                for row in 0..height {
-                    // SAFETY: as above.
-                    unsafe { std::ptr::write_bytes((to + row * pitch) as *mut u8, value, width) };
-                }
+            Work::Fill { to, value, shape } if !shape.is_empty() => {
+                check(to, shape, memory::target)?;
+                // SAFETY: as above; units are bytes.
+                unsafe { stream::set_box(to, shape, value.into(), 1) };
             }
             _ => {}
         }
@@ -430,15 +607,50 @@ impl Work {
     }
 }
 
-/// Whether kernels may use the rows: an allocation's, or device `malloc`'s.
+/// `cudaMemcpy3DParms` between pitched memories, read where the kernel has it: where to, where from, how much.
+fn copy_of(params: u64) -> Answer<(Place, Place, Box3)> {
+    if params == 0 {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: the kernel's own; a fault here ends the grid as the kernel's.
+    let words: [usize; 19] = unsafe { (params as *const [usize; 19]).read_unaligned() };
+    // An array, a position and a pitched pointer (address, pitch, bytes of a row, rows) of either side; the extent.
+    let [source_array, x, y, z, from, from_pitch, _, from_rows, rest @ ..] = words;
+    let [target_array, to_x, to_y, to_z, to, to_pitch, _, to_rows, width, height, depth] = rest;
+    if source_array != 0 || target_array != 0 {
+        return Err(NOT_SUPPORTED);
+    }
+    let shape = Box3 { width, height, depth };
+    let to = pitched([to, to_pitch, to_rows], [to_x, to_y, to_z], shape)?;
+    let from = pitched([from, from_pitch, from_rows], [x, y, z], shape)?;
+    Ok((to, from, shape))
+}
+
+/// A box at a position in pitched memory.
+fn pitched([at, pitch, rows]: [usize; 3], [x, y, z]: [usize; 3], shape: Box3) -> Answer<Place> {
+    // CUDA: rows of the box fit into the pitch, and its slices into those of the memory.
+    let fits = |at: usize, n: usize, most: usize| at.checked_add(n).is_some_and(|end| end <= most);
+    let slice = pitch.checked_mul(rows).ok_or(INVALID_VALUE)?;
+    if !fits(x, shape.width, pitch) || (shape.depth > 1 && !fits(y, shape.height, rows)) {
+        return Err(INVALID_VALUE);
+    }
+    let skipped = z.checked_mul(slice).and_then(|z| y.checked_mul(pitch)?.checked_add(z)?.checked_add(x));
+    let at = skipped.and_then(|skipped| at.checked_add(skipped)).ok_or(INVALID_VALUE)?;
+    Ok(Place { at, pitch, slice })
+}
+
+/// Whether kernels may use the box: an allocation's, or device `malloc`'s.
 fn check(
-    address: usize,
-    pitch: usize,
-    [width, height]: [usize; 2],
+    place: Place,
+    shape: Box3,
     of_allocation: fn(usize, usize) -> Result<Option<memory::Allocation>>,
 ) -> Result {
-    let bytes = (height - 1).checked_mul(pitch).and_then(|last| last.checked_add(width));
+    let rows = (shape.height - 1).checked_mul(place.pitch);
+    let slices = (shape.depth - 1).checked_mul(place.slice);
+    let bytes =
+        rows.zip(slices).and_then(|(rows, slices)| rows.checked_add(slices)?.checked_add(shape.width));
     let bytes = bytes.ok_or(hipErrorIllegalAddress)?;
+    let address = place.at;
     let is_inside =
         |(at, len): (usize, usize)| at <= address && address - at <= len && bytes <= len - (address - at);
     let is_heap = services::nearest_heap_block(address).is_some_and(is_inside);
@@ -466,6 +678,8 @@ fn limit(number: u32) -> Option<usize> {
     match number {
         1 => Some(printf::FIFO_BYTES.load(Ordering::Relaxed)),
         2 => Some(services::HEAP_LIMIT.load(Ordering::Relaxed)),
+        3 => Some(SYNC_DEPTH.load(Ordering::Relaxed)),
+        4 => Some(MOST_DEPTH as usize),
         _ => None,
     }
 }
@@ -500,6 +714,11 @@ fn name(code: Code) -> (&'static CStr, &'static CStr) {
             c"cudaErrorLaunchPendingCountExceeded",
             c"launch would exceed maximum number of pending launches",
         ),
+        SYNC_DEPTH_EXCEEDED => (
+            c"cudaErrorSyncDepthExceeded",
+            c"cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth",
+        ),
+        LAUNCH_FAILURE => (c"cudaErrorLaunchFailure", c"unspecified launch failure"),
         INVALID_DEVICE_FUNCTION => (c"cudaErrorInvalidDeviceFunction", c"invalid device function"),
         INVALID_DEVICE => (c"cudaErrorInvalidDevice", c"invalid device ordinal"),
         INVALID_RESOURCE_HANDLE => (c"cudaErrorInvalidResourceHandle", c"invalid resource handle"),

@@ -105,6 +105,8 @@ pub struct Launch {
     pub explicit_cluster: u32,
     /// Takes what the grid asks of the device runtime; null where it cannot ask.
     pub children: *const children::Children,
+    /// The handle of the graph for the device that the grid is part of, or 0.
+    pub graph: u64,
 }
 
 /// A piece of a parameter buffer. Parameters such as tensor maps are aligned to as much as this.
@@ -214,7 +216,7 @@ const _: () = {
     assert!(offset_of!(Launch, dynamic_shared) == 48 && offset_of!(Launch, workers) == 52);
     assert!(offset_of!(Launch, grid_id) == 56 && offset_of!(Launch, functions) == 64);
     assert!(offset_of!(Launch, workspace) == 72 && offset_of!(Launch, cluster) == 80);
-    assert!(offset_of!(Launch, explicit_cluster) == 92);
+    assert!(offset_of!(Launch, explicit_cluster) == 92 && offset_of!(Launch, graph) == 104);
     assert!(offset_of!(Worker, cluster_rank) == 56);
     assert!(offset_of!(Worker, number) == 24 && offset_of!(Worker, block) == 32);
     assert!(offset_of!(Worker, gate) == 72);

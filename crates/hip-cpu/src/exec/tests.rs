@@ -37,6 +37,7 @@ pub(super) fn empty_launch(grid: [u32; 3], cluster: [u32; 3]) -> Launch {
         cluster,
         explicit_cluster: 0,
         children: std::ptr::null(),
+        graph: 0,
     }
 }
 

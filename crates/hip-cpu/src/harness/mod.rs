@@ -303,6 +303,7 @@ fn launch(
         cluster: how.cluster,
         explicit_cluster: (how.cluster != [1; 3]).into(),
         children: std::ptr::null(),
+        graph: 0,
     };
     let shared_bytes = exec::shared_bytes(&kernel.shared, how.dynamic_shared);
     let tensor_memory = kernel.shared.tensor_memory;

@@ -13,6 +13,7 @@ pub mod launch {
     pub const WORKSPACE: i64 = 72;
     pub const CLUSTER: i64 = 80;
     pub const EXPLICIT_CLUSTER: i64 = 92;
+    pub const GRAPH: i64 = 104;
 }
 
 pub mod worker {

@@ -46,6 +46,7 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         Special::SmId => code.load_field("%worker", worker::NUMBER, word),
         Special::NSmId => code.load_field("%launch", launch::N_WORKERS, word),
         Special::GridId => code.load_field("%launch", launch::GRID_ID, Type::int(64, 1)),
+        Special::CurrentGraph => code.load_field("%launch", launch::GRAPH, Type::int(64, 1)),
         Special::LaneMaskEq
         | Special::LaneMaskLe
         | Special::LaneMaskLt

@@ -65,8 +65,12 @@ impl Emitter<'_> {
     }
 
     fn launch_word(&mut self, offset: i64) -> Val {
+        self.launch_field(offset, i32_ty())
+    }
+
+    fn launch_field(&mut self, offset: i64, ty: Type) -> Val {
         let at = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %launch, i64 {offset}"));
-        self.b.assign(i32_ty(), format_args!("load i32, ptr {}, !invariant.load !0", at.text))
+        self.b.assign(ty, format_args!("load {ty}, ptr {}, !invariant.load !0", at.text))
     }
 
     /// Where the block lies in its cluster and the cluster in the grid.
@@ -115,6 +119,7 @@ impl Emitter<'_> {
             Special::SmId => named("%smid"),
             Special::NSmId => named("%workers"),
             Special::GridId => Val::new(Type::int(64, 1), "%gridid"),
+            Special::CurrentGraph => self.launch_field(launch::GRAPH, Type::int(64, 1)),
             Special::DynamicSmemSize => named("%dynamic"),
             Special::TotalSmemSize | Special::AggrSmemSize => named("%shared.bytes"),
             Special::TensorMemory if self.clustered => {

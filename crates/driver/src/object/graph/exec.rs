@@ -12,11 +12,12 @@ use parking_lot::Mutex;
 
 use super::capture::{self, StreamKey};
 use super::condition::chosen;
+use super::device;
 use super::storage::{Arena, Claim, Mark};
 use super::{Block, Child, Condition, Edge, Graph, Node, Op, Params, Role, next_id};
 use crate::handle::Registry;
 use crate::object::user_object::Held;
-use crate::object::{Shared, Stream};
+use crate::object::{Context, Shared, Stream};
 use crate::{Error, Result};
 
 static EXECS: Registry<Arc<Exec>, CUgraphExec> = Registry::new(12);
@@ -264,6 +265,8 @@ pub struct Exec {
     source: Arc<Graph>,
     /// CUDA: it has nodes that exist once only, so it can be no child.
     is_single: bool,
+    /// What kernels launch, and the context that it was uploaded in.
+    uploaded: Mutex<Option<(Arc<Plan>, &'static Context)>>,
 }
 
 impl Exec {
@@ -306,6 +309,7 @@ impl Exec {
             held: Mutex::new(graph.all_held()),
             source: Arc::clone(graph),
             is_single,
+            uploaded: Mutex::default(),
         };
         EXECS.insert(Arc::new(exec)).ok_or(Error::OutOfMemory)
     }
@@ -317,11 +321,31 @@ impl Exec {
 
     pub fn destroy(handle: CUgraphExec) -> Result {
         crate::process::driver()?;
-        EXECS.remove(handle).map(|_| ()).ok_or(Error::InvalidValue("hGraphExec"))
+        let exec = EXECS.remove(handle).ok_or(Error::InvalidValue("hGraphExec"))?;
+        let uploaded = exec.uploaded.lock().take();
+        if let Some((_, context)) = uploaded {
+            device::forget(handle, context);
+        }
+        Ok(())
+    }
+
+    /// CUDA: kernels launch a graph as it was when it was uploaded last. Other graphs have nothing to bring anywhere.
+    pub fn upload(&self, exec: CUgraphExec, stream: &Stream) -> Result {
+        if self.flags & device::LAUNCH == 0 {
+            return Ok(());
+        }
+        let plan = Arc::clone(&self.plan.lock());
+        let is_there = self.uploaded.lock().as_ref().is_some_and(|(there, _)| Arc::ptr_eq(there, &plan));
+        if is_there {
+            return Ok(());
+        }
+        device::upload(exec, stream, |recording| plan.run(recording))?;
+        *self.uploaded.lock() = Some((plan, stream.context));
+        Ok(())
     }
 
     /// CUDA: a launch comes after what is queued on its stream and after the launch before, wherever that was.
-    pub fn launch(&self, handle: CUstream) -> Result {
+    pub fn launch(&self, exec: CUgraphExec, handle: CUstream) -> Result {
         let stream = Stream::from_handle(handle)?;
         let plan = Arc::clone(&self.plan.lock());
         let key = capture::key(&stream);
@@ -341,10 +365,15 @@ impl Exec {
         }
         let claim = Claim::new(&self.arenas, &self.freed, &stream, last)?;
         let conditions = self.conditions.lock().clone();
-        let outcome = conditions
-            .iter()
-            .try_for_each(|condition| condition.reset(handle))
-            .and_then(|()| plan.run(handle));
+        let run = || {
+            // CUDA: a launch by the host uploads the graph, if nothing did before.
+            self.upload(exec, &stream)?;
+            let _launch =
+                device::Launch::begin(Some(exec).filter(|_| self.flags & device::LAUNCH != 0), &stream)?;
+            conditions.iter().try_for_each(|condition| condition.reset(handle))?;
+            plan.run(handle)
+        };
+        let outcome = run();
         // What was queued is to be waited for, be it all or not.
         let mark = match last.filter(|mark| mark.serves(&stream)) {
             Some(mark) => Arc::clone(mark),

@@ -7,6 +7,7 @@
 pub mod allocation;
 pub mod capture;
 pub mod condition;
+pub mod device;
 pub mod dot;
 pub mod exec;
 pub mod op;
