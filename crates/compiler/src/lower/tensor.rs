@@ -6,6 +6,7 @@
 use ptx::ast::{Operand, OperandKind, Type};
 
 use super::bulk::{self, Kind, expect_operands, for_each_block, in_block};
+use super::dialect::Need;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mbarrier::Object;
@@ -283,6 +284,9 @@ fn replace<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let magic = l.long(u64::from_le_bytes(tensor_map::MAGIC));
     put(l, 0, tensor_map::MAGIC.len(), magic);
     let value = i.operand(i.count() - 1)?;
+    if let Some(need) = field.need(value) {
+        l.require(value.span, "this value of the field", need)?;
+    }
     if let Some(fixed) = field.fixed(value)? {
         if let Some((at, number)) = fixed {
             let number = l.b.constant(Ty::B16, number.into());
@@ -351,6 +355,17 @@ impl Field {
             "fill_mode" => Field::Fill,
             _ => return None,
         })
+    }
+
+    /// What a source needs for a value that the first tensor maps did not know.
+    fn need(self, value: &Operand<'_>) -> Option<&'static Need> {
+        static PACKED: Need = Need::new("8.7", "100f 110f 120f");
+        static SWIZZLE_OF_96_BYTES: Need = Need::new("8.8", "103a 107a");
+        match (self, immediate(value)?) {
+            (Field::Element, 13..) => Some(&PACKED),
+            (Field::Swizzle, 4) => Some(&SWIZZLE_OF_96_BYTES),
+            _ => None,
+        }
     }
 
     fn is_of_a_dimension(self) -> bool {
