@@ -2,7 +2,7 @@
 //! it, which every instruction passes before it is lowered.
 //!
 //! An instruction has to satisfy every rule that fits its words, so a form is described by what is special about it.
-//! The versions and targets are what ptxas of CUDA 13.5 accepts; `cargo test -p hip-cpu --test targets` compares all
+//! The versions and targets are what ptxas of CUDA 13.5 accepts; `cargo test -p compiler --test targets` compares all
 //! forms of `tools/data/ptx/opcodes.tsv` with it. What no rule speaks of is allowed: programs that ptxas accepts must
 //! never be refused here.
 
@@ -143,8 +143,7 @@ impl Need {
 /// What instructions need in which all `words` are.
 struct Rule {
     /// Modifiers, in this order, others between them or not. Besides: `!word` is a modifier that is missing, `#3` says
-    /// that there are three operands or more, `[3` that an address has three parts, `|` that a pair is written and `_`
-    /// that the result is dropped.
+    /// that there are three operands or more, `|` that a pair is written and `_` that the result is dropped.
     words: &'static [&'static str],
     need: Need,
     /// The first version that has it no longer.
@@ -176,10 +175,6 @@ impl Rule {
             let fits = match word.as_bytes() {
                 [b'!', ..] => !instruction.has(&word[1..]),
                 [b'#', digit] => instruction.operands.len() >= usize::from(digit - b'0'),
-                [b'[', digit] => instruction.operands.iter().any(|operand| match &operand.kind {
-                    OperandKind::Address(address) => address.more.len() + 1 >= usize::from(digit - b'0'),
-                    _ => false,
-                }),
                 [b'_'] => {
                     matches!(instruction.operands.first().map(|it| &it.kind), Some(OperandKind::Sink))
                 }
@@ -831,7 +826,6 @@ rules! {
     ],
     "tex" => [
         rule(&["#5"], "4.3", "0"),
-        rule(&["[3"], "4.3", "0"),
         rule(&["f16"], "4.2", "53"),
         rule(&["f16x2"], "4.2", "53"),
         rule(&["|"], "7.1", "60"),
