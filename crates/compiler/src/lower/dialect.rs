@@ -11,6 +11,7 @@ use ptx::ast::{Instruction, OperandKind};
 
 use super::function::Lowerer;
 use super::instruction::{Lower, fail};
+use super::table;
 
 /// A set of targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,44 +196,59 @@ impl Rule {
     }
 }
 
+/// The place in [`KNOWN`] of a directive's word, as in `.target sm_90a`.
+fn known(word: &str) -> Option<usize> {
+    let word = word.strip_prefix("sm_")?;
+    let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let number: u16 = digits.parse().ok()?;
+    let letter = word.as_bytes().get(digits.len()).copied().unwrap_or(0);
+    match (number, letter) {
+        (..50, _) => Some(0),
+        wanted => KNOWN.iter().position(|&(number, letter, _)| (number, letter) == wanted),
+    }
+}
+
+/// A version of the text as [`version`] has those of the table.
+fn number((major, minor): (u32, u32)) -> u16 {
+    u16::try_from(major.saturating_mul(100).saturating_add(minor)).unwrap_or(u16::MAX)
+}
+
+/// Why a target cannot stand with this version, if it cannot.
+pub(crate) fn wrong_target(said: (u32, u32), target: &str) -> Option<String> {
+    let since = KNOWN[known(target)?].2;
+    let (major, minor) = said;
+    (number(said) < version(since))
+        .then(|| format!("'.target' {target} needs '.version' {since}, which is {major}.{minor} here"))
+}
+
 /// What a source says of itself.
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct Dialect {
     version: (u32, u32),
     /// The same as the table writes it.
     number: u16,
     /// One bit of those of [`KNOWN`]; all of them for a target that is not known here.
     target: u64,
+    /// By an opcode's place in the opcode table: the rules that this source does not meet. Most instructions have none.
+    unmet: Vec<Vec<&'static Rule>>,
 }
 
 impl Dialect {
     /// `target` is the word of the directive: `sm_90a`.
     pub(crate) fn new(version: (u32, u32), target: Option<&str>) -> Dialect {
-        let bit = |word: &str| {
-            let word = word.strip_prefix("sm_")?;
-            let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
-            let number: u16 = digits.parse().ok()?;
-            let letter = word.as_bytes().get(digits.len()).copied().unwrap_or(0);
-            let at = match (number, letter) {
-                (..50, _) => Some(0),
-                wanted => KNOWN.iter().position(|&(number, letter, _)| (number, letter) == wanted),
-            };
-            at.map(|at| 1 << at)
+        let number = number(version);
+        let target = target.and_then(known).map_or(u64::MAX, |at| 1 << at);
+        let is_unmet = |rule: &&Rule| {
+            let is_met =
+                rule.need.targets.mask & target != 0 && (rule.need.from..rule.until).contains(&number);
+            !is_met && rule.only.mask & target != 0
         };
-        let number = version.0.saturating_mul(100).saturating_add(version.1);
-        Dialect {
-            version,
-            number: u16::try_from(number).unwrap_or(u16::MAX),
-            target: target.and_then(bit).unwrap_or(u64::MAX),
+        let mut unmet = vec![vec![]; table::TABLE.len()];
+        for (opcode, rules) in RULES {
+            if let Some(place) = table::place(opcode) {
+                unmet[place] = rules.iter().filter(is_unmet).collect();
+            }
         }
-    }
-
-    /// Why the source's target cannot stand with its version, if it cannot.
-    pub(crate) fn wrong_target(&self, target: &str) -> Option<String> {
-        let known = KNOWN.get(self.target.trailing_zeros() as usize).filter(|_| self.target != u64::MAX)?;
-        let ((major, minor), since) = (self.version, known.2);
-        (self.number < version(since))
-            .then(|| format!("'.target' {target} needs '.version' {since}, which is {major}.{minor} here"))
+        Dialect { version, number, target, unmet }
     }
 
     /// Why this `what` of a source cannot be, if it cannot.
@@ -251,17 +267,10 @@ impl Dialect {
         None
     }
 
-    /// Whether the source may have this instruction.
-    pub(super) fn check(&self, instruction: &Instruction<'_>) -> Lower {
+    /// Whether the source may have this instruction, whose opcode has that place in the opcode table.
+    pub(super) fn check(&self, place: usize, instruction: &Instruction<'_>) -> Lower {
         let opcode = instruction.opcode.value;
-        let Ok(at) = RULES.binary_search_by(|rules| rules.0.cmp(opcode)) else { return Ok(()) };
-        for rule in RULES[at].1 {
-            let is_met = rule.need.targets.mask & self.target != 0
-                && self.number >= rule.need.from
-                && self.number < rule.until;
-            if is_met || rule.only.mask & self.target == 0 {
-                continue;
-            }
+        for rule in &self.unmet[place] {
             let Some(last) = rule.fits(instruction) else { continue };
             let span = last.map_or(instruction.opcode.span, |last| instruction.modifiers[last].span);
             let what = || match last {
@@ -885,7 +894,7 @@ mod tests {
     fn the_table_is_sorted_and_speaks_of_instructions_that_are_there() {
         assert!(RULES.is_sorted_by(|a, b| a.0 < b.0));
         for (opcode, rules) in RULES {
-            assert!(super::super::table::find(opcode).is_some(), "'{opcode}'");
+            assert!(table::place(opcode).is_some(), "'{opcode}'");
             for rule in *rules {
                 assert!(rule.need.targets.mask != 0 && rule.only.mask != 0, "'{opcode}' {:?}", rule.words);
             }

@@ -12,7 +12,7 @@ use ptx::ast::{
 };
 use ptx::{Constant, Parsed, Skimmed, Span};
 
-use super::dialect::Dialect;
+use super::dialect::{self, Dialect};
 use super::layout::{self, Layout, Shape};
 use super::{function, indirect, reference};
 use crate::ir::{FuncId, GlobalId, SharedId};
@@ -26,7 +26,6 @@ use crate::texture::Opaque;
 const MAX_INIT_BYTES: u64 = 1 << 28;
 
 /// What a source says of all its code.
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     /// 75 of `.target sm_75`; 0 without one.
     pub(crate) target: u32,
@@ -166,8 +165,8 @@ fn module_errors(lines: &Lines, unit: usize, parsed: &Parsed<'_>) -> Vec<Diagnos
         found.push(told(start, "the '.target' directive is missing".to_owned()));
     }
     if let (Some(version), Some(target)) = (&module.version, Unit::architecture(module)) {
-        let dialect = Dialect::new(version.value, Some(target.value));
-        found.extend(dialect.wrong_target(target.value).map(|message| told(target.span, message)));
+        let wrong = dialect::wrong_target(version.value, target.value);
+        found.extend(wrong.map(|message| told(target.span, message)));
     }
     if let Some(size) = module.address_size.filter(|size| size.value != 64) {
         found.push(told(size.span, "32-bit addresses are not supported".to_owned()));
