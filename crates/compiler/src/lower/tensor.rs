@@ -152,11 +152,11 @@ enum Group {
 fn load<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, rank: u8, group: Option<Group>) -> Lower {
     let mode = mode(i, rank, "im2col", "tile::gather4")?;
     i.need_one(&[("mbarrier::complete_tx::bytes", ())])?;
-    let multicast = group.is_some() && i.take("multicast::cluster");
+    let multicast = if group.is_some() { bulk::multicast(i) } else { None };
     let policy = i.cache_hints();
     i.done()?;
     let im2col = mode == Mode::Im2col;
-    let flags = [im2col, multicast, policy];
+    let flags = [im2col, multicast.is_some(), policy];
     expect_operands(i, 3 + flags.into_iter().filter(|&flag| flag).count())?;
     let target = l.object(i.operand(0)?, Some(Space::Shared))?;
     let mut args = tensor(l, i.operand(1)?, mode.n_coordinates(rank))?;
@@ -172,10 +172,8 @@ fn load<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, rank: u8, group: Optio
         l.complete_transactions(&object, bytes);
         Ok(())
     };
-    if !multicast {
-        return arrive(l, target, object);
-    }
-    let mask = l.value(i.operand(3 + usize::from(im2col))?, Type::U16)?;
+    let Some(mask_type) = multicast else { return arrive(l, target, object) };
+    let mask = l.value(i.operand(3 + usize::from(im2col))?, mask_type)?;
     // PTX: of a pair that block is told which has the parity of the one that the mbarrier's address is in.
     let parity = (group == Some(Group::Pair)).then(|| {
         let offset = l.long(object.offset as u64);
