@@ -6,6 +6,8 @@
 //! forms of `tools/data/ptx/opcodes.tsv` with it. What no rule speaks of is allowed: programs that ptxas accepts must
 //! never be refused here.
 
+use std::sync::LazyLock;
+
 use ptx::Span;
 use ptx::ast::{Instruction, OperandKind};
 
@@ -221,6 +223,11 @@ pub(crate) fn wrong_target(said: (u32, u32), target: &str) -> Option<String> {
         .then(|| format!("'.target' {target} needs '.version' {since}, which is {major}.{minor} here"))
 }
 
+/// The rules with their opcodes' places in the opcode table, which are looked up once: every load asks for them.
+static PLACED: LazyLock<Vec<(usize, &'static [Rule])>> = LazyLock::new(|| {
+    RULES.iter().filter_map(|(opcode, rules)| Some((table::place(opcode)?, *rules))).collect()
+});
+
 /// What a source says of itself.
 pub(crate) struct Dialect {
     version: (u32, u32),
@@ -243,10 +250,8 @@ impl Dialect {
             !is_met && rule.only.mask & target != 0
         };
         let mut unmet = vec![vec![]; table::TABLE.len()];
-        for (opcode, rules) in RULES {
-            if let Some(place) = table::place(opcode) {
-                unmet[place] = rules.iter().filter(is_unmet).collect();
-            }
+        for (place, rules) in &*PLACED {
+            unmet[*place] = rules.iter().filter(is_unmet).collect();
         }
         Dialect { version, number, target, unmet }
     }
