@@ -128,7 +128,8 @@ fn copy<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, kind: Kind) -> Lower {
     let reports = to != "global";
     i.need_one(&[(if reports { "mbarrier::complete_tx::bytes" } else { "bulk_group" }, ())])?;
     let is_copy = kind == Kind::Copy;
-    let multicast = is_copy && (to, from) == ("shared::cluster", "global") && i.take("multicast::cluster");
+    let may_be_many = is_copy && (to, from) == ("shared::cluster", "global");
+    let multicast = if may_be_many { multicast(i) } else { None };
     let ignores = is_copy && (to, from) == ("shared::cta", "global") && i.take("ignore_oob");
     let masks = is_copy && to == "global" && i.take("cp_mask");
     let policy = (to == "global" || from == "global") && i.cache_hints();
@@ -142,7 +143,7 @@ fn copy<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, kind: Kind) -> Lower {
     }
     let reduction = if is_copy { None } else { Some(reduction(i, reports)?) };
     i.done()?;
-    let flags = [reports, ignores, ignores, multicast, masks, policy];
+    let flags = [reports, ignores, ignores, multicast.is_some(), masks, policy];
     expect_operands(i, 3 + flags.into_iter().filter(|&flag| flag).count())?;
     let target = l.object(i.operand(0)?, space(to))?;
     let source = l.object(i.operand(1)?, space(from))?;
@@ -170,18 +171,18 @@ fn copy<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, kind: Kind) -> Lower {
         let mask = l.resize(mask, Ty::B64, false);
         let zero = l.long(0);
         bytes_loop(l, &target, &source, zero, size, Some(mask));
-    } else if !multicast {
+    } else if multicast.is_none() {
         copy_loop(l, &target, &source, size);
     }
     if !reports {
         return Ok(());
     }
     let object = mbarrier(l, i.operand(next(true))?)?;
-    if !multicast {
+    let Some(mask_type) = multicast else {
         l.complete_transactions(&object, size);
         return Ok(());
-    }
-    let mask = l.value(i.operand(next(true))?, Type::U16)?;
+    };
+    let mask = l.value(i.operand(next(true))?, mask_type)?;
     for_each_block(l, mask, |l, rank| {
         let target = in_block(l, &target, rank);
         copy_loop(l, &target, &source, size);
@@ -215,7 +216,12 @@ pub(super) fn in_block(l: &mut L<'_, '_, '_>, object: &Object, rank: Value) -> O
     Object { space: Space::Shared, base: at_rank(l, address, rank), offset: 0 }
 }
 
-/// Runs `body` for every block of the cluster whose bit is set in the 16-bit `mask`.
+/// Takes `.multicast::cluster` or `.multicast::cluster::32b`: the type of the mask that says to which blocks.
+pub(super) fn multicast(i: &mut I<'_, '_>) -> Option<Type> {
+    i.take_one(&[("multicast::cluster", Type::U16), ("multicast::cluster::32b", Type::U32)])
+}
+
+/// Runs `body` for every block of the cluster whose bit is set in the `mask` of 16 or 32 bits.
 pub(super) fn for_each_block<'i, 'a>(
     l: &mut L<'_, 'i, 'a>,
     mask: Value,

@@ -3,6 +3,7 @@
 use ptx::ast::{OperandKind, Type};
 
 use super::bulk;
+use super::dialect::Need;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mbarrier::Object;
@@ -70,6 +71,8 @@ fn fill<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &I<'i, 'a>) -> Lower<Fill> {
         _ => false,
     };
     if is_predicate {
+        static IGNORED: Need = Need::new("7.5", "80");
+        l.require(operand.span, "a predicate of 'cp.async'", &IGNORED)?;
         Ok(Fill::Ignore(l.predicate(operand)?))
     } else {
         Ok(Fill::Bytes(l.value(operand, Type::U32)?))

@@ -353,7 +353,9 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     }
 
     fn guarded(&mut self, instruction: &'i Instruction<'a>) -> Lower {
-        let Some(row) = table::find(instruction.opcode.value) else { return Err(Failure::Unsupported) };
+        let Some(place) = table::place(instruction.opcode.value) else { return Err(Failure::Unsupported) };
+        self.module.linked.units[self.unit].dialect.check(place, instruction)?;
+        let row = &table::TABLE[place];
         let mut instr = Instr::new(instruction);
         let Some(guard) = &instruction.guard else { return (row.lower)(self, &mut instr) };
         let condition = self.guard_value(guard)?;

@@ -12,6 +12,7 @@ use ptx::ast::{
 };
 use ptx::{Constant, Parsed, Skimmed, Span};
 
+use super::dialect::{self, Dialect};
 use super::layout::{self, Layout, Shape};
 use super::{function, indirect, reference};
 use crate::ir::{FuncId, GlobalId, SharedId};
@@ -25,15 +26,21 @@ use crate::texture::Opaque;
 const MAX_INIT_BYTES: u64 = 1 << 28;
 
 /// What a source says of all its code.
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     /// 75 of `.target sm_75`; 0 without one.
     pub(crate) target: u32,
     /// `.target texmode_independent`
     pub(crate) independent_textures: bool,
+    /// What its instructions may be.
+    pub(crate) dialect: Dialect,
 }
 
 impl Unit {
+    /// `sm_90a`, where it stands.
+    fn architecture<'m, 'a>(module: &'m ptx::Module<'a>) -> Option<&'m ptx::ast::Ident<'a>> {
+        module.targets.iter().find(|word| word.value.starts_with("sm_"))
+    }
+
     fn new(module: &ptx::Module<'_>) -> Unit {
         let digits = |word: &str| -> Option<u32> {
             word.strip_prefix("sm_")?.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()
@@ -42,6 +49,10 @@ impl Unit {
         Unit {
             target: words().find_map(digits).unwrap_or(0),
             independent_textures: words().any(|word| word == "texmode_independent"),
+            dialect: Dialect::new(
+                module.version.map_or((0, 0), |version| version.value),
+                Unit::architecture(module).map(|word| word.value),
+            ),
         }
     }
 }
@@ -152,6 +163,10 @@ fn module_errors(lines: &Lines, unit: usize, parsed: &Parsed<'_>) -> Vec<Diagnos
     }
     if found.is_empty() && module.targets.is_empty() {
         found.push(told(start, "the '.target' directive is missing".to_owned()));
+    }
+    if let (Some(version), Some(target)) = (&module.version, Unit::architecture(module)) {
+        let wrong = dialect::wrong_target(version.value, target.value);
+        found.extend(wrong.map(|message| told(target.span, message)));
     }
     if let Some(size) = module.address_size.filter(|size| size.value != 64) {
         found.push(told(size.span, "32-bit addresses are not supported".to_owned()));

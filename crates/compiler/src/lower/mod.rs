@@ -15,6 +15,7 @@ mod contract;
 mod control;
 mod convert;
 mod copy;
+mod dialect;
 mod float;
 mod function;
 mod indirect;

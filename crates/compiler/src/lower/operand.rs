@@ -138,10 +138,13 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             return Ok(self.b.constant(want, 32));
         }
         if let Some(value) = special::constant(name) {
+            if let Some(need) = special::need_of_constant(name) {
+                self.require(span, &format!("'{name}'"), need)?;
+            }
             return Ok(self.b.constant(want, value));
         }
         if let Some(special) = special::find(name, None) {
-            return self.special(special, want);
+            return self.special(name, special, want, span);
         }
         let address = self.symbol_address(name, span)?.1;
         if !matches!(want, Ty::B32 | Ty::B64) {
@@ -153,7 +156,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     /// `%tid.x`
     fn special_element(&mut self, name: &str, member: &str, want: Ty, span: Span) -> Lower<Value> {
         match special::find(name, Some(member)) {
-            Some(special) => self.special(special, want),
+            Some(special) => self.special(name, special, want, span),
             None if matches!(member, "w" | "a") => Ok(self.b.constant(want, 0)),
             None => fail(span, format!("'.{member}' is not a vector element")),
         }
@@ -171,7 +174,10 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         elements.collect::<Lower<_>>().map(Some)
     }
 
-    fn special(&mut self, special: crate::ir::Special, want: Ty) -> Lower<Value> {
+    fn special(&mut self, name: &str, special: crate::ir::Special, want: Ty, span: Span) -> Lower<Value> {
+        if let Some(need) = special::need(special) {
+            self.require(span, &format!("'{name}'"), need)?;
+        }
         let ty = special::ty(special);
         let value = self.b.emit1(Op::Special(special), &[], ty);
         Ok(self.resize(value, want, false))

@@ -1,5 +1,6 @@
 //! Special registers.
 
+use super::dialect::Need;
 use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
 use crate::ir::{Special, Ty};
@@ -73,6 +74,35 @@ pub(super) fn constant(name: &str) -> Option<u128> {
     let is_counter =
         counter.is_some_and(|number| matches!(number, "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7"));
     (is_counter || name.starts_with("%reserved_smem_offset_")).then_some(0)
+}
+
+/// What a source needs to read it, where that is more than any source has.
+pub(super) fn need(special: Special) -> Option<&'static Need> {
+    static CLUSTERS: Need = Need::new("7.8", "90");
+    static AGGREGATE: Need = Need::new("8.1", "90");
+    static CLOCK_HI: Need = Need::new("5.0", "0");
+    static GRAPH: Need = Need::new("8.0", "50");
+    static SIZES: Need = Need::new("4.1", "0");
+    match special {
+        Special::ClusterId(_)
+        | Special::NClusterId(_)
+        | Special::ClusterCtaid(_)
+        | Special::ClusterNctaid(_)
+        | Special::ClusterCtaRank
+        | Special::ClusterNctaRank
+        | Special::IsExplicitCluster => Some(&CLUSTERS),
+        Special::AggrSmemSize => Some(&AGGREGATE),
+        Special::ClockHi => Some(&CLOCK_HI),
+        Special::CurrentGraph => Some(&GRAPH),
+        Special::TotalSmemSize | Special::DynamicSmemSize => Some(&SIZES),
+        _ => None,
+    }
+}
+
+/// The same for one that has one value here.
+pub(super) fn need_of_constant(name: &str) -> Option<&'static Need> {
+    static RESERVED: Need = Need::new("7.6", "80");
+    name.starts_with("%reserved_smem_offset_").then_some(&RESERVED)
 }
 
 /// The type of a special register.

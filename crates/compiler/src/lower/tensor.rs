@@ -6,6 +6,7 @@
 use ptx::ast::{Operand, OperandKind, Type};
 
 use super::bulk::{self, Kind, expect_operands, for_each_block, in_block};
+use super::dialect::Need;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mbarrier::Object;
@@ -151,11 +152,11 @@ enum Group {
 fn load<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, rank: u8, group: Option<Group>) -> Lower {
     let mode = mode(i, rank, "im2col", "tile::gather4")?;
     i.need_one(&[("mbarrier::complete_tx::bytes", ())])?;
-    let multicast = group.is_some() && i.take("multicast::cluster");
+    let multicast = if group.is_some() { bulk::multicast(i) } else { None };
     let policy = i.cache_hints();
     i.done()?;
     let im2col = mode == Mode::Im2col;
-    let flags = [im2col, multicast, policy];
+    let flags = [im2col, multicast.is_some(), policy];
     expect_operands(i, 3 + flags.into_iter().filter(|&flag| flag).count())?;
     let target = l.object(i.operand(0)?, Some(Space::Shared))?;
     let mut args = tensor(l, i.operand(1)?, mode.n_coordinates(rank))?;
@@ -171,10 +172,8 @@ fn load<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, rank: u8, group: Optio
         l.complete_transactions(&object, bytes);
         Ok(())
     };
-    if !multicast {
-        return arrive(l, target, object);
-    }
-    let mask = l.value(i.operand(3 + usize::from(im2col))?, Type::U16)?;
+    let Some(mask_type) = multicast else { return arrive(l, target, object) };
+    let mask = l.value(i.operand(3 + usize::from(im2col))?, mask_type)?;
     // PTX: of a pair that block is told which has the parity of the one that the mbarrier's address is in.
     let parity = (group == Some(Group::Pair)).then(|| {
         let offset = l.long(object.offset as u64);
@@ -283,6 +282,9 @@ fn replace<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let magic = l.long(u64::from_le_bytes(tensor_map::MAGIC));
     put(l, 0, tensor_map::MAGIC.len(), magic);
     let value = i.operand(i.count() - 1)?;
+    if let Some(need) = field.need(value) {
+        l.require(value.span, "this value of the field", need)?;
+    }
     if let Some(fixed) = field.fixed(value)? {
         if let Some((at, number)) = fixed {
             let number = l.b.constant(Ty::B16, number.into());
@@ -351,6 +353,17 @@ impl Field {
             "fill_mode" => Field::Fill,
             _ => return None,
         })
+    }
+
+    /// What a source needs for a value that the first tensor maps did not know.
+    fn need(self, value: &Operand<'_>) -> Option<&'static Need> {
+        static PACKED: Need = Need::new("8.7", "100f 110f 120f");
+        static SWIZZLE_OF_96_BYTES: Need = Need::new("8.8", "103a 107a");
+        match (self, immediate(value)?) {
+            (Field::Element, 13..) => Some(&PACKED),
+            (Field::Swizzle, 4) => Some(&SWIZZLE_OF_96_BYTES),
+            _ => None,
+        }
     }
 
     fn is_of_a_dimension(self) -> bool {

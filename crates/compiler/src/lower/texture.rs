@@ -4,6 +4,7 @@ use ptx::Span;
 use ptx::ast::{Address, Expression, ExpressionKind, Operand, OperandKind, Type};
 
 use super::builder::Var;
+use super::dialect::Need;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::operand::split;
@@ -289,6 +290,10 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
                 let OperandKind::Name(name) = &sampler.kind else {
                     return fail(sampler.span, "expected a sampler");
                 };
+                static HANDLES: Need = Need::new("4.3", "0");
+                if matches!(self.entity(name), Some(Entity::Register(_))) {
+                    self.require(sampler.span, "a sampler that a register names", &HANDLES)?;
+                }
                 let name = Expression { kind: ExpressionKind::Name(name), span: sampler.span };
                 (Some(self.opaque(&name, sampler.span)?), coordinates)
             }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod kernel;
+
 use std::path::Path;
 
 /// One line: instruction forms that belong together.
@@ -37,11 +39,12 @@ pub fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// `a{b,c}d` is `abd` and `acd`. Braces with blanks inside are PTX's own.
+/// `a{b,c}d` is `abd` and `acd`. Braces with blanks inside, and those around a single word, are PTX's own.
 pub fn expand(text: &str) -> Vec<String> {
     let alternatives = text.match_indices('{').find_map(|(open, _)| {
         let close = open + text[open..].find('}')?;
-        (!text[open..close].contains(", ")).then_some((open, close))
+        let inside = &text[open..close];
+        (inside.contains(',') && !inside.contains(", ")).then_some((open, close))
     });
     let Some((open, close)) = alternatives else { return vec![text.to_owned()] };
     text[open + 1..close]

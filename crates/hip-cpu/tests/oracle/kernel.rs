@@ -78,7 +78,7 @@ fn register(class: Class, name: &str) -> String {
 /// A kernel's parameters: results, rows, then a column per operand.
 fn text(instructions: &[Instruction]) -> String {
     let first = &instructions[0];
-    let (version, target) = if first.target > 90 { ("9.0", "sm_100a") } else { ("8.6", "sm_90") };
+    let (version, target) = if first.target > 90 { ("9.5", "sm_100a") } else { ("8.6", "sm_90") };
     let n_columns = first.kinds().len();
     let columns: String = (0..n_columns).map(|i| format!(", .param .u64 column{i}")).collect();
     let mut ptx = format!(

@@ -85,7 +85,34 @@ fn a_shift_moves_the_lanes_of_a_warp_by_one() {
         writeln!(instruction, "tcgen05.shift.cta_group::{n_blocks}.down [%d];").unwrap();
         let text = product::text(&instruction, n_blocks, 64, false);
         let numbers = [0, 0, 0, 0, (first as u64) << 16 | column as u64, 0, 0, 0, 0];
-        product::run("", &text, &instruction, &numbers, &vec![vec![0; 64]; n_blocks], &before, &after);
+        let shared = vec![vec![0; 64]; n_blocks];
+        product::run("", &text, &instruction, &numbers, &shared, &before, &after);
+        // The commits of PTX 9.4 let the waiting threads of the same blocks go on.
+        for (restriction, mask) in [
+            ("", ".multicast::cluster::32b"),
+            (".sync_restrict::shared::read::mma::a", ""),
+            (".sync_restrict::shared::read::mma::a", ".multicast::cluster"),
+            (".sync_restrict::shared::read::mma::a", ".multicast::cluster::32b"),
+        ] {
+            if mask.is_empty() && n_blocks > 1 {
+                continue;
+            }
+            // Blocks that are not there have bits, too.
+            let (set, operand) = match mask {
+                "" => (String::new(), ""),
+                ".multicast::cluster" => (format!("mov.u16 %h1, {};\n", (1 << n_blocks) - 1), ", %h1"),
+                _ => (format!("mov.u32 %r9, 0x8001000{};\n", (1 << n_blocks) - 1), ", %r9"),
+            };
+            let commit = format!(
+                "{set}tcgen05.commit.cta_group::{n_blocks}.mbarrier::arrive::one{restriction}.shared::cluster{mask}.b64 [%s]{operand};"
+            );
+            let from = text.find("tcgen05.commit").unwrap();
+            let behind = from + text[from..].find(';').unwrap() + 1;
+            let text = format!("{}{commit}{}", &text[..from], &text[behind..])
+                .replace(".version 9.1", ".version 9.4")
+                .replace("sm_100a", "sm_107a");
+            product::run(&commit, &text, &instruction, &numbers, &shared, &before, &after);
+        }
     }
 }
 

@@ -22,7 +22,9 @@ fn kernel(parameters: &str, body: &str) -> String {
 }
 
 fn refusal(instruction: &str) -> Option<String> {
-    let text = kernel("", instruction);
+    // Not of every target that has the others.
+    let target = if instruction.contains("ld.red") { "sm_110a" } else { "sm_100a" };
+    let text = kernel("", instruction).replace("sm_100a", target);
     let made = harness::load(&text)
         .and_then(|program| harness::emit(&program, "kernel", &How::new(1, 128)).map(|_| ()));
     made.err().map(|error| error.to_string())

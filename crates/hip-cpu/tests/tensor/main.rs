@@ -517,8 +517,13 @@ fn check_multicast(tensor: &Tensor, instruction: &str, offsets: &str) {
     let (hint, policy) = policy(instruction.ends_with("cache_hint"));
     assert!(instruction.ends_with(hint));
     let zeros = ", %r7".repeat(usize::from(tensor.map.rank) - 2);
+    // PTX 9.4 has masks of 32 bits, for one family of targets.
+    let is_wide = instruction.contains("::32b");
+    let mask = if is_wide { "%r1" } else { "%h" };
+    let header =
+        if is_wide { HEADER.replace("8.6", "9.4").replace("sm_90a", "sm_107a") } else { HEADER.to_owned() };
     let text = format!(
-        "{HEADER}.visible .entry copy(.param .u64 out, .param .align 64 .b8 map[128], .param .u32 mask)
+        "{header}.visible .entry copy(.param .u64 out, .param .align 64 .b8 map[128], .param .u32 mask)
 {{
     .shared .align 128 .b8 tile[64];
     .shared .align 8 .b64 bar;
@@ -542,7 +547,7 @@ fn check_multicast(tensor: &Tensor, instruction: &str, offsets: &str) {
     mov.u16 %o1, 0;
     mov.u16 %o2, 0;
     createpolicy.fractional.L2::evict_first.b64 %policy;
-    @%p {instruction} [tile], [%rd2, {{%r3, %r4{zeros}}}], [bar]{offsets}, %h{policy};
+    @%p {instruction} [tile], [%rd2, {{%r3, %r4{zeros}}}], [bar]{offsets}, {mask}{policy};
     barrier.cluster.arrive;
     barrier.cluster.wait;
     mbarrier.test_wait.shared.b64 %q, [bar], %rd3;
@@ -574,6 +579,7 @@ fn a_multicast_reaches_the_blocks_of_the_mask() {
     let instruction =
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster";
     check_multicast(&tensor, instruction, "");
+    check_multicast(&tensor, &format!("{instruction}::32b"), "");
     check_multicast(&tensor, &format!("{instruction}.L2::cache_hint"), "");
     let mut tensor = Tensor::new(Element::U32, &[64, 6, 5, 4, 3]);
     let im2col = Im2col { lower: [0; 3], upper: [0; 3], channels_per_pixel: 16, pixels_per_column: 1 };

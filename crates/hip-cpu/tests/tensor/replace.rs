@@ -203,7 +203,7 @@ fn a_copy_follows_the_map_that_a_kernel_changed() {
 fn what_the_manual_does_not_have_is_refused() {
     let emitted = |instruction: &str| {
         let text = format!(
-            ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry kernel(.param .u64 map)\n{{\n\
+            ".version 8.8\n.target sm_103a\n.address_size 64\n.visible .entry kernel(.param .u64 map)\n{{\n\
              .reg .b32 %w;\n.reg .b64 %a, %d;\nld.param.u64 %a, [map];\n{instruction}\nret;\n}}\n"
         );
         load(&text).and_then(|program| harness::emit(&program, "kernel", &How::new(1, 32)).map(|_| ()))

@@ -13,7 +13,7 @@ mod transfer;
 
 use ptx::ast::{Operand, Type};
 
-use super::bulk::{for_each_block, in_block, in_window};
+use super::bulk::{for_each_block, in_block, in_window, multicast};
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::operand::immediate;
@@ -115,22 +115,23 @@ fn relinquish<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     Ok(())
 }
 
-/// `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}.b64 [mbar]{, mask}`: what came before
-/// is done.
+/// `tcgen05.commit.cta_group.mbarrier::arrive::one{.sync_restrict}{.shared::cluster}{.multicast::cluster{::32b}}.b64 [mbar]{, mask}`:
+/// what came before is done, and so is what `.sync_restrict` would have the mbarrier wait for alone.
 fn commit<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     group(i)?;
     i.need_one(&[("mbarrier::arrive::one", ())])?;
     let space = i.take_one(&[("shared::cluster", Space::Shared)]);
-    let is_multicast = i.take("multicast::cluster");
+    i.take("sync_restrict::shared::read::mma::a");
+    let multicast = multicast(i);
     i.need_one(&[("b64", ())])?;
     i.done()?;
-    expect(i, 1 + usize::from(is_multicast))?;
+    expect(i, 1 + usize::from(multicast.is_some()))?;
     let object = l.object(i.operand(0)?, space)?;
-    if !is_multicast {
+    let Some(mask_type) = multicast else {
         l.arrive_once(&object);
         return Ok(());
-    }
-    let mask = l.value(i.operand(1)?, Type::U16)?;
+    };
+    let mask = l.value(i.operand(1)?, mask_type)?;
     let object = in_window(l, object);
     for_each_block(l, mask, |l, rank| {
         let object = in_block(l, &object, rank);
