@@ -337,12 +337,20 @@ mod tests {
 
     #[test]
     fn the_rest_of_a_granule_is_nobody_elses() {
-        let a = allocate(40, Kind::Device, 0).unwrap();
-        // SAFETY: a block of the heap.
-        assert!(unsafe { libc::malloc_usable_size(a.base as *mut _) } >= ALIGN);
-        assert_eq!(a.bytes, 40);
-        assert_eq!(range(a.base, 41).unwrap_err(), hipErrorInvalidValue);
-        release(&take(a.base, &[Kind::Device]).unwrap());
+        // In pages of its own, and in a pool's part of the heap.
+        for pool in [0, 7] {
+            let a = allocate_in(40, Kind::Device, 0, pool, false).unwrap();
+            let end = match a.layout {
+                Backing::Pages { start, bytes } => start + bytes,
+                // SAFETY: a block of the heap.
+                Backing::Heap { .. } => a.base + unsafe { libc::malloc_usable_size(a.base as *mut _) },
+                _ => unreachable!("neither mapped nor foreign"),
+            };
+            assert!(a.base + ALIGN <= end);
+            assert_eq!(a.bytes, 40);
+            assert_eq!(range(a.base, 41).unwrap_err(), hipErrorInvalidValue);
+            release(&take(a.base, &[Kind::Device]).unwrap());
+        }
     }
 
     #[test]
