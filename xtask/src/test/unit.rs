@@ -189,7 +189,7 @@ pub fn rows(installed: &Installed, report: &mut Report) {
         command.arg(installed.lib().join("libcuda.so.1"));
         command.env("CUDAWAY_DEVICE", "cpu").env("CUDAWAY_CACHE_DIR", cache.path());
         // Some rows are for newer devices than the one we are unasked.
-        command.env("CUDAWAY_COMPUTE_CAPABILITY", "10.0");
+        command.env("CUDAWAY_COMPUTE_CAPABILITY", "10.7");
         setup::run(&mut command)
     };
     report.note("every value row has its results by cuLaunchKernelEx", run());
