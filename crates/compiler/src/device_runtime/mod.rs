@@ -4,10 +4,11 @@
 //! queries. Each of those functions puts its arguments behind each other in local memory and asks by one system call.
 //! Source: CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", with its part on launches from PTX.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-use crate::ir::{Inst, Op, Syscall};
+use crate::ir::{Inst, Op, Syscall, Value};
 pub use crate::lower::kernel_of_address;
 use crate::program::{Program, Source};
 
@@ -123,15 +124,16 @@ pub fn launches(program: &Program) -> bool {
     let kernels = program.kernels.iter().filter_map(|kernel| kernel.body.as_ref().ok());
     kernels.chain(&program.functions).any(|function| {
         let insts = || function.blocks.iter().flat_map(|block| &block.insts);
+        let constant = |inst: &Inst| match inst.op {
+            Op::Const(number) => Some((*inst.results.first()?, u64::try_from(number).ok()?)),
+            _ => None,
+        };
+        let numbers: HashMap<Value, u64> = insts().filter_map(constant).collect();
         let asks = |inst: &&Inst| inst.op == Op::Syscall(Syscall::DeviceRuntime);
         insts().filter(asks).any(|asked| {
-            let number = insts().find(|inst| inst.results.first() == asked.args.get(1));
-            let number = number.and_then(|inst| match inst.op {
-                Op::Const(number) => u64::try_from(number).ok(),
-                _ => None,
-            });
+            let number = asked.args.get(1).and_then(|number| numbers.get(number));
             // What cannot be told is asked for by nobody but a text that calls by no name.
-            number.and_then(Call::of).is_none_or(Call::is_work)
+            number.and_then(|&number| Call::of(number)).is_none_or(Call::is_work)
         })
     })
 }

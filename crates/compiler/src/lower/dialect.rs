@@ -198,15 +198,18 @@ impl Rule {
     }
 }
 
-/// The place in [`KNOWN`] of a directive's word, as in `.target sm_90a`.
-fn known(word: &str) -> Option<usize> {
+/// Number and letter (or 0) of a directive's word: 90 and `a` of `.target sm_90a`.
+pub(crate) fn architecture(word: &str) -> Option<(u32, u8)> {
     let word = word.strip_prefix("sm_")?;
     let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let number: u16 = digits.parse().ok()?;
-    let letter = word.as_bytes().get(digits.len()).copied().unwrap_or(0);
-    match (number, letter) {
+    Some((digits.parse().ok()?, word.as_bytes().get(digits.len()).copied().unwrap_or(0)))
+}
+
+/// Its place in [`KNOWN`].
+fn known(word: &str) -> Option<usize> {
+    match architecture(word)? {
         (..50, _) => Some(0),
-        wanted => KNOWN.iter().position(|&(number, letter, _)| (number, letter) == wanted),
+        wanted => KNOWN.iter().position(|&(number, letter, _)| (u32::from(number), letter) == wanted),
     }
 }
 

@@ -42,12 +42,9 @@ impl Unit {
     }
 
     fn new(module: &ptx::Module<'_>) -> Unit {
-        let digits = |word: &str| -> Option<u32> {
-            word.strip_prefix("sm_")?.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()
-        };
         let words = || module.targets.iter().map(|word| word.value);
         Unit {
-            target: words().find_map(digits).unwrap_or(0),
+            target: words().find_map(dialect::architecture).map_or(0, |(number, _)| number),
             independent_textures: words().any(|word| word == "texmode_independent"),
             dialect: Dialect::new(
                 module.version.map_or((0, 0), |version| version.value),
