@@ -5,6 +5,9 @@ use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{Ty, Value};
 use crate::pass::shape::Shape;
 
+/// Lanes that are taken at once where each has to be taken by itself.
+const UNROLLED: u32 = 8;
+
 impl Emitter<'_> {
     pub(super) fn shape(&self, value: Value) -> Shape {
         if self.plan.is_prologue.contains(value.index()) {
@@ -318,10 +321,31 @@ impl Emitter<'_> {
         if self.mask.is_some() {
             return self.for_lanes(body);
         }
-        for lane in 0..self.lanes {
-            let lane = self.i64(lane.into());
+        if self.lanes <= UNROLLED || self.lanes % UNROLLED != 0 {
+            for lane in 0..self.lanes {
+                let lane = self.i64(lane.into());
+                body(self, &lane);
+            }
+            return;
+        }
+        let (work, done) = (self.b.label("lanes"), self.b.label("lanes.done"));
+        let latch = format!("{work}.end");
+        let before = self.b.current_block().to_owned();
+        let (first, next) = (self.b.fresh(), self.b.fresh());
+        self.b.br(&work);
+        self.b.start_block(&work);
+        self.b.inst(format_args!("{first} = phi i64 [ 0, %{before} ], [ {next}, %{latch} ]"));
+        let first = Val::new(Type::int(64, 1), first);
+        for lane in 0..UNROLLED {
+            let lane = self.b.bin_int("add", &first, lane.into());
             body(self, &lane);
         }
+        self.b.br(&latch);
+        self.b.start_block(&latch);
+        self.b.inst(format_args!("{next} = add {}, {UNROLLED}", first.typed()));
+        let more = self.b.assign(Type::int(1, 1), format_args!("icmp ult i64 {next}, {}", self.lanes));
+        self.b.cond_br(&more, &work, &done);
+        self.b.start_block(&done);
     }
 
     /// Runs `body` once per active lane, lowest first; it gets the lane's number as `i64`.
