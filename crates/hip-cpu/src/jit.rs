@@ -28,6 +28,8 @@ use llvm_sys::target_machine::*;
 use llvm_sys::transforms::pass_builder::*;
 use parking_lot::Mutex;
 
+use crate::thread::Crew;
+
 pub use code::Code;
 
 #[derive(Debug, thiserror::Error)]
@@ -180,9 +182,8 @@ impl Effort {
     fn passes(self) -> Option<&'static CStr> {
         match self {
             Effort::Baseline => None,
-            Effort::Thrifty => Some(
-                c"function(early-cse,instcombine<no-verify-fixpoint;max-iterations=1>,simplifycfg,early-cse)",
-            ),
+            // With the pass that combines instructions it would take a sixth longer, and the code of sorts 8 % less.
+            Effort::Thrifty => Some(c"function(early-cse,simplifycfg,early-cse)"),
             Effort::Best => Some(c"default<O2>"),
         }
     }
@@ -363,16 +364,18 @@ extern "C" fn diagnosed(info: LLVMDiagnosticInfoRef, context: *mut c_void) {
     }
 }
 
-/// Compiles IR text to an object file in memory, in a thread of ours.
+/// Compiles IR text to an object file in memory, in a thread of ours, which belongs to the caller's crew meanwhile.
 pub fn compile(name: &str, text: &str, target: &Target, effort: Effort) -> Result<Vec<u8>, Error> {
     let (send, receive) = std::sync::mpsc::sync_channel(1);
     let (name, text, target) = (name.to_owned(), text.to_owned(), target.clone());
+    let crew = Crew::own();
     workers::run(move || {
+        let member = crew.as_ref().map(Crew::join);
         ANSWER.with(|answer| answer.replace(Some(send.clone())));
         // A panic is told by the answer that never comes.
         let result = catch_unwind(AssertUnwindSafe(|| compile_here(&name, &text, &target, effort)));
         ANSWER.with(|answer| answer.take());
-        drop((name, text));
+        drop((name, text, member));
         if let Ok(result) = result {
             let _ = send.send(result);
         }

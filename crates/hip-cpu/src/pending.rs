@@ -1,6 +1,7 @@
 //! Better code that is made while kernels run what there is, by as many threads as half of the cores: first that of kernels whose
 //! grids run now or stand in a stream, at the program's own priority (on more threads while grids do nothing but wait for code), then
-//! the most wanted of what nobody waits for, at low priority. A program that ends waits a little for what has been begun, so that the cache has it the next time.
+//! the most wanted of what nobody waits for, at low priority, to which that falls as well whose grids have ended by the time that
+//! something urgent comes. A program that ends waits a little for what has been begun, so that the cache has it the next time.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
@@ -70,11 +71,18 @@ impl Queue {
             let Work { what, heat, is_awaited, make } = work;
             self.n_begun += 1;
             let id = self.n_begun;
+            if heat.is_urgent() {
+                // What nobody waits for any more gives way to it.
+                for other in self.making.iter().filter(|it| !it.heat.is_urgent()) {
+                    other.heat.crew.yield_to_others(NICE);
+                }
+            }
             self.making.push(Making { id, heat: heat.clone(), is_awaited });
             let make = move || {
                 let _done = Done(id);
                 // Whoever waits sees by it that this has not ended.
                 let heat = heat;
+                let _member = heat.crew.join();
                 if !heat.is_urgent() {
                     thread::yield_to_others(NICE);
                 }
@@ -129,6 +137,8 @@ impl Drop for Done {
         let mut queue = QUEUE.lock();
         queue.end(self.0);
         queue.dispatch();
+        // Grids have left this core to it.
+        pool::invite();
         CHANGED.notify_all();
     }
 }

@@ -1,11 +1,13 @@
 //! Threads of ours inside somebody else's process: large stacks, no signals of the program's, and what a fork means.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
 
 /// Stack of our threads: kernels with calls, and LLVM itself, use more than Rust's default. Only touched pages count.
 pub const STACK_BYTES: usize = 64 << 20;
@@ -31,6 +33,55 @@ pub fn yield_to_others(nice: libc::c_int) {
     unsafe {
         let own = libc::syscall(libc::SYS_gettid) as libc::id_t;
         libc::setpriority(libc::PRIO_PROCESS, own, nice);
+    }
+}
+
+/// Threads that work on one thing, whose priority may fall while they do.
+#[derive(Debug, Default)]
+pub struct Crew(Mutex<Vec<libc::id_t>>);
+
+thread_local! {
+    static CREW: RefCell<Option<Arc<Crew>>> = const { RefCell::new(None) };
+}
+
+impl Crew {
+    /// This thread belongs to it until what is returned is dropped.
+    pub fn join(self: &Arc<Crew>) -> Member {
+        // SAFETY: it has no parameters and cannot fail.
+        let number = unsafe { libc::syscall(libc::SYS_gettid) } as libc::id_t;
+        self.0.lock().push(number);
+        CREW.replace(Some(self.clone()));
+        Member { crew: self.clone(), number }
+    }
+
+    /// Of this thread.
+    pub fn own() -> Option<Arc<Crew>> {
+        CREW.with_borrow(Clone::clone)
+    }
+
+    /// All of them run by so much less than others from now on, if they do not already; nobody may raise that again.
+    pub fn yield_to_others(&self, nice: libc::c_int) {
+        for &number in &*self.0.lock() {
+            // SAFETY: threads of this process, which are alive while they are listed. A refusal changes nothing but who waits.
+            unsafe {
+                if libc::getpriority(libc::PRIO_PROCESS, number) < nice {
+                    libc::setpriority(libc::PRIO_PROCESS, number, nice);
+                }
+            }
+        }
+    }
+}
+
+/// A thread of a crew, which belongs to it until this is dropped.
+pub struct Member {
+    crew: Arc<Crew>,
+    number: libc::id_t,
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        CREW.replace(None);
+        self.crew.0.lock().retain(|&number| number != self.number);
     }
 }
 
@@ -108,6 +159,36 @@ fn stack_end() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_crew_yields_together_while_it_works() {
+        let crew = Arc::<Crew>::default();
+        let (tell, told) = std::sync::mpsc::channel();
+        let (go_on, goes_on) = std::sync::mpsc::channel::<()>();
+        let theirs = crew.clone();
+        let worker = std::thread::spawn(move || {
+            let member = theirs.join();
+            assert!(Crew::own().is_some_and(|own| Arc::ptr_eq(&own, &theirs)));
+            tell.send(()).unwrap();
+            goes_on.recv().unwrap();
+            let within = nice();
+            drop(member);
+            assert!(Crew::own().is_none());
+            tell.send(()).unwrap();
+            goes_on.recv().unwrap();
+            [within, nice()]
+        });
+        let own = nice();
+        told.recv().unwrap();
+        crew.yield_to_others(own + 2);
+        crew.yield_to_others(own + 1);
+        go_on.send(()).unwrap();
+        told.recv().unwrap();
+        crew.yield_to_others(own + 3);
+        go_on.send(()).unwrap();
+        assert_eq!(worker.join().unwrap(), [own + 2; 2], "within, and behind it");
+        assert_eq!(nice(), own, "who is not of it");
+    }
 
     #[test]
     fn a_small_stack_is_not_roomy_and_ours_is() {

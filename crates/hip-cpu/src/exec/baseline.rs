@@ -8,6 +8,8 @@ use compiler::back::cpu::Weight;
 use compiler::back::cpu::steps::{self, Steps};
 use parking_lot::Mutex;
 
+use crate::thread::Crew;
+
 /// How much better code is wanted; it grows while there is none.
 #[derive(Debug, Default)]
 pub struct Heat {
@@ -17,6 +19,8 @@ pub struct Heat {
     pub grids: AtomicU32,
     /// A grid stands in its stream behind others, and none has begun yet.
     pub is_queued: AtomicBool,
+    /// Who makes it.
+    pub crew: Arc<Crew>,
 }
 
 impl Heat {

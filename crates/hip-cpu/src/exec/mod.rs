@@ -523,6 +523,15 @@ impl Job<'_> {
             || (self.n_anew.load(Ordering::Acquire) > 0 && !self.is_first(self.grid.kernel.made()))
     }
 
+    /// Workers that help the thread whose grid it is, at most. A core is left to the compiler that better code is waited for from:
+    /// that code makes up for it many times.
+    fn most_helpers(&self) -> usize {
+        let kernel = self.grid.kernel;
+        let is_left =
+            kernel.baseline.as_ref().is_some_and(Baseline::is_waiting) && kernel.better.get().is_none();
+        (self.total - 1).min(self.n_workers - 1 - u64::from(is_left)) as usize
+    }
+
     /// Whether it is code that blocks may be given up in.
     fn is_first(&self, kernel: &Kernel) -> bool {
         std::ptr::eq(kernel, self.grid.kernel)
@@ -774,9 +783,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     if alone {
         job.work(0);
     } else {
-        // A core is left to the compiler that better code is waited for from.
-        let is_left = baseline.is_some_and(Baseline::is_waiting) && !has_better();
-        pool::share(&job, (total - 1).min(n_workers - 1 - u64::from(is_left)) as usize);
+        pool::share(&job);
     }
     let spent = start.elapsed().as_nanos() as u64 * if alone { 1 } else { n_workers.min(total) };
     grid.kernel.made().spent_ns.fetch_add(spent, Ordering::Relaxed);

@@ -19,6 +19,19 @@ struct Shared {
     helpers: *const AtomicUsize,
 }
 
+impl Shared {
+    /// Whether the job has work for one helper more.
+    ///
+    /// # Safety
+    ///
+    /// The entry is in the list, whose lock the caller holds.
+    unsafe fn wants_help(&self) -> bool {
+        // SAFETY: what is listed is alive.
+        let (job, helpers) = unsafe { (&*self.job, &*self.helpers) };
+        job.has_work() && helpers.load(Ordering::Acquire) < job.most_helpers()
+    }
+}
+
 // SAFETY: the poster keeps both alive until the entry is gone and the last helper has left.
 unsafe impl Send for Shared {}
 
@@ -40,8 +53,9 @@ pub fn workers() -> usize {
     })
 }
 
+static POOL: OnceLock<Pool> = OnceLock::new();
+
 fn pool() -> &'static Pool {
-    static POOL: OnceLock<Pool> = OnceLock::new();
     static STARTED: OnceLock<()> = OnceLock::new();
     let pool = POOL.get_or_init(Pool::default);
     STARTED.get_or_init(|| {
@@ -56,8 +70,8 @@ fn pool() -> &'static Pool {
     pool
 }
 
-/// Runs `job` on this thread and on up to `n_helpers` workers; returns when all have left it.
-pub(crate) fn share(job: &Job<'_>, n_helpers: usize) {
+/// Runs `job` on this thread and on as many workers as it wants; returns when all have left it.
+pub(crate) fn share(job: &Job<'_>) {
     let pool = pool();
     let helpers = AtomicUsize::new(0);
     {
@@ -66,7 +80,7 @@ pub(crate) fn share(job: &Job<'_>, n_helpers: usize) {
         jobs.push(Shared { job: std::ptr::from_ref(job).cast(), helpers: &raw const helpers });
         pool.n_jobs.store(jobs.len(), Ordering::Release);
     }
-    for _ in 0..n_helpers.min(pool.parked.load(Ordering::Acquire) as usize) {
+    for _ in 0..job.most_helpers().min(pool.parked.load(Ordering::Acquire) as usize) {
         pool.wake.notify_one();
     }
     job.work(0);
@@ -86,9 +100,9 @@ pub(crate) fn share(job: &Job<'_>, n_helpers: usize) {
     }
 }
 
-/// A parked worker looks for jobs.
+/// A parked worker looks for jobs, if there are any workers.
 pub(crate) fn invite() {
-    let pool = pool();
+    let Some(pool) = POOL.get() else { return };
     if pool.parked.load(Ordering::Acquire) > 0 {
         pool.wake.notify_one();
     }
@@ -99,10 +113,10 @@ fn serve(pool: &'static Pool, number: u32) {
         let taken = {
             let mut jobs = pool.jobs.lock();
             loop {
-                // SAFETY: listed jobs are alive, and `helpers` is raised under the lock that unlists them.
-                let found = jobs.iter().find(|shared| unsafe { (*shared.job).has_work() });
+                // SAFETY: the list is locked.
+                let found = jobs.iter().find(|shared| unsafe { shared.wants_help() });
                 if let Some(shared) = found {
-                    // SAFETY: as above.
+                    // SAFETY: listed jobs are alive, and `helpers` is raised under the lock that unlists them.
                     unsafe { (*shared.helpers).fetch_add(1, Ordering::AcqRel) };
                     break Shared { job: shared.job, helpers: shared.helpers };
                 }
@@ -113,7 +127,7 @@ fn serve(pool: &'static Pool, number: u32) {
                 }
                 jobs = pool.jobs.lock();
                 // SAFETY: as above.
-                if !jobs.iter().any(|shared| unsafe { (*shared.job).has_work() }) {
+                if !jobs.iter().any(|shared| unsafe { shared.wants_help() }) {
                     pool.parked.fetch_add(1, Ordering::AcqRel);
                     pool.wake.wait(&mut jobs);
                     pool.parked.fetch_sub(1, Ordering::AcqRel);

@@ -474,3 +474,52 @@ fn of_two_codes_that_take_turns_the_one_with_a_thousandth_of_the_work_stays() {
     assert_eq!(verdict(200_000, 200), (true, 1));
     assert_eq!(verdict(200, 200_000), (false, 1));
 }
+
+/// A thread that counts for a while and writes which OS thread runs it to `out[block]`.
+const WHO: &str = "define i32 @cudaway_step(ptr %launch, ptr %worker, ptr %thread) {
+                   begin:
+                     br label %count
+                   count:
+                     %i = phi i64 [ 0, %begin ], [ %next, %count ]
+                     %next = add i64 %i, 1
+                     call void asm sideeffect \"\", \"r\"(i64 %next)
+                     %more = icmp ult i64 %next, 20000
+                     br i1 %more, label %count, label %tell
+                   tell:
+                     %params = load ptr, ptr %launch
+                     %out = load ptr, ptr %params
+                     %np = getelementptr i8, ptr %worker, i64 24
+                     %n = load i32, ptr %np
+                     %bp = getelementptr i8, ptr %worker, i64 44
+                     %b = load i32, ptr %bp
+                     %b64 = zext i32 %b to i64
+                     %at = getelementptr i32, ptr %out, i64 %b64
+                     store i32 %n, ptr %at
+                     ret i32 0
+                   }";
+
+/// How many OS threads ran blocks of a grid.
+fn n_running(kernel: &Kernel) -> usize {
+    let mut out = [u32::MAX; 200];
+    launch(kernel, [out.len() as u32, 1, 1], [1, 1, 1], &[out.as_mut_ptr() as u64]).unwrap();
+    out.iter().collect::<std::collections::HashSet<_>>().len()
+}
+
+#[test]
+fn a_core_is_left_to_who_makes_better_code() {
+    let (workers, best) = (pool::workers(), kernel(WHO, Setting::Lane));
+    let heat: Arc<parking_lot::Mutex<Option<Arc<Heat>>>> = Arc::default();
+    let kept = heat.clone();
+    let weight =
+        Weight { instructions: 10, loops: false, products: false, has_long_tail: false, in_step: false };
+    let baseline = best.as_baseline(weight, Box::new(move |heat| *kept.lock() = Some(heat)));
+    baseline.improve();
+    for _ in 0..20 {
+        // Its workers look for more right behind it.
+        n_running(&best);
+        assert!(n_running(&baseline) <= workers.max(2) - 1);
+    }
+    // It will not come.
+    drop(heat.lock().take());
+    assert!((0..1000).any(|_| n_running(&baseline) == workers));
+}

@@ -50,6 +50,8 @@ pub fn run(work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let mut work = work;
         loop {
             work();
+            // Its priority may have fallen meanwhile.
+            let nice = thread::nice();
             IDLE.lock().1.push(Idle { own, nice, work: send.clone() });
             work = match receive.recv_timeout(PATIENCE) {
                 Ok(next) => next,
