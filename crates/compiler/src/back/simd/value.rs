@@ -321,7 +321,7 @@ impl Emitter<'_> {
         if self.mask.is_some() {
             return self.for_lanes(body);
         }
-        if self.lanes <= UNROLLED || self.lanes % UNROLLED != 0 {
+        if self.lanes <= UNROLLED || !self.lanes.is_multiple_of(UNROLLED) {
             for lane in 0..self.lanes {
                 let lane = self.i64(lane.into());
                 body(self, &lane);
