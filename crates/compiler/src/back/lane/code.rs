@@ -2,7 +2,7 @@
 
 use super::called::Called;
 use super::layout::{launch, service, status, thread, worker};
-use super::plan::{Plan, is_invariant};
+use super::plan::Plan;
 use super::{request, special};
 use crate::back::cpu::Options;
 use crate::back::llvm::{Builder, Type, Unsupported, Val, memory, texture};
@@ -157,7 +157,7 @@ impl<'a> Code<'a> {
         Ok(())
     }
 
-    /// Slots, the windows, and every invariant value: they dominate all the rest.
+    /// Slots, the windows, and what is written out where it is used: they dominate all the rest.
     pub fn entry(&mut self) -> Result {
         let function = self.function;
         let n_results = function
@@ -195,15 +195,21 @@ impl<'a> Code<'a> {
             self.frame = Some(frame);
         }
         for inst in function.blocks.iter().flat_map(|block| &block.insts) {
-            if let (true, Some(result)) = (is_invariant(&inst.op), inst.results.first()) {
-                let value = self.invariant(&inst.op, Type::of(function.ty(*result), 1))?;
+            if let Some(result) = self.invariant_of(inst) {
+                let value = self.unchanging(&inst.op, Type::of(function.ty(result), 1))?;
                 self.names[result.index()] = Some(value.text);
             }
         }
         Ok(())
     }
 
-    fn invariant(&mut self, op: &Op, to: Type) -> Result<Val> {
+    /// What the instruction defines, if that is written out where it is used.
+    fn invariant_of(&self, inst: &Inst) -> Option<Value> {
+        inst.results.first().copied().filter(|result| self.plan.invariant.contains(result.index()))
+    }
+
+    /// What does not change while the thread lives.
+    fn unchanging(&mut self, op: &Op, to: Type) -> Result<Val> {
         let address = |value: u64| Ok(Builder::int(to, i128::from(value)));
         match op {
             Op::Const(bits) => Ok(Builder::bits(to, *bits)),
@@ -328,7 +334,7 @@ impl<'a> Code<'a> {
         let block = function.block(id);
         self.b.start_block(&block_label(id));
         for (index, inst) in block.insts.iter().enumerate() {
-            if is_invariant(&inst.op) {
+            if self.invariant_of(inst).is_some() {
                 continue;
             }
             if self.gates.get(id.index()) == Some(&Some(index)) {
@@ -460,7 +466,9 @@ impl<'a> Code<'a> {
         let results: Vec<Type> =
             inst.results.iter().map(|value| Type::of(self.function.ty(*value), 1)).collect();
         let values = match &inst.op {
-            Op::Special(special) => vec![special::read_clock(self, *special, results[0])],
+            op @ (Op::Special(_) | Op::GlobalAddr(_) | Op::FuncAddr(_) | Op::SharedAddr(_)) => {
+                vec![self.unchanging(op, results[0])?]
+            }
             Op::Cvta { space, to_generic } => {
                 vec![self.convert_address(*space, *to_generic, &args[0], results[0])]
             }

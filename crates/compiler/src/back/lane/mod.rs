@@ -53,13 +53,13 @@ fn write(
         let function =
             function.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
         let function = &nan::canonical(function);
-        let (plan, locals) = (&plan::plan(function, Kept::InFrame), &Locals::of(function));
+        let (plan, locals) = (&plan::plan(function, Kept::InFrame, options), &Locals::of(function));
         stackful |= plan.n_suspensions > 0;
         // What it brings to an exchange lies in the same record.
         context_bytes = context_bytes.max(plan.context_bytes);
         code::write_function(&mut b, module, Body { function, plan, locals }, id)?;
     }
-    let (plan, locals) = (plan::plan(body, Kept::InRecord), Locals::of(body));
+    let (plan, locals) = (plan::plan(body, Kept::InRecord, options), Locals::of(body));
     // A thread with a stack of its own, and a cluster, go on in any case.
     let is_gated = options.block == ANY_BLOCK && !options.clustered && called(program, body).is_empty();
     let module = Module { is_gated, ..module };

@@ -5,6 +5,7 @@
 //! SSA of these again). So nothing is saved or restored at a suspension, and the text grows with the code alone.
 
 use super::places;
+use crate::back::cpu::{ANY_BLOCK, Options};
 use crate::ir::{BlockId, Function, Op, Order, Space, Special, Syscall, Value};
 use crate::pass::bits::BitSet;
 use crate::pass::dominators::{Dominators, reversed, successors};
@@ -21,7 +22,7 @@ pub struct Plan {
     pub in_slot: BitSet,
     /// Of those, by value: offset in the thread's record.
     pub places: Vec<Option<u64>>,
-    /// Values written out anew at every use: constants and what never changes during a launch.
+    /// Values that are written out where they are used.
     pub invariant: BitSet,
     pub n_suspensions: u32,
     /// Where in the thread record the registers lie that all lanes of a warp bring together, behind the places.
@@ -43,31 +44,21 @@ pub fn suspends(op: &Op) -> bool {
     op.is_warp_collective() || matches!(op, Op::Barrier { .. } | Op::ClusterBarrier { .. } | Op::NanoSleep)
 }
 
-/// The same value for the whole life of the thread, and cheap to have at its start.
-pub fn is_invariant(op: &Op) -> bool {
+/// A number, or an address that takes no memory to know. What is read from the launch's or the thread's records is read where the
+/// program asks for it: at the start it would be read again whenever the thread goes on.
+fn is_invariant(op: &Op, options: &Options) -> bool {
     match op {
-        Op::Const(_)
-        | Op::GlobalAddr(_)
-        | Op::SharedAddr(_)
-        | Op::LocalAddr(_)
-        | Op::ParamAddr(_)
-        | Op::FuncAddr(_) => true,
-        Op::Special(special) => !matches!(
-            special,
-            Special::Clock
-                | Special::ClockHi
-                | Special::Clock64
-                | Special::GlobalTimer
-                | Special::GlobalTimerLo
-                | Special::GlobalTimerHi
-        ),
+        Op::Const(_) | Op::LocalAddr(_) | Op::ParamAddr(_) => true,
+        Op::SharedAddr(_) => !options.clustered,
+        Op::Special(Special::Ntid(_)) => options.block != ANY_BLOCK && !options.open,
         _ => false,
     }
 }
 
-pub fn plan(function: &Function, kept: Kept) -> Plan {
+pub fn plan(function: &Function, kept: Kept, options: &Options) -> Plan {
     let mut invariant = BitSet::new(function.values.len());
-    for inst in function.blocks.iter().flat_map(|block| &block.insts).filter(|inst| is_invariant(&inst.op)) {
+    let insts = function.blocks.iter().flat_map(|block| &block.insts);
+    for inst in insts.filter(|inst| is_invariant(&inst.op, options)) {
         inst.results.iter().for_each(|result| {
             invariant.insert(result.index());
         });

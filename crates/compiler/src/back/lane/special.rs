@@ -6,7 +6,6 @@ use crate::back::cpu::ANY_BLOCK;
 use crate::back::llvm::{self, Builder, Type, Val};
 use crate::ir::{CLUSTER_SHIFT, Special, TENSOR_MEMORY};
 
-/// A register that never changes while the thread lives.
 pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
     let word = Type::int(32, 1);
     let block = code.options.block;
@@ -117,7 +116,7 @@ fn lane(code: &mut Code<'_>) -> Val {
 }
 
 /// A register that is different each time.
-pub fn read_clock(code: &mut Code<'_>, special: Special, to: Type) -> Val {
+fn read_clock(code: &mut Code<'_>, special: Special, to: Type) -> Val {
     let wide = Type::int(64, 1);
     let is_timer = matches!(special, Special::GlobalTimer | Special::GlobalTimerLo | Special::GlobalTimerHi);
     let ticks = if is_timer {
