@@ -7,6 +7,8 @@
 //! A block whose threads only spin waits for another block: its OS thread keeps it and begins the next one beside it,
 //! so blocks that wait for each other advance however few cores there are.
 
+use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+
 use super::arena::Mapping;
 use super::fiber::Fibers;
 use super::gate::{BEGIN_ANEW, Gate};
@@ -44,6 +46,7 @@ impl std::fmt::Display for Stuck {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum State {
     Ready,
     /// Ready too, but found nothing to do the last time.
@@ -110,7 +113,7 @@ impl Barrier {
 /// Scheduling state of a block.
 #[derive(Default)]
 struct Lanes {
-    /// One per record.
+    /// One per record; in L up to whole warps, of which lanes that there are not have ended.
     states: Vec<State>,
     n_threads: usize,
     /// Setting P: a record is a warp's.
@@ -239,7 +242,8 @@ impl Lanes {
             let at_barrier = self.n_threads as u32 - self.n_ended;
             return Stuck { at_barrier, ended: self.n_ended, ..Stuck::default() };
         }
-        let count = |wanted: &[State]| self.states.iter().filter(|s| wanted.contains(s)).count() as u32;
+        let states = &self.states[..self.n_threads];
+        let count = |wanted: &[State]| states.iter().filter(|s| wanted.contains(s)).count() as u32;
         Stuck {
             at_barrier: count(&[State::AtBarrier, State::AtClusterBarrier]),
             at_collective: count(&[State::AtCollective, State::AtActiveMask]),
@@ -278,6 +282,9 @@ impl Resident {
         let lanes = &mut self.lanes;
         lanes.states.clear();
         lanes.states.resize(n_records, State::Ready);
+        if kernel.setting == Setting::Lane {
+            lanes.states.resize(n_records.next_multiple_of(WARP), State::Ended);
+        }
         lanes.n_threads = n_threads;
         lanes.per_warp = kernel.setting == Setting::Warp;
         lanes.ended = [0; MAX_WARPS];
@@ -528,15 +535,13 @@ impl<'a> Block<'a> {
         let mut advanced = false;
         let mut failed = None;
         self.gate.begin_pass();
-        let records = if self.per_warp {
-            warp..warp + 1
+        let (first, able) = if self.per_warp {
+            let is_able = matches!(self.lanes.states[warp], State::Ready | State::Spinning);
+            (warp, u32::from(is_able))
         } else {
-            warp * WARP..(warp * WARP + WARP).min(self.n_threads)
+            (warp * WARP, self.lanes_in(warp, State::Ready) | self.lanes_in(warp, State::Spinning))
         };
-        for t in records {
-            if !matches!(self.lanes.states[t], State::Ready | State::Spinning) {
-                continue;
-            }
+        for t in bits(able).map(|lane| first + lane) {
             let (thread, launch) = (std::ptr::from_mut(self.thread(t)), grid.launch);
             // SAFETY: the emitter's code with the structures it was made for; the launch and the records outlive the
             // block.
@@ -760,12 +765,17 @@ impl<'a> Block<'a> {
         while waiting != 0 {
             let leader = waiting.trailing_zeros() as usize;
             let key = self.key(first + leader);
-            let group =
-                bits(waiting).filter(|&l| self.key(first + l) == key).fold(0, |mask, l| mask | 1 << l);
+            let (mut group, mut brought) = (0u32, [0u64; WARP]);
+            for l in bits(waiting) {
+                if self.key(first + l) == key {
+                    group |= 1 << l;
+                    brought[l] = self.thread(first + l).args[0];
+                }
+            }
             waiting &= !group;
             // Ended lanes count as arrived.
             if key.2 & alive & !group == 0 {
-                self.complete(first, group, key.2);
+                self.complete(first, group, key.2, &brought);
                 released = true;
             }
         }
@@ -788,9 +798,15 @@ impl<'a> Block<'a> {
     }
 
     fn lanes_in(&self, warp: usize, state: State) -> u32 {
-        let first = warp * WARP;
-        let states = &self.lanes.states[first..(first + WARP).min(self.n_threads)];
-        states.iter().enumerate().filter(|(_, s)| **s == state).fold(0, |mask, (l, _)| mask | 1 << l)
+        let states: &[State; WARP] =
+            self.lanes.states[warp * WARP..].first_chunk().unwrap_or(&[State::Ended; WARP]);
+        // SAFETY: SSE2 is part of x86-64; there are 32 bytes.
+        unsafe {
+            let at: *const __m128i = states.as_ptr().cast();
+            let wanted = _mm_set1_epi8(state as i8);
+            let half = |nth: usize| _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(at.add(nth)), wanted));
+            half(0).cast_unsigned() | half(1).cast_unsigned() << 16
+        }
     }
 
     fn release(&mut self, first: usize, group: u32) {
@@ -811,15 +827,12 @@ impl<'a> Block<'a> {
         (thread.kind, thread.flags, thread.args[mask] as u32, 0)
     }
 
-    fn complete(&mut self, first: usize, group: u32, mask: u32) {
+    /// `a`: what each lane of the group brings.
+    fn complete(&mut self, first: usize, group: u32, mask: u32, a: &[u64; WARP]) {
         let lead = self.thread(first + group.trailing_zeros() as usize);
         let (kind, flags) = (lead.kind, lead.flags);
         // A lane outside its own mask is undefined in PTX; here it takes part without being counted.
         let members = if group & mask == 0 { group } else { group & mask };
-        let mut a = [0u64; WARP];
-        for l in bits(group) {
-            a[l] = self.thread(first + l).args[0];
-        }
         match kind {
             request::SHFL => {
                 for l in bits(group) {
