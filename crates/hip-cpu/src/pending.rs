@@ -64,6 +64,11 @@ fn enter(work: Work) {
     queue.dispatch();
 }
 
+/// Something has become urgent, or is no more.
+pub fn wishes_changed() {
+    QUEUE.lock().dispatch();
+}
+
 impl Queue {
     /// Starts what may be made now.
     fn dispatch(&mut self) {

@@ -8,6 +8,7 @@ use compiler::back::cpu::Weight;
 use compiler::back::cpu::steps::{self, Steps};
 use parking_lot::Mutex;
 
+use crate::pending;
 use crate::thread::Crew;
 
 /// How much better code is wanted; it grows while there is none.
@@ -112,9 +113,12 @@ impl Baseline {
     /// `expected`: nanoseconds that it takes in this code; `None`: nobody knows.
     pub fn queue(&self, expected: Option<u64>) {
         if self.is_worth(expected) {
+            let was_urgent = self.heat.is_urgent();
             self.heat.is_queued.store(true, Ordering::Relaxed);
             if !self.is_asked.load(Ordering::Relaxed) {
                 self.ask_for_better(expected.unwrap_or(0));
+            } else if !was_urgent {
+                self.tell_maker();
             }
         }
         let keep = self.keep.lock().take();
@@ -132,10 +136,22 @@ impl Baseline {
 
     /// A grid begins that takes so many nanoseconds in this code.
     pub fn begin(&self, expected: Option<u64>) {
+        let was_urgent = self.heat.is_urgent();
         self.heat.grids.fetch_add(1, Ordering::Relaxed);
         self.heat.is_queued.store(false, Ordering::Relaxed);
-        if !self.is_asked.load(Ordering::Relaxed) && self.is_worth(expected) {
+        if self.is_asked.load(Ordering::Relaxed) {
+            if !was_urgent {
+                self.tell_maker();
+            }
+        } else if self.is_worth(expected) {
             self.ask_for_better(expected.unwrap_or(0));
+        }
+    }
+
+    /// What is wanted most may have changed.
+    fn tell_maker(&self) {
+        if self.is_waiting() {
+            pending::wishes_changed();
         }
     }
 
@@ -144,6 +160,9 @@ impl Baseline {
         self.heat.grids.fetch_sub(1, Ordering::Relaxed);
         let counts = expected.map_or(spent, |expected| spent.min(expected.saturating_mul(BEYOND)));
         self.heat.ns.fetch_add(counts, Ordering::Relaxed);
+        if !self.heat.is_urgent() {
+            self.tell_maker();
+        }
     }
 
     /// Once; grids to come will take so many nanoseconds at least.
