@@ -79,6 +79,11 @@ impl Ours {
         objects(self.lib.as_deref().or(local.as_deref()))
     }
 
+    /// By which what is measured without them is built.
+    fn profile(&self) -> &'static str {
+        if self.local { "local" } else { "release" }
+    }
+
     /// What a page says of them.
     fn built(&self) -> &'static str {
         if self.local { ", the objects of target/cudaway/lib" } else { "" }

@@ -158,6 +158,15 @@ impl Toolchain {
         self.with_headers(CUSPARSE_13_5, "cusparse")
     }
 
+    /// The headers of all libraries that programs of ours are compiled with.
+    pub fn with_all(&self) -> Result<()> {
+        self.with_cudnn()?;
+        self.with_cufft()?;
+        self.with_curand()?;
+        self.with_cusolver()?;
+        self.with_cusparse()
+    }
+
     /// The headers of a wheel whose names begin so.
     fn with_headers(&self, wheel: &str, prefix: &str) -> Result<()> {
         match self.release {

@@ -14,9 +14,8 @@ use crate::toolchain::Release;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Measure the objects in this folder; docs/performance.md is left as it is.
-    #[arg(long)]
-    lib: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    ours: super::Ours,
 }
 
 /// Times memcpy that a copy of megabytes may take.
@@ -51,19 +50,19 @@ pub fn run(args: &Args) -> Result<()> {
     command.args(["-O3", "-std=c++17", "-arch=compute_80", "-o"]).arg(&out);
     command.arg(setup::root().join("benches/copies/copies.cu"));
     quiet(&mut command)?;
-    let lib = super::objects(args.lib.as_deref())?;
+    let lib = args.ours.objects()?;
     let ended = Installed::at(lib).preloaded(&out).limit(Duration::from_secs(300)).run()?;
     ensure!(ended.status.success(), "{}", ended.describe());
     let rows: Vec<Row> = ended.stdout.lines().filter_map(Row::of).collect();
     ensure!(!rows.is_empty(), "no row: {}", ended.describe());
-    let text = table(&rows);
+    let text = table(&rows, args.ours.built());
     println!("{text}");
-    if args.lib.is_some() { Ok(()) } else { section::write("copies", &text) }
+    if args.ours.are_given() { Ok(()) } else { section::write("copies", &text) }
 }
 
-fn table(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "The least of nine, milliseconds on the clock and of CPU.\n\n\
+fn table(rows: &[Row], built: &str) -> String {
+    let mut text = format!(
+        "The least of nine{built}, milliseconds on the clock and of CPU.\n\n\
          | | CUDAway | plain C | × its time | goal |\n|---|--:|--:|--:|---|\n",
     );
     for row in rows {

@@ -21,9 +21,8 @@ pub struct Args {
     /// Runs of each program of each kind, by turns.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Measure the objects in this folder; docs/performance.md is left as it is.
-    #[arg(long)]
-    lib: Option<PathBuf>,
+    #[command(flatten)]
+    ours: super::Ours,
     /// Only these corpora, comma separated; docs/performance.md is left as it is.
     #[arg(long, value_delimiter = ',')]
     corpus: Vec<String>,
@@ -41,14 +40,14 @@ pub struct Args {
 const GOAL_COLD_S: f64 = 2.5;
 
 pub fn run(args: &Args) -> Result<()> {
-    let lib = super::objects(args.lib.as_deref())?;
+    let lib = args.ours.objects()?;
     let mut text = kernels(args, &lib)?;
     if !args.kernels {
         let programs = corpus::built(&["thrust", "cub"])?;
-        text.push_str(&programs_table(&Installed::at(lib), &programs, args.rounds)?);
+        text.push_str(&programs_table(&Installed::at(lib), &programs, args.rounds, args.ours.built())?);
     }
     println!("{text}");
-    let is_whole = args.lib.is_none() && args.ptx.is_empty() && args.corpus.is_empty() && !args.kernels;
+    let is_whole = !args.ours.are_given() && args.ptx.is_empty() && args.corpus.is_empty() && !args.kernels;
     if is_whole { section::write("first", &text) } else { Ok(()) }
 }
 
@@ -64,13 +63,14 @@ fn kernels(args: &Args, lib: &Path) -> Result<String> {
     }
     let mut found = vec![];
     if !args.ptx.is_empty() {
-        found.push(("files", kernels::measured(&args.ptx, args.best)));
+        found.push(("files", kernels::measured(&args.ptx, args.best, args.ours.profile())));
     }
     let mut legend = String::new();
     for corpus in CORPORA.iter().filter(is_wanted) {
         println!("{}", corpus.name);
         let _ = writeln!(legend, "- **{}**: {}", corpus.name, corpus.what);
-        let kernels = corpus.ptx(lib).and_then(|files| kernels::measured(&files, args.best));
+        let kernels =
+            corpus.ptx(lib).and_then(|files| kernels::measured(&files, args.best, args.ours.profile()));
         found.push((corpus.name, kernels.inspect_err(|error| println!("{}: {error:#}", corpus.name))));
     }
     Ok(kernels::table(&found) + "\n" + &legend)
@@ -109,9 +109,9 @@ fn once(installed: &Installed, program: &Path, cache: &Path, variables: &[(&str,
     Ok(took)
 }
 
-fn programs_table(installed: &Installed, programs: &[PathBuf], rounds: usize) -> Result<String> {
+fn programs_table(installed: &Installed, programs: &[PathBuf], rounds: usize, built: &str) -> Result<String> {
     let mut text = format!(
-        "\nWhole programs, fastest of {rounds} runs by turns, seconds on the clock and of CPU: warm with what a run kept that waited for all code; \
+        "\nWhole programs, fastest of {rounds} runs by turns{built}, seconds on the clock and of CPU: warm with what a run kept that waited for all code; \
          cold with an empty cache; and cold with launches that wait for the best code (`CUDAWAY_CPU_TIER=best`).\n\n\
          | program | warm | cold | cold, best code only | cold beyond warm | goal | |\n|---|--:|--:|--:|--:|--:|---|\n"
     );

@@ -74,8 +74,7 @@ impl Corpus {
     /// Its files of PTX. What is newer than its source is not compiled again.
     pub fn ptx(&self) -> Result<Vec<PathBuf>> {
         let nvcc = Release::V13_5.get()?;
-        nvcc.with_cublas()?;
-        nvcc.with_curand()?;
+        nvcc.with_all()?;
         let below = setup::root().join("examples/settings");
         match self.sources {
             Sources::Folder(folder) => {

@@ -80,14 +80,14 @@ impl Kernel {
     }
 }
 
-/// Baseline code of every kernel, and the best code of `n_best`.
-pub fn measured(files: &[PathBuf], n_best: usize) -> Result<Vec<Kernel>> {
-    let mut kernels = cold(files, &["--baseline"])?;
+/// Baseline code of every kernel, and the best code of `n_best`, by a compiler of that profile.
+pub fn measured(files: &[PathBuf], n_best: usize, profile: &str) -> Result<Vec<Kernel>> {
+    let mut kernels = cold(profile, files, &["--baseline"])?;
     ensure!(!kernels.is_empty(), "no kernel was measured");
     let folder = testkit::temporary()?;
     let list = folder.path().join("names");
     fs::write(&list, chosen(&kernels, n_best).join("\n"))?;
-    let named = cold(files, &["--named", &list.to_string_lossy()])?;
+    let named = cold(profile, files, &["--named", &list.to_string_lossy()])?;
     let mut named: BTreeMap<&str, &Kernel> = named.iter().map(|it| (&*it.name, it)).collect();
     for kernel in &mut kernels {
         if let Some(best) = named.remove(&*kernel.name) {
@@ -107,13 +107,13 @@ fn chosen(kernels: &[Kernel], most: usize) -> Vec<&str> {
     longest.iter().chain(rest.iter().step_by(step)).map(|it| &*it.name).collect()
 }
 
-fn cold(files: &[PathBuf], options: &[&str]) -> Result<Vec<Kernel>> {
+fn cold(profile: &str, files: &[PathBuf], options: &[&str]) -> Result<Vec<Kernel>> {
     let mut kernels = vec![];
     // A command line has its bounds.
     for part in files.chunks(500) {
         let mut command = Command::new(env!("CARGO"));
         command.current_dir(setup::root());
-        command.args(["run", "--quiet", "--release", "-p", "hip-cpu", "--example", "cold", "--"]);
+        command.args(["run", "--quiet", "--profile", profile, "-p", "hip-cpu", "--example", "cold", "--"]);
         let out = command.args(options).args(part).output().with_context(|| format!("{command:?}"))?;
         if !out.status.success() {
             bail!("{command:?}: {}", String::from_utf8_lossy(&out.stderr));
