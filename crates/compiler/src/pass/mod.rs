@@ -4,8 +4,9 @@
 //! barriers and gives loops one back edge and exits of their own · `invariant` finds what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
 //! ranges and divisors) · `classify` decides whether lockstep is allowed (`members`: whether a collective's have all come) and `in_step` whether it is counted on · `spins`
 //! finds loops that wait, `intake` has them take in what their lanes do before they meet · `release` has them take in what others wait for and `waves` says which kernels cannot have two warps in a wave (AMD GPUs) · `regions` cuts at barriers · `places` finds what passes through a region.
-//! `offsets` finds values whose lanes lie at constant distances · `effects` finds what others see of a block · `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
+//! `offsets` finds values whose lanes lie at constant distances · `apart` finds atomics whose lanes all have words of their own · `effects` finds what others see of a block · `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
 
+pub mod apart;
 pub mod bits;
 pub mod cfg;
 pub mod classify;

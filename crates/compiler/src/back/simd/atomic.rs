@@ -1,14 +1,34 @@
 //! Atomic operations, lane by lane in order. Shared memory belongs to the OS thread that runs the block, so there an
-//! atomic is a load, an operation and a store.
+//! atomic is a load, an operation and a store; where no two lanes have the same word there it is a gather, an operation
+//! and a scatter.
 
 use super::Emitter;
 use super::memory::Lanes;
 use crate::back::llvm::{Builder, Scalar, Type, Val, memory};
-use crate::ir::{AtomOp, AtomTy, Float, Inst, Op, Order, Scope, Space};
+use crate::ir::{AtomOp, AtomTy, Float, Inst, Op, Order, Scope, Space, Ty};
+use crate::pass::apart::View;
+use crate::pass::regions::{Plan, Region};
+use crate::pass::visit::Definition;
 use std::cell::RefCell;
 
+/// Atomics on shared memory at places of the lanes' own from which on they are calls.
+const MANY: usize = 4;
+
+pub(super) fn are_many(plan: &Plan) -> bool {
+    let regions = plan.regions.iter();
+    let is_apart = |region: &Region, inst: &&Inst| {
+        matches!(inst.op, Op::Atomic { space: Space::Shared, .. })
+            && region.shapes[inst.args[0].index()].is_varying()
+    };
+    let all = regions.flat_map(|region| {
+        let insts = region.function.blocks.iter().flat_map(|block| &block.insts);
+        insts.filter(move |inst| is_apart(region, inst))
+    });
+    all.take(MANY).count() == MANY
+}
+
 impl Emitter<'_> {
-    pub(super) fn atomic(&mut self, inst: &Inst) -> Result<(), String> {
+    pub(super) fn atomic(&mut self, at: usize, inst: &Inst) -> Result<(), String> {
         let Op::Atomic { space, op, ty, offset, order, .. } = inst.op else {
             return Err("not an atomic".to_owned());
         };
@@ -57,6 +77,19 @@ impl Emitter<'_> {
             }
             _ => self.vector(inst.args[0]),
         };
+        if space == Space::Shared && scalar.is_int() && !one_by_one {
+            let old = if self.is_apart(at, inst, scalar.bits()) {
+                Some(self.atomic_at_once((op, signed), inst, offset, &args))
+            } else if self.mask.is_none() && self.calls_atomics && self.lanes > 1 {
+                self.atomic_by_call((op, signed), inst, offset, &args)
+            } else {
+                None
+            };
+            if let Some(old) = old {
+                self.define_old(inst, old, vector);
+                return Ok(());
+            }
+        }
         let addresses = self.spill(0, &each);
         let buffers: Vec<String> =
             args.iter().enumerate().map(|(nth, arg)| self.spill(nth + 1, arg)).collect();
@@ -87,14 +120,139 @@ impl Emitter<'_> {
         if let Some(reason) = missing.into_inner() {
             return Err(reason);
         }
-        if let (Some(out), Some(&result)) = (out, inst.results.first()) {
+        if let Some(out) = out {
             let old = self.reload(&out, vector);
-            let to = self.vector_ty(self.ty(result));
-            let old = if to.bits() > old.ty.bits() { self.b.resize(&old, to.bits(), false) } else { old };
-            let old = self.b.bitcast(&old, to);
-            self.define_vector(result, old);
+            self.define_old(inst, Some(old), vector);
         }
         Ok(())
+    }
+
+    fn define_old(&mut self, inst: &Inst, old: Option<Val>, vector: Type) {
+        let (Some(old), Some(&result)) = (old, inst.results.first()) else { return };
+        debug_assert_eq!(old.ty, vector, "what the lanes found");
+        let to = self.vector_ty(self.ty(result));
+        let old = if to.bits() > old.ty.bits() { self.b.resize(&old, to.bits(), false) } else { old };
+        let old = self.b.bitcast(&old, to);
+        self.define_vector(result, old);
+    }
+
+    /// Whether the CPU can do the active lanes' operations at once: no two lanes have the same word.
+    fn is_apart(&self, at: usize, inst: &Inst, bits: u32) -> bool {
+        if !self.wide_gathers || !matches!(bits, 32 | 64) {
+            return false;
+        }
+        let here = self.here();
+        let view = View {
+            function: &here.function,
+            definitions: &self.definitions,
+            loops: &here.loops,
+            shapes: &here.shapes,
+            is_prologue: &self.plan.is_prologue,
+            numbers: &here.numbers,
+        };
+        view.holds(at, inst.args[0], bits / 8)
+    }
+
+    /// All lanes read, then all write.
+    fn atomic_at_once(
+        &mut self,
+        (op, signed): (AtomOp, bool),
+        inst: &Inst,
+        offset: i64,
+        args: &[Val],
+    ) -> Option<Val> {
+        let each = self.vector(inst.args[0]);
+        let at = self.pointer(Space::Shared, &each, offset);
+        let old = self.gather_from(&at, args[0].ty);
+        let new = self.combined(op, signed, &old, args);
+        self.scatter_to(&at, &new);
+        (!inst.results.is_empty()).then_some(old)
+    }
+
+    /// One lane after the other in a function that all such operations call: of code that stands once for each of many
+    /// operations a CPU takes longer to decode the instructions than to run them.
+    fn atomic_by_call(
+        &mut self,
+        (op, signed): (AtomOp, bool),
+        inst: &Inst,
+        offset: i64,
+        args: &[Val],
+    ) -> Option<Option<Val>> {
+        let base = self.pointer(Space::Shared, &self.i64(0), offset);
+        let each = self.vector(inst.args[0]);
+        let narrow = match self.definitions[inst.args[0].index()] {
+            Definition::Inst(block, nth, _) => {
+                let inst = &self.here().function.blocks[block].insts[nth];
+                matches!(inst.op, Op::Zext) && self.ty(inst.args[0]) == Ty::B32
+            }
+            _ => false,
+        };
+        let each = if narrow { self.b.resize(&each, 32, false) } else { each };
+        let mut params = vec![base, each];
+        for (arg, &value) in args.iter().zip(&inst.args[1..]) {
+            let is_one = self.shape(value).is_uniform();
+            params.push(if is_one { self.extract(arg, "0") } else { arg.clone() });
+        }
+        let (vector, unused) = (args[0].ty, inst.results.is_empty());
+        let results = if unused { vec![] } else { vec![vector] };
+        let name = format!("atomic.{op:?}.{signed}");
+        let old = self.outlined(&name, &params, &results, |me, params| {
+            me.each_in_turn((op, signed), &params[0], &params[1], &params[2..], vector, unused)
+        });
+        Some(old.into_iter().next())
+    }
+
+    /// The body of such a function. Operands are a vector each, or one number for all lanes.
+    fn each_in_turn(
+        &mut self,
+        (op, signed): (AtomOp, bool),
+        base: &Val,
+        each: &Val,
+        args: &[Val],
+        vector: Type,
+        unused: bool,
+    ) -> Vec<Val> {
+        let places = self.lane_offsets(each);
+        let buffers: Vec<Option<String>> = (args.iter().enumerate())
+            .map(|(nth, arg)| (arg.ty.lanes > 1).then(|| self.spill(nth + 1, arg)))
+            .collect();
+        let out = (!unused).then(|| self.scratch(3, vector));
+        for (lane, place) in places.iter().enumerate() {
+            let lane = self.i64(lane as u64);
+            let at = self
+                .b
+                .assign(Type::ptr(), format_args!("getelementptr i8, {}, {}", base.typed(), place.typed()));
+            let items: Vec<Val> = (buffers.iter().zip(args))
+                .map(|(buffer, arg)| match buffer {
+                    Some(buffer) => self.item(buffer, arg.ty, &lane),
+                    None => arg.clone(),
+                })
+                .collect();
+            let old = self.atomic_one(Space::Shared, op, signed, Order::Relaxed, &at, &items);
+            if let Some(out) = &out {
+                self.set_item(out, &lane, &old);
+            }
+        }
+        out.iter().map(|out| self.reload(out, vector)).collect()
+    }
+
+    /// Each lane's offset as `i64`. Offsets of 32 bits leave the vector in pairs, which the CPU takes apart elsewhere than it does vectors.
+    fn lane_offsets(&mut self, each: &Val) -> Vec<Val> {
+        let lanes = each.ty.lanes;
+        if each.ty.bits() != 32 || !lanes.is_multiple_of(2) {
+            return (0..lanes).map(|lane| self.extract(each, &lane.to_string())).collect();
+        }
+        let pairs = self.b.bitcast(each, Type::int(64, lanes / 2));
+        let mut all = vec![];
+        for nth in 0..lanes / 2 {
+            let pair = self.extract(&pairs, &nth.to_string());
+            // Else LLVM finds the two in the vector again.
+            let pair = self.b.assign(pair.ty, format_args!("call i64 asm \"\", \"=r,0\"({})", pair.typed()));
+            let low = self.b.bin_int("and", &pair, 0xffff_ffff);
+            let high = self.b.bin_int("lshr", &pair, 32);
+            all.extend([low, high]);
+        }
+        all
     }
 
     /// All active lanes' operands as one, where the operation allows it.

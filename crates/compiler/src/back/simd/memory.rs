@@ -409,20 +409,7 @@ impl Emitter<'_> {
         if native {
             let at = self.pointer(access.space, each, access.offset);
             let read = Self::memory_ty(ty, access.mem, self.lanes);
-            let mask = self.active();
-            let name = format!("llvm.masked.gather.{}.v{}p0", read.suffix(), self.lanes);
-            self.b.declare(&name, format!("declare {read} @{name}({}, i32, {}, {read})", at.ty, mask.ty));
-            let zero = Builder::bits(read, 0);
-            return vec![self.b.assign(
-                read,
-                format_args!(
-                    "call {read} @{name}({}, i32 {}, {}, {})",
-                    at.typed(),
-                    access.bytes(),
-                    mask.typed(),
-                    zero.typed()
-                ),
-            )];
+            return vec![self.gather_from(&at, read)];
         }
         if self.mask.is_some() && access.is_tuple() && !self.compact {
             return self.load_active(access, ty, each);
@@ -452,6 +439,24 @@ impl Emitter<'_> {
             pointers.push(self.pointer(access.space, &address, access.offset).text);
         }
         self.load_each(access, ty, &pointers)
+    }
+
+    /// The active lanes read by an instruction of the CPU's; the others get 0.
+    pub(super) fn gather_from(&mut self, at: &Val, read: Type) -> Val {
+        let mask = self.active();
+        let name = format!("llvm.masked.gather.{}.v{}p0", read.suffix(), self.lanes);
+        self.b.declare(&name, format!("declare {read} @{name}({}, i32, {}, {read})", at.ty, mask.ty));
+        let zero = Builder::bits(read, 0);
+        self.b.assign(
+            read,
+            format_args!(
+                "call {read} @{name}({}, i32 {}, {}, {})",
+                at.typed(),
+                read.bits() / 8,
+                mask.typed(),
+                zero.typed()
+            ),
+        )
     }
 
     /// A loop over the active lanes, each of which reads all of its elements at once. Often few are active: those that
@@ -732,17 +737,7 @@ impl Emitter<'_> {
             && access.order == Order::Weak;
         if native {
             let at = self.pointer(access.space, each, access.offset);
-            let mask = self.active();
-            let val = &vals[0];
-            let name = format!("llvm.masked.scatter.{}.v{}p0", val.ty.suffix(), self.lanes);
-            self.b.declare(&name, format!("declare void @{name}({}, {}, i32, {})", val.ty, at.ty, mask.ty));
-            self.b.inst(format_args!(
-                "call void @{name}({}, {}, i32 {}, {})",
-                val.typed(),
-                at.typed(),
-                access.bytes(),
-                mask.typed()
-            ));
+            self.scatter_to(&at, &vals[0]);
             return;
         }
         let at = self.pointer(access.space, each, access.offset);
@@ -772,6 +767,20 @@ impl Emitter<'_> {
             }
             Some(_) => self.store_active(access, &at, vals),
         }
+    }
+
+    /// The active lanes write by an instruction of the CPU's, in their order.
+    pub(super) fn scatter_to(&mut self, at: &Val, val: &Val) {
+        let mask = self.active();
+        let name = format!("llvm.masked.scatter.{}.v{}p0", val.ty.suffix(), self.lanes);
+        self.b.declare(&name, format!("declare void @{name}({}, {}, i32, {})", val.ty, at.ty, mask.ty));
+        self.b.inst(format_args!(
+            "call void @{name}({}, {}, i32 {}, {})",
+            val.typed(),
+            at.typed(),
+            val.ty.bits() / 8,
+            mask.typed()
+        ));
     }
 
     /// A loop over the active lanes.

@@ -78,6 +78,7 @@ pub fn emit(
         let locals = locals.clone();
         let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
         emitter.compact = compact;
+        emitter.calls_atomics = atomic::are_many(&emitter.plan);
         if compact {
             emitter.called = matrix::called(&emitter.plan);
         }
@@ -175,6 +176,8 @@ struct Emitter<'a> {
     vector_bits: u32,
     /// Accesses lane by lane are calls: the code is so long that LLVM would take seconds.
     compact: bool,
+    /// Atomics on shared memory that all lanes do one after the other are calls: there are many.
+    calls_atomics: bool,
     /// Stores that go past the caches in large grids (S).
     streams: stream::Streams,
     locals: Vec<u64>,
@@ -247,6 +250,7 @@ impl<'a> Emitter<'a> {
             wide_gathers: vector_bits >= 512,
             vector_bits,
             compact: false,
+            calls_atomics: false,
             streams: stream::Streams::default(),
             locals,
             local_bytes,

@@ -40,7 +40,7 @@ impl Emitter<'_> {
             Op::Special(_) | Op::LocalAddr(_) | Op::Cvta { .. } | Op::IsSpace(_) => self.special(inst),
             Op::Load { .. } => self.load(inst),
             Op::Store { .. } => self.store(inst),
-            Op::Atomic { .. } => self.atomic(inst),
+            Op::Atomic { .. } => self.atomic(at, inst),
             Op::Fence { order, scope } => {
                 self.fence(*order, *scope);
                 Ok(())
@@ -81,7 +81,8 @@ impl Emitter<'_> {
         let from_lane_0 = match self.shape(inst.results[0]) {
             Shape::Uniform => false,
             Shape::Affine { .. } => true,
-            Shape::Varying => self.here().offsets.get(inst.results[0]).is_some(),
+            // The sign makes no difference within the window, and what gathers takes numbers with signs.
+            Shape::Varying => self.wide_gathers || self.here().offsets.get(inst.results[0]).is_some(),
         };
         if from_lane_0 { &Op::Sext } else { &inst.op }
     }
