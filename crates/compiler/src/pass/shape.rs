@@ -11,7 +11,7 @@ use super::layout::{Item, Layout};
 use super::loops::Loops;
 use super::number::{Numbers, Threads, signed};
 use crate::ir::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -102,8 +102,8 @@ pub struct Analysis<'a> {
     /// Values that are only used as addresses in the shared or local window.
     offsets: BitSet,
     known: Vec<Option<Shape>>,
-    /// Blocks where lanes with different values for a parameter meet.
-    mixed: Vec<bool>,
+    /// By block where lanes from different sides of a branch or different trips meet: the blocks they may come from.
+    mixed: Vec<BTreeSet<usize>>,
     divergent: Vec<bool>,
 }
 
@@ -189,7 +189,7 @@ fn analyse_with(
         local_bytes: local_bytes as i64,
         offsets: window_offsets(function),
         known,
-        mixed: vec![false; function.blocks.len()],
+        mixed: vec![BTreeSet::new(); function.blocks.len()],
         divergent: vec![false; function.blocks.len()],
     };
     analysis.run();
@@ -227,7 +227,7 @@ impl Analysis<'_> {
                                 (Some(shape), Some(other)) => Some(shape.join(other)),
                             };
                         }
-                        if self.mixed[at] && shape.is_some() {
+                        if shape.is_some() && !self.meet_with_one_value(at, &incoming[at], nth) {
                             shape = Some(Shape::Varying);
                         }
                         changed |= self.set(param, shape);
@@ -243,17 +243,36 @@ impl Analysis<'_> {
                     let varies = self.known[cond.index()].is_some_and(|shape| !shape.is_uniform());
                     if varies && !self.divergent[at] {
                         self.divergent[at] = true;
-                        let joins = match self.past {
-                            Past::Any => Spread::of(&self.graph, self.loops, self.layout, at, |_| true).joins,
+                        let (joins, apart) = match self.past {
+                            Past::Any => {
+                                let spread = Spread::of(&self.graph, self.loops, self.layout, at, |_| true);
+                                (spread.joins, spread.apart)
+                            }
                             Past::Together => detours(self.function, self.layout, at),
                         };
                         for join in joins {
-                            self.mixed[join] = true;
+                            let sources = incoming[join].iter().map(|&(from, _)| from);
+                            self.mixed[join]
+                                .extend(sources.filter(|&from| from == at || apart.contains(from)));
                         }
                         changed = true;
                     }
                 }
             }
+        }
+    }
+
+    /// Whether lanes that meet in a block by its edges `incoming` bring the same number for a parameter: none meet, or all edges by which
+    /// they do carry it.
+    fn meet_with_one_value(&self, at: usize, incoming: &[(usize, usize)], nth: usize) -> bool {
+        let edges = incoming.iter().filter(|(from, _)| self.mixed[at].contains(from));
+        let mut numbers = edges.map(|&(from, edge)| {
+            self.numbers.constant(self.function.blocks[from].term.edges()[edge].args[nth])
+        });
+        match numbers.next() {
+            None => true,
+            Some(None) => false,
+            Some(first) => numbers.all(|number| number == first),
         }
     }
 
@@ -578,12 +597,18 @@ pub fn is_detour(function: &Function, layout: &Layout, at: usize, side: &Edge, o
         && edges.by_ref().filter(|edge| edge.block == side.block).count() == 1
 }
 
-/// Where lanes meet that a branch may send on a detour.
-fn detours(function: &Function, layout: &Layout, at: usize) -> Vec<usize> {
-    let Term::Branch { then, otherwise, .. } = &function.blocks[at].term else { return vec![] };
-    let sides = [(then, otherwise), (otherwise, then)];
-    let found = sides.into_iter().filter(|(side, other)| is_detour(function, layout, at, side, other));
-    found.map(|(_, other)| other.block.index()).collect()
+/// Where lanes meet that a branch may send on a detour, and the blocks of the detours.
+fn detours(function: &Function, layout: &Layout, at: usize) -> (Vec<usize>, BitSet) {
+    let (mut joins, mut apart) = (vec![], BitSet::new(function.blocks.len()));
+    if let Term::Branch { then, otherwise, .. } = &function.blocks[at].term {
+        for (side, other) in [(then, otherwise), (otherwise, then)] {
+            if is_detour(function, layout, at, side, other) {
+                joins.push(other.block.index());
+                apart.insert(side.block.index());
+            }
+        }
+    }
+    (joins, apart)
 }
 
 /// What a divergent branch does: where its lanes meet again, and the blocks they run apart.
@@ -768,9 +793,24 @@ mod tests {
 
     #[test]
     fn lanes_meet_with_different_values_behind_a_divergent_branch() {
-        let source = "entry: t = tid; n = const.b32 40; p = lt t n; branch p a b\n a: jump c(n)\n b: jump c(n)\n c(v:b32): exit";
+        let source = "entry: t = tid; n = const.b32 40; m = const.b32 41; p = lt t n; branch p a b\n a: jump c(n)\n b: jump c(m)\n c(v:b32): exit";
         let (f, shapes) = shapes(source, [256, 1, 1], 32);
         assert_eq!(shapes.of[f.blocks[3].params[0].index()], Shape::Varying);
+    }
+
+    /// `none` leads to `meet` with a number from memory, by a branch that all lanes take alike; one lane's side brings another number or not.
+    #[test]
+    fn lanes_meet_with_one_number_behind_a_divergent_branch() {
+        let source = |own: &str| {
+            format!(
+                "entry: b = ctaid; z = const.b32 0; y = const.b32 {own}; q = eq b z; branch q some none\n none: a = const.b64 64; u = load a; jump meet(u)\n some: t = tid; p = eq t z; branch p one meet(z)\n one: jump meet(y)\n meet(v:b32): exit"
+            )
+        };
+        for (own, shape) in [("0", Shape::Uniform), ("1", Shape::Varying)] {
+            let (f, any, together) = both(&source(own));
+            let meet = f.blocks[4].params[0].index();
+            assert_eq!((any.of[meet], together.of[meet]), (shape, shape), "{own}");
+        }
     }
 
     #[test]

@@ -20,7 +20,8 @@ impl Emitter<'_> {
         let in_rows = |inst: &Inst| here.runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.shapes));
         let checked = |inst: &Inst| is_checked(inst, &here.together.of) || in_rows(inst);
         shape::is_detour(&here.function, &here.layout, at, side, other)
-            && meets.iter().all(|&param| self.shape(param).is_varying())
+            // What is no vector is the same number on both sides.
+            && meets.iter().all(|&param| self.shape(param).is_varying() || self.shape(param).is_uniform())
             && !block.insts.iter().any(checked)
     }
 

@@ -5,6 +5,7 @@ use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{Inst, Mem, Op, Order, Scope, Space, Ty, Value};
 use crate::pass::shape::Shape;
+use crate::pass::visit::Definition;
 
 /// Where the lanes of an access go, as byte offsets from the space's base.
 #[derive(Clone)]
@@ -216,12 +217,19 @@ impl Emitter<'_> {
 
     // ---- loads ----
 
-    pub(super) fn load(&mut self, inst: &Inst) -> Result<(), String> {
+    pub(super) fn load(&mut self, at: usize, inst: &Inst) -> Result<(), String> {
         let Op::Load { space, mem, offset, .. } = inst.op else { return Err("not a load".to_owned()) };
         let Some(access) = Access::of(inst) else { return Ok(()) };
         let ty = self.ty(inst.results[0]);
         if let Some(stride) = self.rows_of(inst.args[0], access) {
             let vals = self.load_rows(access, ty, inst.args[0], stride);
+            for (&result, val) in inst.results.iter().zip(vals) {
+                let val = self.register_value(val, mem, ty);
+                self.define_vector(result, val);
+            }
+            return Ok(());
+        }
+        if let Some(vals) = self.load_from_either(at, access, ty, inst.args[0]) {
             for (&result, val) in inst.results.iter().zip(vals) {
                 let val = self.register_value(val, mem, ty);
                 self.define_vector(result, val);
@@ -260,6 +268,47 @@ impl Emitter<'_> {
             self.define_vector(result, val);
         }
         Ok(())
+    }
+
+    /// Each lane reads from one of two lines, as where two arrays are read one behind the other: mostly all lanes from the same.
+    fn load_from_either(&mut self, at: usize, access: Access, ty: Ty, address: Value) -> Option<Vec<Val>> {
+        if self.copy != Copy::Unmasked
+            || self.mask.is_some()
+            || self.lanes == 1
+            || access.order != Order::Weak
+        {
+            return None;
+        }
+        let Definition::Inst(block, nth, _) = self.definitions[address.index()] else { return None };
+        let select = &self.here().function.blocks[block].insts[nth];
+        if block != at || !matches!(select.op, Op::Select) || access.space == Space::Local {
+            return None;
+        }
+        let (cond, sides) = (select.args[0], [select.args[1], select.args[2]]);
+        let step = access.step();
+        let is_line =
+            |side: Value| matches!(self.shape(side), Shape::Affine { stride, .. } if stride == step);
+        if !self.shape(cond).is_varying() || !sides.into_iter().all(is_line) {
+            return None;
+        }
+        let (cond, each) = (self.vector(cond), self.vector(address));
+        let [first, second] = sides.map(|side| self.scalar(side));
+        let asks_ahead = std::mem::replace(&mut self.asks_ahead, false);
+        let all = self.all(&cond);
+        let vals = self.fork(
+            &all,
+            |me| me.load_line(access, ty, &first, step),
+            |me| {
+                let some = me.any(&cond);
+                me.fork(
+                    &some,
+                    |me| me.gather(access, ty, &each),
+                    |me| me.load_line(access, ty, &second, step),
+                )
+            },
+        );
+        self.asks_ahead = asks_ahead;
+        Some(vals)
     }
 
     pub(super) fn load_one(&mut self, access: Access, ty: Ty, at: &str) -> Val {

@@ -38,7 +38,7 @@ impl Emitter<'_> {
         }
         match &inst.op {
             Op::Special(_) | Op::LocalAddr(_) | Op::Cvta { .. } | Op::IsSpace(_) => self.special(inst),
-            Op::Load { .. } => self.load(inst),
+            Op::Load { .. } => self.load(at, inst),
             Op::Store { .. } => self.store(inst),
             Op::Atomic { .. } => self.atomic(at, inst),
             Op::Fence { order, scope } => {
