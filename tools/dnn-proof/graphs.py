@@ -14,7 +14,9 @@ HANDLE, DATA_TYPE, BOOLEAN, INT64, FLOAT_, DOUBLE_, POINTER, MODE, HEUR, NAN, PO
 BEHAVIOR_NOTE, RESAMPLE, PADDING, INT32, NORM_MODE, NORM_PHASE, RESHAPE_MODE = 19, 21, 22, 23, 27, 28, 31
 C = {HANDLE: P, DATA_TYPE: ctypes.c_int, BOOLEAN: ctypes.c_bool, INT64: ctypes.c_int64, FLOAT_: ctypes.c_float, DOUBLE_: ctypes.c_double,
      POINTER: P, MODE: ctypes.c_int, HEUR: ctypes.c_int, NAN: ctypes.c_int, POINTWISE: ctypes.c_int, DESCRIPTOR: P, REDUCTION: ctypes.c_int, RESAMPLE: ctypes.c_int,
-     PADDING: ctypes.c_int, NORM_MODE: ctypes.c_int, NORM_PHASE: ctypes.c_int, RESHAPE_MODE: ctypes.c_int}
+     PADDING: ctypes.c_int, NORM_MODE: ctypes.c_int, NORM_PHASE: ctypes.c_int, RESHAPE_MODE: ctypes.c_int, INT32: ctypes.c_int32,
+     # Of statistics, of their use, an order in memory, a distribution, a way of routing.
+     16: ctypes.c_int, 17: ctypes.c_int, 20: ctypes.c_int, 29: ctypes.c_int, 30: ctypes.c_int}
 erf = np.vectorize(math.erf)
 
 
@@ -332,9 +334,9 @@ def refusals(library, rng):
             face("cudnnBackendGetAttribute", tensor, 902, INT64, ctypes.c_int64(6), ctypes.byref(number_), sizes)
             assert (number_.value, list(sizes)) == (4, [2, 3, 4, 5, 0, 0])
             # A graph is refused when it is finalized: an operation without an engine, one without its tensors, a virtual tensor of nobody's.
-            rng_ = graph.final(33)
+            rope = graph.final(49)
             it = graph.made(15)
-            graph.set(it, 801, DESCRIPTOR, rng_)
+            graph.set(it, 801, DESCRIPTOR, rope)
             expect({8: 9, 9: 3001}[face.major], final, it)
             by = graph.final(0, (0, POINTWISE, 100), (1, DATA_TYPE, FLOAT))
             graph.set(operation, 750, DESCRIPTOR, by)

@@ -5,7 +5,7 @@ import ctypes
 
 import numpy as np
 
-from graphs import BOOLEAN, DATA_TYPE, DESCRIPTOR, DOUBLE_, FLOAT_, INT64, NORM_MODE, NORM_PHASE, PADDING, POINTWISE, REDUCTION, RESAMPLE, RESHAPE_MODE, Graph
+from graphs import BOOLEAN, DATA_TYPE, DESCRIPTOR, FLOAT_, INT64, NORM_MODE, NORM_PHASE, PADDING, POINTWISE, REDUCTION, RESAMPLE, RESHAPE_MODE, Graph
 from library import BFLOAT16, DOUBLE, FLOAT, FLOATS, HALF, INT32, P, Scope, drawn, near
 
 TRUTH = 11
@@ -505,9 +505,7 @@ def refusals(library, rng):
                      ("BAD_PARAM", 27, (1800, INT64, 4), (1801, DESCRIPTOR, x), (1803, DESCRIPTOR, y)),
                      ("BAD_PARAM", 47, (3300, DESCRIPTOR, x), (3301, DESCRIPTOR, small), (3302, INT64, 0, 0, 0, 0), (3303, INT64, 1, 3, 1, 6)),
                      ("BAD_PARAM", 31, (2200, DESCRIPTOR, x), (2201, DESCRIPTOR, small)),
-                     ("BAD_PARAM", 41, (2800, DESCRIPTOR, q[0]), (2801, DESCRIPTOR, q[1]), (2802, DESCRIPTOR, q[2]), (2803, DESCRIPTOR, q[3])),
-                     ("NOT_SUPPORTED", 41, (2800, DESCRIPTOR, q[0]), (2801, DESCRIPTOR, q[2]), (2802, DESCRIPTOR, q[2]), (2803, DESCRIPTOR, q[3]),
-                      (2818, DOUBLE_, 0.5))]
+                     ("BAD_PARAM", 41, (2800, DESCRIPTOR, q[0]), (2801, DESCRIPTOR, q[1]), (2802, DESCRIPTOR, q[2]), (2803, DESCRIPTOR, q[3]))]
             for wanted, kind, *attributes in wrong:
                 operation, it = graph.final(kind, *attributes), graph.made(15)
                 graph.set(it, 801, DESCRIPTOR, operation)

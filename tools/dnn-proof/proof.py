@@ -7,6 +7,7 @@ proof.py SEED libcudnn.so.9 libcudart [WORD]: libcudnn.so.8 and the parts of bot
 import sys
 
 import convolutions
+import experts
 import graphs
 import handles
 import layers
@@ -58,6 +59,14 @@ FAMILIES = {
     "graphs of attention in parts": networks.in_parts,
     "graphs that join, reshape and pool back": networks.shapes,
     "graphs become nodes of CUDA graphs": networks.native,
+    "graphs of few bits with factors of blocks": experts.blocks,
+    "graphs of mixtures of experts": experts.experts,
+    "graphs of batch norms in parts": experts.statistics,
+    "graphs that transpose and gather pages": experts.moved,
+    "graphs of random numbers, and attention that drops": experts.random,
+    "graphs of ragged rows": experts.ragged,
+    "graphs of booleans": experts.booleans,
+    "graphs of routed layers are refused when they are finalized": experts.refusals,
     "graphs of layers are refused when they are finalized": networks.refusals,
 }
 

@@ -75,7 +75,10 @@ pub fn cudnnBackendFinalize(descriptor: cudnnBackendDescriptor_t) -> Result {
     let node = find(descriptor)?;
     let mut descriptor = node.lock();
     match descriptor.kind {
-        Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR => _ = Tensor::of(&descriptor)?,
+        Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR => {
+            Tensor::of(&descriptor)?;
+            descriptor.constant = Tensor::constant_of(&descriptor)?;
+        }
         Of::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR => {
             // Where sizes are to change, graphs of other sizes share what was compiled: there is nothing that is.
             let graph = Graph::new(&descriptor.nodes(Name::CUDNN_ATTR_OPERATIONGRAPH_OPS))?;

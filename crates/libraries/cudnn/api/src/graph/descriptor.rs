@@ -26,6 +26,8 @@ pub struct Descriptor {
     pub is_final: bool,
     /// Of an operation graph, and of the engine, configuration and plan that are made for it.
     pub graph: Option<Arc<Graph>>,
+    /// A tensor's constant number.
+    pub constant: Option<f64>,
 }
 
 #[derive(Clone)]
@@ -66,6 +68,8 @@ fn has(kind: Kind, name: u32) -> bool {
         Kind::CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR => 706..712,
         Kind::CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR => 712..750,
         Kind::CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR => 750..770,
+        Kind::CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR => 770..780,
+        Kind::CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR => 780..800,
         Kind::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR => 800..900,
         Kind::CUDNN_BACKEND_TENSOR_DESCRIPTOR => 900..1000,
         Kind::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR => 1000..1100,
@@ -75,18 +79,28 @@ fn has(kind: Kind, name: u32) -> bool {
         Kind::CUDNN_BACKEND_MATMUL_DESCRIPTOR => 1500..1520,
         Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR => 1520..1600,
         Kind::CUDNN_BACKEND_REDUCTION_DESCRIPTOR => 1600..1610,
-        Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR => 1610..1700,
+        Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR => 1610..1620,
+        Kind::CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR => 1620..1700,
         Kind::CUDNN_BACKEND_RESAMPLE_DESCRIPTOR => 1700..1710,
         Kind::CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR => 1710..1720,
         Kind::CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR => 1720..1800,
         Kind::CUDNN_BACKEND_OPERATION_CONCAT_DESCRIPTOR => 1800..1900,
+        Kind::CUDNN_BACKEND_OPERATION_PAGED_CACHE_LOAD_DESCRIPTOR => 1950..2000,
         Kind::CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR => 2000..2100,
         Kind::CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR => 2100..2200,
         Kind::CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR => 2200..2250,
+        Kind::CUDNN_BACKEND_RNG_DESCRIPTOR => 2300..2310,
+        Kind::CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR => 2310..2400,
+        Kind::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_QUANTIZE_DESCRIPTOR => 2500..2600,
+        Kind::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_DEQUANTIZE_DESCRIPTOR => 2600..2700,
         Kind::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR => 2800..2850,
         Kind::CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR => 2850..2900,
+        Kind::CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_DESCRIPTOR => 2900..2950,
+        Kind::CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_BWD_DESCRIPTOR => 2950..3000,
         Kind::CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR => 3000..3100,
         Kind::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR => 3100..3200,
+        Kind::CUDNN_BACKEND_OPERATION_TRANSPOSE_DESCRIPTOR => 3200..3300,
+        Kind::CUDNN_BACKEND_OPERATION_SLICE_DESCRIPTOR => 3300..3400,
         // What no engine of ours runs keeps what it is told, and is refused when a graph of it is finalized.
         _ => 0..u32::MAX,
     };
@@ -95,7 +109,7 @@ fn has(kind: Kind, name: u32) -> bool {
 
 impl Descriptor {
     pub fn new(kind: Kind) -> Descriptor {
-        Descriptor { kind, attributes: BTreeMap::new(), is_final: false, graph: None }
+        Descriptor { kind, attributes: BTreeMap::new(), is_final: false, graph: None, constant: None }
     }
 
     /// One that the library makes: it is final.

@@ -18,6 +18,8 @@ use kit::Address;
 use super::attention::{Attention, AttentionBackward};
 use super::descriptor::{Descriptor, Node};
 use super::layers::{self, Band, Norm, NormBackward, Slice, Softmax};
+use super::layout::Layout;
+use super::{blocks, grouped, moves, random, statistics};
 use crate::error::{require, supports};
 use crate::tensor;
 use crate::types::*;
@@ -30,12 +32,15 @@ type Of = cudnnBackendDescriptorType_t;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     pub uid: i64,
-    kind: Kind,
+    pub kind: Kind,
     pub sizes: Vec<usize>,
     pub strides: Vec<isize>,
-    is_virtual: bool,
+    pub is_virtual: bool,
     /// A number in the host's memory.
     is_value: bool,
+    /// The one number that it is whatever the run.
+    constant: Option<f64>,
+    pub layout: Layout,
 }
 
 /// An operation: what it does, takes and gives.
@@ -45,7 +50,24 @@ pub struct Operation {
     pub gives: Vec<i64>,
 }
 
+/// A layer that is computed in `f64` whatever the graph is: little is done for each element, so that one body serves both.
+pub trait Layer: Send + Sync {
+    /// What it makes of what it takes, for each tensor that it gives.
+    fn run(&self, gives: &[&Tensor], taken: &[(&Tensor, &[f64])]) -> Vec<Vec<f64>>;
+
+    /// What is taken and counts others, which is exact in any type.
+    fn counts(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Whether elements go from memory to memory, and to other places at most.
+    fn only_moves(&self) -> bool {
+        false
+    }
+}
+
 pub enum Work {
+    Layer(Box<dyn Layer>),
     Forward(Convolution),
     BackwardData(Convolution),
     BackwardFilter(Convolution),
@@ -96,7 +118,7 @@ impl Tensor {
     /// Looks at a tensor's descriptor.
     pub fn of(of: &Descriptor) -> Result<Tensor> {
         let kind = cudnnDataType_t(of.number(Name::CUDNN_ATTR_TENSOR_DATA_TYPE)?);
-        let (kind, vector) = tensor::kind(kind)?;
+        let (kind, vector) = tensor::kind_in_graph(kind)?;
         let count = of.integer(Name::CUDNN_ATTR_TENSOR_VECTOR_COUNT)?.unwrap_or(1);
         supports(vector == 1 && count == 1, "a graph with vectors of channels")?;
         let sizes = of.integers(Name::CUDNN_ATTR_TENSOR_DIMENSIONS)?;
@@ -110,16 +132,34 @@ impl Tensor {
         require(strides.iter().all(|&stride| stride >= 0), "a tensor's stride is negative")?;
         let uid = of.integer(Name::CUDNN_ATTR_TENSOR_UNIQUE_ID)?;
         let uid = uid.ok_or(Error::BadParam("a tensor has no unique number"))?;
-        supports(!of.knows(Name::CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC), "tensors of ragged rows")?;
-        supports(of.number(Name::CUDNN_ATTR_TENSOR_REORDERING_MODE)? == 0, "a tensor in another order")?;
+        let sizes: Vec<usize> = sizes.iter().map(|&size| size as usize).collect();
+        let strides: Vec<isize> = strides.iter().map(|&stride| stride as isize).collect();
         Ok(Tensor {
             uid,
             kind,
-            sizes: sizes.iter().map(|&size| size as usize).collect(),
-            strides: strides.iter().map(|&stride| stride as isize).collect(),
+            layout: Layout::of(of, &sizes, &strides)?,
+            sizes,
+            strides,
             is_virtual: of.number(Name::CUDNN_ATTR_TENSOR_IS_VIRTUAL)? != 0,
             is_value: of.number(Name::CUDNN_ATTR_TENSOR_IS_BY_VALUE)? != 0,
+            constant: of.constant,
         })
+    }
+
+    /// The constant number of a descriptor that is being finalized, which lies in the program's memory until then.
+    pub fn constant_of(of: &Descriptor) -> Result<Option<f64>> {
+        let name = Name::CUDNN_ATTR_TENSOR_CONSTANT_VALUE;
+        let Some(at) = of.integer(name)? else { return Ok(None) };
+        let tensor = Tensor::of(of)?;
+        require(at != 0 && tensor.sizes.iter().all(|&size| size == 1), "a constant is not one number")?;
+        let at = core::ptr::with_exposed_provenance_mut::<u8>(at as usize);
+        // SAFETY: cuDNN's contract: a number of the tensor's type.
+        Ok(Some(unsafe { View::new(at, tensor.kind, &[1], &[1]).load::<f64>() }[0]))
+    }
+
+    /// Whether its memory is given when a plan is run.
+    fn is_given(&self) -> bool {
+        !self.is_virtual && self.constant.is_none()
     }
 
     /// Elements of memory from the first to the last.
@@ -139,9 +179,20 @@ impl Tensor {
         })
     }
 
-    fn view(&self, at: *mut u8) -> View {
-        // SAFETY: cuDNN's contract: the memory has what its descriptor says until the stream has come there.
-        unsafe { View::new(at, self.kind, &self.sizes, &self.strides) }
+    /// Its elements in their order.
+    ///
+    /// # Safety
+    /// The memory has what the descriptor says.
+    unsafe fn load<V: Value>(&self, at: *mut u8, offsets: &[f64]) -> Vec<V> {
+        // SAFETY: the caller's word.
+        unsafe { self.layout.load(at, self.kind, (&self.sizes, &self.strides), offsets) }
+    }
+
+    /// # Safety
+    /// As of [`Tensor::load`].
+    unsafe fn store<V: Value>(&self, at: *mut u8, offsets: &[f64], values: &[V]) {
+        // SAFETY: the caller's word.
+        unsafe { self.layout.store(at, self.kind, (&self.sizes, &self.strides), offsets, values) }
     }
 }
 
@@ -156,7 +207,15 @@ impl Tensors {
     }
 
     fn seen(&mut self, node: &Node) -> Result<Tensor> {
-        let tensor = Tensor::of(&node.lock())?;
+        let (tensor, offsets) = {
+            let descriptor = node.lock();
+            let name = Name::CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC;
+            (Tensor::of(&descriptor)?, descriptor.node(name, Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR)?)
+        };
+        // Where rows begin is given as any tensor is.
+        if let Some(offsets) = offsets {
+            self.seen(&offsets)?;
+        }
         match self.0.get(&tensor.uid) {
             Some(known) => require(*known == tensor, "two tensors have one unique number")?,
             None => _ = self.0.insert(tensor.uid, tensor.clone()),
@@ -179,7 +238,7 @@ impl Tensors {
 
     /// The tensors that are given to a part of the graph: what is not virtual there.
     pub fn adopt(&mut self, of: &Graph) -> Result<Vec<Tensor>> {
-        let given: Vec<Tensor> = of.tensors.values().filter(|tensor| !tensor.is_virtual).cloned().collect();
+        let given: Vec<Tensor> = of.tensors.values().filter(|tensor| tensor.is_given()).cloned().collect();
         for tensor in &given {
             let known = self.0.entry(tensor.uid).or_insert_with(|| tensor.clone());
             require(known == tensor, "two tensors have one unique number")?;
@@ -415,6 +474,18 @@ impl Operation {
             Of::CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR => Band::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR => Attention::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR => AttentionBackward::operation(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR => statistics::sums(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR => {
+                statistics::finalize(of, tensors)
+            }
+            Of::CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR => statistics::backward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_TRANSPOSE_DESCRIPTOR => moves::transpose(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_PAGED_CACHE_LOAD_DESCRIPTOR => moves::pages(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR => random::operation(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_QUANTIZE_DESCRIPTOR => blocks::quantize(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_DEQUANTIZE_DESCRIPTOR => blocks::dequantize(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_DESCRIPTOR => grouped::forward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_BWD_DESCRIPTOR => grouped::backward(of, tensors),
             _ => Err(Error::Bad(
                 cudnnStatus_t::CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN,
                 "no engine has an operation of this graph",
@@ -549,7 +620,12 @@ impl Graph {
             .iter()
             .map(|node| Operation::of(&node.lock(), &mut tensors))
             .collect::<Result<Vec<_>>>()?;
-        let tensors = tensors.0;
+        let mut tensors = tensors.0;
+        // NVIDIA's engine for graphs that only move elements and compute with each has a byte for a boolean; the others' have a bit.
+        if operations.iter().all(|operation| operation.work.is_elementwise()) {
+            let bits = tensors.values_mut().filter(|tensor| tensor.kind == Kind::Bit);
+            bits.for_each(|tensor| tensor.kind = Kind::Bool);
+        }
         let mut gives = BTreeSet::new();
         for operation in &operations {
             for uid in &operation.gives {
@@ -565,7 +641,9 @@ impl Graph {
         // One that another graph's attention gives, where there is a result for that to take.
         let is_part = lacks.len() == 1 && gives.iter().filter(is_virtual).any(|uid| !taken.contains(uid));
         require(lacks.is_empty() || is_part, "a virtual tensor is taken that nothing gives")?;
-        let counts: BTreeSet<i64> = operations.iter().flat_map(Operation::counts).collect();
+        let counts = operations.iter().flat_map(Operation::counts);
+        let counts: BTreeSet<i64> =
+            counts.chain(tensors.values().filter_map(|tensor| tensor.layout.offsets())).collect();
         let is_exact = |tensor: &Tensor| tensor.is_virtual || counts.contains(&tensor.uid);
         let is_double = tensors
             .values()
@@ -602,7 +680,7 @@ impl Graph {
 
     /// The tensors that a run has to be given, and whether they are numbers of the host's.
     pub fn wanted(&self) -> impl Iterator<Item = (i64, bool)> {
-        self.tensors.values().filter(|tensor| !tensor.is_virtual).map(|tensor| (tensor.uid, tensor.is_value))
+        self.tensors.values().filter(|tensor| tensor.is_given()).map(|tensor| (tensor.uid, tensor.is_value))
     }
 
     /// Looks at what is given for a tensor: an address of the device's, or of a number that is read here.
@@ -643,15 +721,22 @@ impl Graph {
     /// # Safety
     /// As of [`Graph::run`].
     unsafe fn execute<V: Value>(&self, values: &mut BTreeMap<i64, Vec<V>>, given: &BTreeMap<i64, Given>) {
+        // SAFETY: the caller's word.
+        let offsets = |of: &Tensor| unsafe { self.offsets(of, given) };
         for operation in &self.operations {
             let to: Vec<&Tensor> = operation.gives.iter().map(|uid| &self.tensors[uid]).collect();
             for uid in &operation.takes {
                 if !values.contains_key(uid) {
                     let tensor = &self.tensors[uid];
-                    let loaded = match &given[uid] {
+                    let loaded = match (tensor.constant, given.get(uid)) {
                         // SAFETY: the caller's word.
-                        Given::Memory(at) => unsafe { tensor.view(at.get()).load::<V>() },
-                        Given::Value(value) => vec![V::of(*value); tensor.sizes.iter().product()],
+                        (None, Some(Given::Memory(at))) => unsafe { tensor.load(at.get(), &offsets(tensor)) },
+                        (Some(value), _) => vec![V::of(value); tensor.sizes.iter().product()],
+                        (None, Some(Given::Value(value))) => {
+                            vec![V::of(*value); tensor.sizes.iter().product()]
+                        }
+                        // A run is given all that it wants.
+                        (None, None) => vec![V::of(0.0); tensor.sizes.iter().product()],
                     };
                     values.insert(*uid, loaded);
                 }
@@ -662,7 +747,7 @@ impl Graph {
                     Some(Given::Memory(at)),
                 ) if by.beta != 0.0 => {
                     // SAFETY: as above.
-                    Some(unsafe { to[0].view(at.get()).load::<V>() })
+                    Some(unsafe { to[0].load(at.get(), &offsets(to[0])) })
                 }
                 _ => None,
             };
@@ -672,10 +757,25 @@ impl Graph {
             for (to, made) in to.iter().zip(made) {
                 if let Some(Given::Memory(at)) = given.get(&to.uid) {
                     // SAFETY: as above.
-                    unsafe { to.view(at.get()).store(&made, V::of(1.0), V::of(0.0)) };
+                    unsafe { to.store(at.get(), &offsets(to), &made) };
                 }
                 values.insert(to.uid, made);
             }
+        }
+    }
+}
+
+impl Graph {
+    /// Where a tensor's rows begin, if that is given.
+    ///
+    /// # Safety
+    /// As of [`Graph::run`].
+    unsafe fn offsets(&self, of: &Tensor, given: &BTreeMap<i64, Given>) -> Vec<f64> {
+        match of.layout.offsets().and_then(|uid| Some((&self.tensors[&uid], given.get(&uid)?))) {
+            // SAFETY: the caller's word.
+            Some((tensor, Given::Memory(at))) => unsafe { tensor.load(at.get(), &[]) },
+            Some((_, Given::Value(value))) => vec![*value],
+            None => Vec::new(),
         }
     }
 }
@@ -702,6 +802,7 @@ impl Operation {
             Work::Attention(of) => of.counts().collect(),
             Work::AttentionBackward(of) => of.counts().collect(),
             Work::Band(of) => of.counts().collect(),
+            Work::Layer(of) => of.counts(),
             Work::Matmul(of) => of.0.into_iter().flatten().collect(),
             _ => Vec::new(),
         };
@@ -768,6 +869,10 @@ fn cut<'v, V: Value>(
     Cow::Owned(values)
 }
 
+fn widened<V: Value>(values: &[V]) -> Cow<'_, [f64]> {
+    Cow::Owned(values.iter().map(|value| value.get()).collect())
+}
+
 /// Sizes of a reduction whose result has 1 in place of each that is reduced: one of which a part is, is two.
 fn split(from: &[usize], to: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let halves = |(&from, &to): (&usize, &usize)| {
@@ -777,6 +882,15 @@ fn split(from: &[usize], to: &[usize]) -> (Vec<usize>, Vec<usize>) {
 }
 
 impl Work {
+    /// Whether it computes with each element by itself, or moves them.
+    fn is_elementwise(&self) -> bool {
+        match self {
+            Work::Pointwise(..) | Work::Concat(_) | Work::Slice(_) | Work::Reshape(_) => true,
+            Work::Layer(of) => of.only_moves(),
+            _ => false,
+        }
+    }
+
     fn run<V: Value>(
         &self,
         given: &[&Tensor],
@@ -846,6 +960,16 @@ impl Work {
             Work::Slice(of) => made = of.run(to, taken[0]),
             Work::Band(of) => made = of.run(taken),
             Work::Reshape(is_view) => made = layers::reshaped(*is_view, to, taken[0]),
+            Work::Layer(of) => {
+                let arrays: Vec<Cow<[f64]>> = taken.iter().map(|(_, values)| widened(values)).collect();
+                let taken: Vec<(&Tensor, &[f64])> =
+                    taken.iter().zip(&arrays).map(|((tensor, _), values)| (*tensor, &values[..])).collect();
+                let made = of.run(given, &taken);
+                return made
+                    .into_iter()
+                    .map(|values| values.into_iter().map(|value| V::of(value)).collect())
+                    .collect();
+            }
             Work::Norm(of) => return of.run(taken),
             Work::NormBackward(of) => return of.run(taken),
             Work::Softmax(of) => return of.run(taken),
