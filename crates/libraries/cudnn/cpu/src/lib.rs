@@ -8,6 +8,7 @@
 
 pub mod activation;
 pub mod attention;
+pub mod causal;
 pub mod convolution;
 pub mod ctc;
 mod direct;

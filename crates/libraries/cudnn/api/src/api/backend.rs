@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use crate::error::{require, supports};
 use crate::graph::descriptor::{DESCRIPTORS, Descriptor, Node, find};
 use crate::graph::plan::{Graph, Tensor};
+use crate::graph::{overrides, written};
 use crate::handle::computing;
 use crate::types::*;
 use crate::{Error, Result};
@@ -113,24 +114,37 @@ pub fn cudnnBackendFinalize(descriptor: cudnnBackendDescriptor_t) -> Result {
         }
         Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR => {
             let json = Name::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
-            supports(!descriptor.knows(json), "plans that were written down")?;
-            let graph = graph_of(
-                &descriptor,
-                Name::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
-            )?;
+            let graph = match descriptor.bytes(json) {
+                Some(text) => Arc::new(written::read(text)?),
+                None => graph_of(
+                    &descriptor,
+                    Name::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                    Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+                )?,
+            };
             descriptor.graph = Some(graph);
+        }
+        Of::CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR => {
+            let text = descriptor.bytes(Name::CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+            require(
+                text.is_none_or(|text| text == DEVICE.as_bytes()),
+                "the text describes no device of ours",
+            )?;
         }
         Of::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR => {
             let uids = descriptor.integers(Name::CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)?;
             let places = descriptor.integers(Name::CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)?;
             require(uids.len() == places.len(), "tensors' numbers are not as many as their addresses")?;
+            overrides::of_pack(&descriptor)?;
         }
         _ => {}
     }
     descriptor.is_final = true;
     Ok(())
 }
+
+/// A device's properties as a text: plans are the same for all of ours.
+const DEVICE: &str = "{\"cudaway\": 1, \"device\": \"any\"}";
 
 /// An attribute of what the library has made is written into a descriptor that the program has made.
 fn hand_out(kind: Of, graph: &Arc<Graph>, room: i64, elements: *mut c_void) -> Result {
@@ -152,6 +166,16 @@ fn tell(number: i64, room: i64, elements: *mut c_void) {
         // SAFETY: cuDNN's contract: room for it.
         unsafe { elements.cast::<i64>().write_unaligned(number) };
     }
+}
+
+/// Writes as much of a text as there is room for, and says how long it is.
+fn tell_text(text: &str, room: i64, elements: *mut c_void) -> i64 {
+    let count = text.len().min(usize::try_from(room).unwrap_or(0));
+    if count > 0 && !elements.is_null() {
+        // SAFETY: cuDNN's contract: room for so many characters.
+        unsafe { core::ptr::copy_nonoverlapping(text.as_ptr(), elements.cast::<u8>(), count) };
+    }
+    text.len() as i64
 }
 
 /// Writes 0, of 32 bits or of 64.
@@ -186,6 +210,14 @@ pub fn cudnnBackendGetAttribute(
         (descriptor.kind, descriptor.graph.clone())
     };
     let (room, elements) = (requestedElementCount, arrayOfElements);
+    let is_text = attributeType == cudnnBackendAttributeType_t::CUDNN_TYPE_CHAR;
+    if (kind, attributeName)
+        == (Of::CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, Name::CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION)
+    {
+        require(is_text, "the attribute is of another type")?;
+        elementCount.write(tell_text(DEVICE, room, elements));
+        return Ok(());
+    }
     if let Some(graph) = graph {
         let is_told = match (kind, attributeName) {
             (Of::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, Name::CUDNN_ATTR_ENGINEHEUR_RESULTS) => {
@@ -224,8 +256,13 @@ pub fn cudnnBackendGetAttribute(
                 tell_narrow(attributeType, room, elements)?;
                 true
             }
-            (_, Name::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) => {
-                return Err(Error::NotSupported("plans that are written down"));
+            (
+                Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
+                Name::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+            ) => {
+                require(is_text, "the attribute is of another type")?;
+                elementCount.write(tell_text(&written::write(&graph), room, elements));
+                return Ok(());
             }
             _ => false,
         };
@@ -266,15 +303,15 @@ fn run_of(
     };
     let pack = find(variantPack)?;
     final_of(&pack, Of::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)?;
-    let (uids, places) = {
+    let (uids, places, overrides) = {
         let pack = pack.lock();
-        let overridden = pack.knows(Name::CUDNN_ATTR_VARIANT_PACK_OVERRIDE_UNIQUE_IDS);
-        supports(!overridden, "sizes that are overridden")?;
         (
             pack.integers(Name::CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)?,
             pack.integers(Name::CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)?,
+            overrides::of_pack(&pack)?,
         )
     };
+    let graph = if overrides.is_empty() { graph } else { Arc::new(graph.overridden(overrides)?) };
     let addresses: BTreeMap<i64, i64> = uids.into_iter().zip(places).collect();
     let mut given = BTreeMap::new();
     for (uid, _) in graph.wanted() {

@@ -31,12 +31,12 @@ pub struct Descriptor {
 }
 
 #[derive(Clone)]
-struct Attribute {
-    ty: cudnnBackendAttributeType_t,
-    count: usize,
-    bytes: Vec<u8>,
+pub struct Attribute {
+    pub ty: cudnnBackendAttributeType_t,
+    pub count: usize,
+    pub bytes: Vec<u8>,
     /// The descriptors among its elements, which live as long.
-    held: Vec<Arc<Node>>,
+    pub held: Vec<Arc<Node>>,
 }
 
 /// Bytes of an element.
@@ -93,6 +93,7 @@ fn has(kind: Kind, name: u32) -> bool {
         Kind::CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR => 2310..2400,
         Kind::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_QUANTIZE_DESCRIPTOR => 2500..2600,
         Kind::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_DEQUANTIZE_DESCRIPTOR => 2600..2700,
+        Kind::CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR => 2700..2800,
         Kind::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR => 2800..2850,
         Kind::CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR => 2850..2900,
         Kind::CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_DESCRIPTOR => 2900..2950,
@@ -191,6 +192,20 @@ impl Descriptor {
         Ok(attribute.held.clone())
     }
 
+    /// All that it was told, by numbers.
+    pub fn attributes(&self) -> impl Iterator<Item = (u32, &Attribute)> {
+        self.attributes.iter().map(|(name, attribute)| (*name, attribute))
+    }
+
+    pub fn put(&mut self, name: u32, attribute: Attribute) {
+        self.attributes.insert(name, attribute);
+    }
+
+    /// The bytes of an attribute.
+    pub fn bytes(&self, name: Name) -> Option<&[u8]> {
+        self.attributes.get(&name.0).map(|attribute| &attribute.bytes[..])
+    }
+
     pub fn knows(&self, name: Name) -> bool {
         self.attributes.contains_key(&name.0)
     }
@@ -250,6 +265,21 @@ impl Descriptor {
 }
 
 impl Attribute {
+    /// One that was written down: its bytes, or the descriptors that it has, are as many as it says.
+    pub fn read(
+        ty: cudnnBackendAttributeType_t,
+        count: usize,
+        bytes: Vec<u8>,
+        held: Vec<Arc<Node>>,
+    ) -> Option<Attribute> {
+        let is_whole = if held.is_empty() {
+            element(ty).is_ok_and(|size| count.checked_mul(size) == Some(bytes.len()))
+        } else {
+            ty == cudnnBackendAttributeType_t::CUDNN_TYPE_BACKEND_DESCRIPTOR && held.len() == count
+        };
+        is_whole.then_some(Attribute { ty, count, bytes, held })
+    }
+
     fn words(&self) -> impl Iterator<Item = u64> {
         self.bytes.chunks_exact(8).map(|bytes| u64::from_ne_bytes(core::array::from_fn(|at| bytes[at])))
     }

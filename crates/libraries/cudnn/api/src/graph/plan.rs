@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cudnn_cpu::activation::Activation;
 use cudnn_cpu::convolution::{self, Geometry};
 use cudnn_cpu::pointwise::{self, Pointwise};
-use cudnn_cpu::pooling::{self, Pooling, Window};
+use cudnn_cpu::pooling::{Pooling, Window};
 use cudnn_cpu::reduction::{Reduction, reduce};
 use cudnn_cpu::{Kind, Value, View, matmul};
 use kit::Address;
@@ -19,7 +19,7 @@ use super::attention::{Attention, AttentionBackward};
 use super::descriptor::{Descriptor, Node};
 use super::layers::{self, Band, Norm, NormBackward, Slice, Softmax};
 use super::layout::Layout;
-use super::{blocks, grouped, moves, random, statistics};
+use super::{blocks, grouped, moves, overrides, pooling, random, statistics};
 use crate::error::{require, supports};
 use crate::tensor;
 use crate::types::*;
@@ -75,7 +75,8 @@ pub enum Work {
     Pointwise(Pointwise, f64, f64),
     Matmul(Limits),
     Reduce(Reduction),
-    Pool(Pooling, Window),
+    /// The factor of the result.
+    Pool(Pooling, Window, f64),
     /// The factor of the gradient.
     PoolBackward(Pooling, Window, f64),
     Norm(Norm),
@@ -105,7 +106,12 @@ pub struct Graph {
     operations: Vec<Operation>,
     is_double: bool,
     lacks: Option<i64>,
+    /// What it was made of.
+    pub nodes: Vec<Arc<Node>>,
 }
+
+/// Sizes and strides in place of those that a tensor was described with, by its number.
+pub type Overrides = BTreeMap<i64, (Vec<usize>, Vec<isize>)>;
 
 /// What a run is given for each tensor that is not virtual.
 #[derive(Clone)]
@@ -117,6 +123,11 @@ pub enum Given {
 impl Tensor {
     /// Looks at a tensor's descriptor.
     pub fn of(of: &Descriptor) -> Result<Tensor> {
+        Tensor::overridden(of, &Overrides::new())
+    }
+
+    /// The same, of other sizes if there are some for it.
+    pub fn overridden(of: &Descriptor, overrides: &Overrides) -> Result<Tensor> {
         let kind = cudnnDataType_t(of.number(Name::CUDNN_ATTR_TENSOR_DATA_TYPE)?);
         let (kind, vector) = tensor::kind_in_graph(kind)?;
         let count = of.integer(Name::CUDNN_ATTR_TENSOR_VECTOR_COUNT)?.unwrap_or(1);
@@ -132,8 +143,12 @@ impl Tensor {
         require(strides.iter().all(|&stride| stride >= 0), "a tensor's stride is negative")?;
         let uid = of.integer(Name::CUDNN_ATTR_TENSOR_UNIQUE_ID)?;
         let uid = uid.ok_or(Error::BadParam("a tensor has no unique number"))?;
-        let sizes: Vec<usize> = sizes.iter().map(|&size| size as usize).collect();
-        let strides: Vec<isize> = strides.iter().map(|&stride| stride as isize).collect();
+        let mut sizes: Vec<usize> = sizes.iter().map(|&size| size as usize).collect();
+        let mut strides: Vec<isize> = strides.iter().map(|&stride| stride as isize).collect();
+        if let Some(other) = overrides.get(&uid) {
+            require(other.0.len() == sizes.len(), "sizes that are overridden are others in number")?;
+            (sizes, strides) = other.clone();
+        }
         Ok(Tensor {
             uid,
             kind,
@@ -197,8 +212,10 @@ impl Tensor {
 }
 
 /// The tensors that a graph's operations name, as they are looked at.
-#[derive(Default)]
-pub struct Tensors(BTreeMap<i64, Tensor>);
+pub struct Tensors {
+    seen: BTreeMap<i64, Tensor>,
+    overrides: Overrides,
+}
 
 impl Tensors {
     pub fn of(&mut self, operation: &Descriptor, name: Name) -> Result<Option<Tensor>> {
@@ -210,15 +227,18 @@ impl Tensors {
         let (tensor, offsets) = {
             let descriptor = node.lock();
             let name = Name::CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC;
-            (Tensor::of(&descriptor)?, descriptor.node(name, Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR)?)
+            (
+                Tensor::overridden(&descriptor, &self.overrides)?,
+                descriptor.node(name, Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR)?,
+            )
         };
         // Where rows begin is given as any tensor is.
         if let Some(offsets) = offsets {
             self.seen(&offsets)?;
         }
-        match self.0.get(&tensor.uid) {
+        match self.seen.get(&tensor.uid) {
             Some(known) => require(*known == tensor, "two tensors have one unique number")?,
-            None => _ = self.0.insert(tensor.uid, tensor.clone()),
+            None => _ = self.seen.insert(tensor.uid, tensor.clone()),
         }
         Ok(tensor)
     }
@@ -240,7 +260,7 @@ impl Tensors {
     pub fn adopt(&mut self, of: &Graph) -> Result<Vec<Tensor>> {
         let given: Vec<Tensor> = of.tensors.values().filter(|tensor| tensor.is_given()).cloned().collect();
         for tensor in &given {
-            let known = self.0.entry(tensor.uid).or_insert_with(|| tensor.clone());
+            let known = self.seen.entry(tensor.uid).or_insert_with(|| tensor.clone());
             require(known == tensor, "two tensors have one unique number")?;
         }
         Ok(given)
@@ -251,11 +271,11 @@ impl Tensors {
     }
 }
 
-fn described(operation: &Descriptor, name: Name, kind: Of) -> Result<Arc<Node>> {
+pub fn described(operation: &Descriptor, name: Name, kind: Of) -> Result<Arc<Node>> {
     operation.node(name, kind)?.ok_or(Error::BadParam("an operation lacks its descriptor"))
 }
 
-fn three<T: Copy, U>(of: &[T], otherwise: U, into: impl Fn(T) -> U) -> Result<[U; 3]>
+pub fn three<T: Copy, U>(of: &[T], otherwise: U, into: impl Fn(T) -> U) -> Result<[U; 3]>
 where
     U: Copy,
 {
@@ -463,8 +483,8 @@ impl Operation {
                 let work = Work::Reduce(crate::api::reduction::of_number(op));
                 Ok(Operation { work, takes: vec![x.uid], gives: vec![y.uid] })
             }
-            Of::CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR => Operation::resample(of, tensors),
-            Of::CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR => Operation::resample_backward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR => pooling::forward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR => pooling::backward(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR => Norm::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR => NormBackward::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR => Softmax::operation(of, tensors),
@@ -538,89 +558,25 @@ impl Operation {
         let takes = taken.iter().map(|tensor| tensor.uid).collect();
         Ok(Operation { work: Work::Pointwise(function, alpha, beta), takes, gives: vec![given.uid] })
     }
-
-    /// Pooling: windows of whole sizes and strides.
-    fn resample(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
-        let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC)?;
-        let y = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC)?;
-        supports(!of.knows(Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_IDXDESC), "places of a pooling")?;
-        let by = described(
-            of,
-            Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
-            Of::CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-        )?;
-        let (mode, window) = window(&by.lock(), &x, &y)?;
-        Ok(Operation { work: Work::Pool(mode, window), takes: vec![x.uid], gives: vec![y.uid] })
-    }
-
-    /// Where a largest element was is seen from the images.
-    fn resample_backward(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
-        let dx = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC)?;
-        let dy = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC)?;
-        let x = tensors.of(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_XDESC)?;
-        supports(!of.knows(Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC), "places of a pooling")?;
-        let alpha = of.real(Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_ALPHA)?.unwrap_or(1.0);
-        let beta = of.real(Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_BETA)?.unwrap_or(0.0);
-        supports(beta == 0.0, "a gradient of pooling that is added to another")?;
-        let by = described(
-            of,
-            Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC,
-            Of::CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-        )?;
-        let (mode, window) = window(&by.lock(), &dx, &dy)?;
-        let is_max = matches!(mode, Pooling::Max(_));
-        require(!is_max || x.is_some(), "the gradient of a largest element lacks the images")?;
-        require(x.as_ref().is_none_or(|x| x.sizes == dx.sizes), "the tensors' sizes differ")?;
-        let takes = core::iter::once(dy.uid).chain(x.filter(|_| is_max).map(|x| x.uid)).collect();
-        Ok(Operation { work: Work::PoolBackward(mode, window, alpha), takes, gives: vec![dx.uid] })
-    }
-}
-
-/// What a pooling of these images to these results does.
-fn window(by: &Descriptor, x: &Tensor, y: &Tensor) -> Result<(Pooling, Window)> {
-    let before = by.integers(Name::CUDNN_ATTR_RESAMPLE_PRE_PADDINGS)?;
-    let keeps_nan = by.number(Name::CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION)? == 1;
-    let padding = cudnnPaddingMode_t(by.number(Name::CUDNN_ATTR_RESAMPLE_PADDING_MODE)?);
-    let mode = match cudnnResampleMode_t(by.number(Name::CUDNN_ATTR_RESAMPLE_MODE)?) {
-        cudnnResampleMode_t::CUDNN_RESAMPLE_MAXPOOL => {
-            let is_none = padding == cudnnPaddingMode_t::CUDNN_NEG_INF_PAD
-                || before.iter().all(|&padding| padding == 0);
-            supports(is_none, "the largest of what is padded with zeros")?;
-            Pooling::Max(keeps_nan)
-        }
-        cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING => Pooling::MeanOfAll,
-        cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING => Pooling::MeanOfInside,
-        _ => return Err(Error::NotSupported("a resampling of this mode")),
-    };
-    let window = by.integers(Name::CUDNN_ATTR_RESAMPLE_WINDOW_DIMS)?;
-    let stride = by.integers(Name::CUDNN_ATTR_RESAMPLE_STRIDES)?;
-    let n = window.len();
-    let fits = x.sizes.len() == n + 2 && y.sizes.len() == n + 2 && stride.len() == n && before.len() == n;
-    require(fits && x.sizes[..2] == y.sizes[..2], "sizes are not as many as the window's")?;
-    require(
-        window.iter().chain(&stride).all(|&number| number > 0),
-        "a window's size or stride is not positive",
-    )?;
-    let window = Window {
-        input: three(&x.sizes[2..], 1, |size| size)?,
-        output: three(&y.sizes[2..], 1, |size| size)?,
-        window: three(&window, 1, |size| size as usize)?,
-        padding: three(&before, 0, |padding| padding as isize)?,
-        stride: three(&stride, 1, |stride| stride as usize)?,
-    };
-    Ok((mode, window))
 }
 
 impl Graph {
     /// Looks at the operations of a graph.
-    pub fn new(operations: &[Arc<Node>]) -> Result<Graph> {
-        require(!operations.is_empty(), "a graph has an operation")?;
-        let mut tensors = Tensors::default();
-        let operations = operations
-            .iter()
-            .map(|node| Operation::of(&node.lock(), &mut tensors))
-            .collect::<Result<Vec<_>>>()?;
-        let mut tensors = tensors.0;
+    pub fn new(nodes: &[Arc<Node>]) -> Result<Graph> {
+        Graph::of_sizes(nodes, Overrides::new())
+    }
+
+    /// The same of tensors of other sizes.
+    pub fn overridden(&self, overrides: Overrides) -> Result<Graph> {
+        Graph::of_sizes(&self.nodes, overrides::inferred(&self.nodes, overrides)?)
+    }
+
+    fn of_sizes(nodes: &[Arc<Node>], overrides: Overrides) -> Result<Graph> {
+        require(!nodes.is_empty(), "a graph has an operation")?;
+        let mut tensors = Tensors { seen: BTreeMap::new(), overrides };
+        let operations =
+            nodes.iter().map(|node| Operation::of(&node.lock(), &mut tensors)).collect::<Result<Vec<_>>>()?;
+        let mut tensors = tensors.seen;
         // NVIDIA's engine for graphs that only move elements and compute with each has a byte for a boolean; the others' have a bit.
         if operations.iter().all(|operation| operation.work.is_elementwise()) {
             let bits = tensors.values_mut().filter(|tensor| tensor.kind == Kind::Bit);
@@ -653,6 +609,7 @@ impl Graph {
             tensors,
             is_double,
             lacks: lacks.first().copied(),
+            nodes: nodes.to_vec(),
         })
     }
 
@@ -950,10 +907,15 @@ impl Work {
                 let (from, to) = split(&taken[0].0.sizes, &to.sizes);
                 made = reduce(*of, true, &from, &to, taken[0].1).0;
             }
-            Work::Pool(mode, window) => pooling::forward(*mode, window, taken[0].1, &mut made),
+            Work::Pool(mode, window, alpha) => {
+                cudnn_cpu::pooling::forward(*mode, window, taken[0].1, &mut made);
+                if *alpha != 1.0 {
+                    made.iter_mut().for_each(|value| *value = V::of(*alpha) * *value);
+                }
+            }
             Work::PoolBackward(mode, window, alpha) => {
                 let images = taken.get(1).map_or(&[][..], |(_, x)| x);
-                pooling::backward(*mode, window, images, taken[0].1, &mut made);
+                cudnn_cpu::pooling::backward(*mode, window, images, taken[0].1, &mut made);
                 made.iter_mut().for_each(|value| *value = V::of(*alpha) * *value);
             }
             Work::Concat(axis) => made = layers::join(*axis, taken),
