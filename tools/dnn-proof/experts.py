@@ -577,6 +577,36 @@ def booleans(library, rng):
     return 12
 
 
+def complexes(library, rng):
+    """Products of complex matrices, whose parts lie beside each other."""
+    for case in range(12):
+        face, (b, m, n, k) = library.drawn(rng), (int(size) for size in rng.integers(1, 20, 4))
+        of, dtype, parts = ((20, np.complex64, FLOAT), (21, np.complex128, DOUBLE))[case % 2]
+        values = lambda *sizes: (drawn(rng, sizes, parts) + 1j * drawn(rng, sizes, parts)).astype(dtype)
+        a, b_ = values(b, m, k), values(int(rng.choice([1, b])), k, n)
+        exact = a.astype(complex) @ b_.astype(complex)
+        with Scope(face) as scope:
+            graph = Graph(scope)
+
+            def memory(values, order=(0, 1, 2)):
+                array = scope.array(np.ascontiguousarray(values.transpose(order)))
+                uid, it = graph.tensor(values.shape, strides_of(values.shape, order), of)
+                graph.given[uid] = array.at.value
+                return array, it
+
+            (_, ga), (_, gb), (array, gc) = memory(a), memory(b_, (0, 2, 1)), memory(np.zeros(exact.shape, dtype))
+            by = graph.final(18, (1500, DATA_TYPE, parts))
+            graph.operations.append(graph.final(19, (1520, DESCRIPTOR, ga), (1521, DESCRIPTOR, gb), (1522, DESCRIPTOR, gc), (1523, DESCRIPTOR, by)))
+            graph.run()
+            magnitude = 2 * (np.abs(a) @ np.abs(b_)).astype(float)
+            for part in (np.real, np.imag):
+                near(part(array.get()).astype(float), part(exact), magnitude, parts, 2 * k, "complex product")
+            operation, it = graph.final(13, (750, DESCRIPTOR, graph.final(0, (0, 14, 10), (1, DATA_TYPE, FLOAT))), (751, DESCRIPTOR, ga), (753, DESCRIPTOR, memory(a)[1])), graph.made(15)
+            graph.set(it, 801, DESCRIPTOR, operation)
+            face.refused("NOT_SUPPORTED", "cudnnBackendFinalize", it)
+    return 24
+
+
 def refusals(library, rng):
     """What does not fit, and what no engine has, is refused when the graph is finalized."""
     total = 0
@@ -624,7 +654,7 @@ def refusals(library, rng):
             offsets = ints(3, 1, 1, 1)
             for attributes in ((901, DATA_TYPE, E8M0), (902, INT64, 1, 100, 4), (903, INT64, 400, 4, 1), (909, 20, 3)), \
                               ((901, DATA_TYPE, FLOAT), (902, INT64, 2, 3, 4, 5), (903, INT64, 60, 20, 4, 1), (913, DESCRIPTOR, offsets)), \
-                              ((901, DATA_TYPE, 20), (902, INT64, 2, 3), (903, INT64, 3, 1)):
+                              ((901, DATA_TYPE, 23), (902, INT64, 2, 3), (903, INT64, 3, 1)):
                 it = graph.made(TRAINS)
                 for attribute in (*attributes, (906, INT64, 7), (900, INT64, 4)):
                     graph.set(it, *attribute)

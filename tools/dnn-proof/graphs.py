@@ -410,6 +410,11 @@ def written(library, rng):
             face("cudnnBackendSetAttribute", read, 405, 24, length, text)
             face("cudnnBackendSetAttribute", read, 400, HANDLE, ctypes.c_int64(1), ctypes.byref(scope.handle))
             face("cudnnBackendFinalize", read)
+            # It has an engine, as it had.
+            config, engine, found = graph.made(3), graph.made(2), ctypes.c_int64()
+            face("cudnnBackendGetAttribute", read, 401, DESCRIPTOR, ctypes.c_int64(1), ctypes.byref(found), ctypes.byref(config))
+            face("cudnnBackendGetAttribute", config, 300, DESCRIPTOR, ctypes.c_int64(1), ctypes.byref(found), ctypes.byref(engine))
+            assert found.value == 1
             face("cudnnBackendExecute", scope.handle, read, graph.pack())
             face.synchronize()
             magnitude = (np.abs(a) @ np.abs(b) + np.abs(bias)).max(2, keepdims=True)

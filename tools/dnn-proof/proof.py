@@ -68,6 +68,7 @@ FAMILIES = {
     "graphs of random numbers, and attention that drops": experts.random,
     "graphs of ragged rows": experts.ragged,
     "graphs of booleans": experts.booleans,
+    "graphs of complex products": experts.complexes,
     "graphs of routed layers are refused when they are finalized": experts.refusals,
     "graphs of layers are refused when they are finalized": networks.refusals,
 }

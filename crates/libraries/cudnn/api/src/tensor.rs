@@ -64,6 +64,9 @@ pub fn kind_in_graph(of: cudnnDataType_t) -> Result<(Kind, usize)> {
         cudnnDataType_t::CUDNN_DATA_UINT32 => (Kind::U32, 1),
         cudnnDataType_t::CUDNN_DATA_FP4_E2M1 => (Kind::E2M1, 1),
         cudnnDataType_t::CUDNN_DATA_FP8_E8M0 => (Kind::E8M0, 1),
+        // Of its parts.
+        cudnnDataType_t::CUDNN_DATA_COMPLEX_FP32 => (Kind::F32, 1),
+        cudnnDataType_t::CUDNN_DATA_COMPLEX_FP64 => (Kind::F64, 1),
         _ => kind(of)?,
     })
 }

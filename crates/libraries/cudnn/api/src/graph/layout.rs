@@ -19,6 +19,8 @@ pub enum Layout {
         unit: i64,
         axis: usize,
     },
+    /// Complex numbers, a real part and an imaginary one each: all real parts are loaded, and then all imaginary ones.
+    Complex,
     /// Tiles of 128 by 4 elements, as cuBLAS has scales of blocks: this size is the one with four.
     Tiles {
         inner: usize,
@@ -50,15 +52,23 @@ impl Layout {
             let uid = uid.ok_or(Error::BadParam("a tensor has no unique number"))?;
             return Ok(Layout::Ragged { offsets: uid, unit, axis });
         }
+        let is_complex = matches!(
+            cudnnDataType_t(of.number(Name::CUDNN_ATTR_TENSOR_DATA_TYPE)?),
+            cudnnDataType_t::CUDNN_DATA_COMPLEX_FP32 | cudnnDataType_t::CUDNN_DATA_COMPLEX_FP64
+        );
         match order {
+            0 if is_complex => Ok(Layout::Complex),
             0 => Ok(Layout::Strided),
             3 => {
-                let inner = if n >= 2 && strides[n - 1] == 1 { n - 1 } else { n.saturating_sub(2) };
-                let is_tiled = n >= 2 && strides[inner] == 1 && {
-                    let outer = 2 * n - 3 - inner;
-                    sizes[inner].is_multiple_of(4) && sizes[outer].is_multiple_of(128)
+                supports(n >= 2, "scales in tiles of less than two sizes")?;
+                // The size with four is the one whose elements follow each other, unless only the other one can be.
+                let is_tiled = |inner: &usize| {
+                    sizes[*inner].is_multiple_of(4) && sizes[2 * n - 3 - inner].is_multiple_of(128)
                 };
-                supports(is_tiled, "scales in tiles that are not whole tiles of 128 by 4")?;
+                let first = if strides[n - 1] == 1 { n - 1 } else { n - 2 };
+                let inner = [first, 2 * n - 3 - first].into_iter().find(is_tiled);
+                let inner = inner
+                    .ok_or(Error::NotSupported("scales in tiles that are not whole tiles of 128 by 4"))?;
                 Ok(Layout::Tiles { inner })
             }
             _ => Err(Error::NotSupported("a tensor in another order")),
@@ -82,6 +92,11 @@ impl Layout {
         match self {
             // SAFETY: the caller's word.
             Layout::Strided => unsafe { View::new(at, kind, sizes, strides).load() },
+            Layout::Complex => {
+                // SAFETY: as above.
+                let parts = parts(at, kind, sizes, strides).map(|part| unsafe { part.load::<V>() });
+                parts.concat()
+            }
             Layout::Ragged { unit, axis, .. } => {
                 let mut values = vec![V::of(0.0); sizes.iter().product()];
                 for_sequences(at, kind, (sizes, strides), offsets, (*unit, *axis), |first, view| {
@@ -123,6 +138,13 @@ impl Layout {
         match self {
             // SAFETY: the caller's word.
             Layout::Strided => unsafe { View::new(at, kind, sizes, strides).store(values, one, zero) },
+            Layout::Complex => {
+                let halves = values.chunks_exact(values.len() / 2);
+                for (part, values) in parts(at, kind, sizes, strides).iter().zip(halves) {
+                    // SAFETY: as above.
+                    unsafe { part.store(values, one, zero) };
+                }
+            }
             Layout::Ragged { unit, axis, .. } => {
                 for_sequences(at, kind, (sizes, strides), offsets, (*unit, *axis), |first, view| {
                     let part =
@@ -142,6 +164,13 @@ impl Layout {
             }
         }
     }
+}
+
+/// The real and the imaginary parts.
+fn parts(at: *mut u8, kind: Kind, sizes: &[usize], strides: &[isize]) -> [View; 2] {
+    let strides: Vec<isize> = strides.iter().map(|stride| 2 * stride).collect();
+    // SAFETY: the callers' word.
+    [0, kind.bytes()].map(|offset| unsafe { View::new(at.wrapping_add(offset), kind, sizes, &strides) })
 }
 
 /// The place in a sequence of all rows of an element of one that has fewer.

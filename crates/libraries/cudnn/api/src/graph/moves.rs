@@ -66,11 +66,16 @@ pub fn pages(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
     else {
         return Err(Error::BadParam("a tensor of pages has not four sizes"));
     };
-    // Keys are given as the columns that a product takes, which their strides tell.
-    let is_turned = y.strides[2] == 1 && y_sizes[3] != 1;
+    // Keys are given as the columns that a product takes: sizes tell, or strides where both would fit.
+    let is_within = |rows: usize| rows <= count * size;
+    let is_turned =
+        match (y_sizes[3] == depth && is_within(y_sizes[2]), y_sizes[2] == depth && is_within(y_sizes[3])) {
+            (true, true) => y.strides[2] == 1 && y_sizes[2] != 1,
+            (_, is_turned) => is_turned,
+        };
     let (rows, columns) = if is_turned { (y_sizes[3], y_sizes[2]) } else { (y_sizes[2], y_sizes[3]) };
     let fits = (y_sizes[0], y_sizes[1], columns) == (batch, heads, depth) && (one, last) == (1, 1);
-    require(fits && rows <= count * size, "pages, their table and the result do not fit each other")?;
+    require(fits && is_within(rows), "pages, their table and the result do not fit each other")?;
     require(lengths.sizes.iter().product::<usize>() == batch, "there is not a length for each sequence")?;
     let takes = [&container, &table, &lengths].map(|it| it.uid).to_vec();
     Ok(Operation { work: Work::Layer(Box::new(Pages { is_turned })), takes, gives: vec![y.uid] })

@@ -60,6 +60,11 @@ pub trait Layer: Send + Sync {
         Vec::new()
     }
 
+    /// Whether what it takes and gives are complex numbers.
+    fn is_complex(&self) -> bool {
+        false
+    }
+
     /// Whether elements go from memory to memory, and to other places at most.
     fn only_moves(&self) -> bool {
         false
@@ -149,14 +154,17 @@ impl Tensor {
             require(other.0.len() == sizes.len(), "sizes that are overridden are others in number")?;
             (sizes, strides) = other.clone();
         }
+        let layout = Layout::of(of, &sizes, &strides)?;
+        let is_value = of.number(Name::CUDNN_ATTR_TENSOR_IS_BY_VALUE)? != 0;
+        supports(!(is_value && layout == Layout::Complex), "a complex number of the host's")?;
         Ok(Tensor {
             uid,
             kind,
-            layout: Layout::of(of, &sizes, &strides)?,
+            layout,
             sizes,
             strides,
             is_virtual: of.number(Name::CUDNN_ATTR_TENSOR_IS_VIRTUAL)? != 0,
-            is_value: of.number(Name::CUDNN_ATTR_TENSOR_IS_BY_VALUE)? != 0,
+            is_value,
             constant: of.constant,
         })
     }
@@ -460,6 +468,12 @@ impl Operation {
                     matmul::fits(&a.sizes, &b.sizes, &c.sizes),
                     "the matrices' sizes do not fit each other",
                 )?;
+                let is_complex = [&a, &b, &c].iter().all(|it| it.layout == Layout::Complex);
+                let has_limits = Limits::NAMES.iter().any(|name| of.knows(*name));
+                if is_complex && !has_limits {
+                    let work = Work::Layer(Box::new(Complex));
+                    return Ok(Operation { work, takes: vec![a.uid, b.uid], gives: vec![c.uid] });
+                }
                 let mut takes = layers::Takes(vec![a.uid, b.uid]);
                 let limits = Limits::of(of, tensors, &mut takes, [&a, &b, &c])?;
                 Ok(Operation { work: Work::Matmul(limits), takes: takes.0, gives: vec![c.uid] })
@@ -584,6 +598,10 @@ impl Graph {
         }
         let mut gives = BTreeSet::new();
         for operation in &operations {
+            let is_complex = |uid: &i64| tensors[uid].layout == Layout::Complex;
+            let knows_them = matches!(&operation.work, Work::Layer(of) if of.is_complex());
+            let has_them = operation.takes.iter().chain(&operation.gives).any(is_complex);
+            supports(knows_them || !has_them, "complex numbers but in products of them")?;
             for uid in &operation.gives {
                 require(gives.insert(*uid), "two operations give one tensor")?;
                 require(!tensors[uid].is_value, "an operation gives a number of the host's")?;
@@ -767,11 +785,45 @@ impl Operation {
     }
 }
 
+/// A product of complex matrices: real parts, then imaginary ones.
+struct Complex;
+
+impl Layer for Complex {
+    fn run(&self, gives: &[&Tensor], taken: &[(&Tensor, &[f64])]) -> Vec<Vec<f64>> {
+        let [(a, a_values), (b, b_values)] = [taken[0], taken[1]];
+        let to = &gives[0].sizes;
+        let count: usize = to.iter().product();
+        let (a_parts, b_parts) =
+            (a_values.split_at(a_values.len() / 2), b_values.split_at(b_values.len() / 2));
+        let product = |a_values: &[f64], b_values: &[f64]| {
+            let mut made = vec![0.0; count];
+            matmul::product((a_values, &a.sizes), (b_values, &b.sizes), (&mut made, to));
+            made
+        };
+        let both = |a: Vec<f64>, b: Vec<f64>, sign: f64| -> Vec<f64> {
+            a.into_iter().zip(b).map(|(a, b)| a + sign * b).collect()
+        };
+        let real = both(product(a_parts.0, b_parts.0), product(a_parts.1, b_parts.1), -1.0);
+        let imaginary = both(product(a_parts.0, b_parts.1), product(a_parts.1, b_parts.0), 1.0);
+        vec![[real, imaginary].concat()]
+    }
+
+    fn is_complex(&self) -> bool {
+        true
+    }
+}
+
 /// How many of a product's rows and columns there are in each of a batch, and how many products a sum has: where they are among what it takes.
 /// What is behind them is 0.
 pub struct Limits([Option<usize>; 3]);
 
 impl Limits {
+    const NAMES: [Name; 3] = [
+        Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
+        Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC,
+        Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
+    ];
+
     fn of(
         of: &Descriptor,
         tensors: &mut Tensors,
@@ -779,12 +831,7 @@ impl Limits {
         matrices: [&Tensor; 3],
     ) -> Result<Limits> {
         let mut limits = [None; 3];
-        let names = [
-            Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
-            Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC,
-            Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
-        ];
-        for (limit, name) in limits.iter_mut().zip(names) {
+        for (limit, name) in limits.iter_mut().zip(Limits::NAMES) {
             let Some(tensor) = tensors.of(of, name)? else { continue };
             let batch = tensor.sizes[0];
             let is_one_each = tensor.sizes[1..].iter().all(|size| *size == 1);
