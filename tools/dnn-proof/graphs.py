@@ -14,7 +14,9 @@ HANDLE, DATA_TYPE, BOOLEAN, INT64, FLOAT_, DOUBLE_, POINTER, MODE, HEUR, NAN, PO
 BEHAVIOR_NOTE, RESAMPLE, PADDING, INT32, NORM_MODE, NORM_PHASE, RESHAPE_MODE = 19, 21, 22, 23, 27, 28, 31
 C = {HANDLE: P, DATA_TYPE: ctypes.c_int, BOOLEAN: ctypes.c_bool, INT64: ctypes.c_int64, FLOAT_: ctypes.c_float, DOUBLE_: ctypes.c_double,
      POINTER: P, MODE: ctypes.c_int, HEUR: ctypes.c_int, NAN: ctypes.c_int, POINTWISE: ctypes.c_int, DESCRIPTOR: P, REDUCTION: ctypes.c_int, RESAMPLE: ctypes.c_int,
-     PADDING: ctypes.c_int, NORM_MODE: ctypes.c_int, NORM_PHASE: ctypes.c_int, RESHAPE_MODE: ctypes.c_int}
+     PADDING: ctypes.c_int, NORM_MODE: ctypes.c_int, NORM_PHASE: ctypes.c_int, RESHAPE_MODE: ctypes.c_int, INT32: ctypes.c_int32,
+     # Of statistics, of their use, an order in memory, a distribution, a way of routing.
+     16: ctypes.c_int, 17: ctypes.c_int, 20: ctypes.c_int, 29: ctypes.c_int, 30: ctypes.c_int}
 erf = np.vectorize(math.erf)
 
 
@@ -332,9 +334,9 @@ def refusals(library, rng):
             face("cudnnBackendGetAttribute", tensor, 902, INT64, ctypes.c_int64(6), ctypes.byref(number_), sizes)
             assert (number_.value, list(sizes)) == (4, [2, 3, 4, 5, 0, 0])
             # A graph is refused when it is finalized: an operation without an engine, one without its tensors, a virtual tensor of nobody's.
-            rng_ = graph.final(33)
+            rope = graph.final(49)
             it = graph.made(15)
-            graph.set(it, 801, DESCRIPTOR, rng_)
+            graph.set(it, 801, DESCRIPTOR, rope)
             expect({8: 9, 9: 3001}[face.major], final, it)
             by = graph.final(0, (0, POINTWISE, 100), (1, DATA_TYPE, FLOAT))
             graph.set(operation, 750, DESCRIPTOR, by)
@@ -357,4 +359,93 @@ def refusals(library, rng):
             expect(bad(2004), "cudnnBackendExecute", scope.handle, plan, graph.made(16))
             expect(bad(2000), "cudnnBackendExecute", scope.handle, tensor, graph.pack())
             total += 18
+    return total
+
+
+class Vector(ctypes.Structure):
+    """C++'s `std::vector`, as both libraries of Linux lay it out."""
+
+    _fields_ = [("first", P), ("end", P), ("room", P)]
+
+
+def vectors(scope, lists):
+    """A `std::vector<std::vector<int64_t>>`."""
+    rows = [(ctypes.c_int64 * len(row))(*row) for row in lists]
+    inner = (Vector * len(rows))(*[Vector(ctypes.addressof(row), ctypes.addressof(row) + 8 * len(row), ctypes.addressof(row) + 8 * len(row)) for row in rows])
+    scope.undo.append(lambda: (rows, inner))
+    return ctypes.addressof(inner)
+
+
+def written(library, rng):
+    """Plans become texts and plans again; a run may have other sizes than its plan, which virtual tensors follow."""
+    total = 0
+    for case in range(16):
+        face = library.drawn(rng)
+        sizes = [int(size) for size in rng.integers(1, 9, 4)]
+        other = [int(size) for size in rng.integers(1, 9, 4)]
+
+        def drawn_of(sizes):
+            b, m, n, k = sizes
+            return drawn(rng, (b, m, k), FLOAT), drawn(rng, (b, k, n), FLOAT), drawn(rng, (1, 1, n), FLOAT)
+
+        with Scope(face) as scope:
+            graph = Graph(scope)
+            a, b, bias = drawn_of(sizes)
+            exact = lambda a, b, bias: np.maximum(a @ b + bias, 0).max(2, keepdims=True)
+            tensors = [scope.tensor(values, FLOAT) for values in (a, b, bias, exact(a, b, bias) * 0)]
+            ga, gb, gbias, gy = (graph.memory(tensor) for tensor in tensors)
+            middle, biased, clipped = (graph.virtual((sizes[0], sizes[1], sizes[2])) for _ in range(3))
+            by, most = graph.final(18, (1500, DATA_TYPE, FLOAT)), graph.final(21, (1600, REDUCTION, 3), (1601, DATA_TYPE, FLOAT))
+            operations = [graph.final(19, (1520, DESCRIPTOR, ga), (1521, DESCRIPTOR, gb), (1522, DESCRIPTOR, middle), (1523, DESCRIPTOR, by))]
+            graph.pointwise(0, middle, biased, gbias)
+            graph.pointwise(100, biased, clipped)
+            operations += graph.operations + [graph.final(22, (1610, DESCRIPTOR, clipped), (1611, DESCRIPTOR, gy), (1612, DESCRIPTOR, most))]
+            # In any order.
+            graph.operations = [operations[at] for at in rng.permutation(4)]
+            plan, length = graph.plan(), ctypes.c_int64()
+            face("cudnnBackendGetAttribute", plan, 405, 24, ctypes.c_int64(0), ctypes.byref(length), None)
+            text = (ctypes.c_char * length.value)()
+            face("cudnnBackendGetAttribute", plan, 405, 24, length, ctypes.byref(length), text)
+            read = graph.made(5)
+            face("cudnnBackendSetAttribute", read, 405, 24, length, text)
+            face("cudnnBackendSetAttribute", read, 400, HANDLE, ctypes.c_int64(1), ctypes.byref(scope.handle))
+            face("cudnnBackendFinalize", read)
+            # It has an engine, as it had.
+            config, engine, found = graph.made(3), graph.made(2), ctypes.c_int64()
+            face("cudnnBackendGetAttribute", read, 401, DESCRIPTOR, ctypes.c_int64(1), ctypes.byref(found), ctypes.byref(config))
+            face("cudnnBackendGetAttribute", config, 300, DESCRIPTOR, ctypes.c_int64(1), ctypes.byref(found), ctypes.byref(engine))
+            assert found.value == 1
+            face("cudnnBackendExecute", scope.handle, read, graph.pack())
+            face.synchronize()
+            magnitude = (np.abs(a) @ np.abs(b) + np.abs(bias)).max(2, keepdims=True)
+            near(tensors[3].get(), exact(a, b, bias), magnitude, FLOAT, sizes[3], "a plan of a text")
+            for broken in (text.raw[:-2], b"{}", text.raw.replace(b'"cudaway": 1', b'"cudaway": 9'), text.raw.replace(b"[17, ", b"[17.", 1), b"\0" * 8):
+                wrong = graph.made(5)
+                face("cudnnBackendSetAttribute", wrong, 405, 24, ctypes.c_int64(len(broken)), broken)
+                status = face.status("cudnnBackendFinalize", wrong)
+                assert status == {8: 14, 9: 1003}[face.major], status
+            # Other sizes, for one run.
+            a, b, bias = drawn_of(other)
+            others = [scope.tensor(values, FLOAT) for values in (a, b, bias, exact(a, b, bias) * 0)]
+            uids = list(graph.given)
+            pack = graph.final(16, (1000, INT64, *uids), (1001, POINTER, *[tensor.at.value for tensor in others]), (1010, INT64, *uids),
+                               (1011, POINTER, vectors(scope, [tensor.sizes for tensor in others])), (1012, POINTER, vectors(scope, [tensor.strides for tensor in others])))
+            for which in (plan, read):
+                face("cudnnBackendExecute", scope.handle, which, pack)
+                face.synchronize()
+                magnitude = (np.abs(a) @ np.abs(b) + np.abs(bias)).max(2, keepdims=True)
+                near(others[3].get(), exact(a, b, bias), magnitude, FLOAT, other[3], "other sizes")
+            misfit = graph.final(16, (1000, INT64, *uids), (1001, POINTER, *[tensor.at.value for tensor in others]), (1010, INT64, uids[0]),
+                                 (1011, POINTER, vectors(scope, [(50, 60, 70)])), (1012, POINTER, vectors(scope, [(4200, 70, 1)])))
+            face.refused("BAD_PARAM", "cudnnBackendExecute", scope.handle, plan, misfit)
+            # A device's properties are a text too.
+            device = graph.final(38, (2700, INT32, 0))
+            face("cudnnBackendGetAttribute", device, 2702, 24, ctypes.c_int64(0), ctypes.byref(length), None)
+            text = (ctypes.c_char * length.value)()
+            face("cudnnBackendGetAttribute", device, 2702, 24, length, ctypes.byref(length), text)
+            for given, fine in ((text.raw, True), (b"{}", False)):
+                read = graph.made(38)
+                face("cudnnBackendSetAttribute", read, 2702, 24, ctypes.c_int64(len(given)), given)
+                assert (face.status("cudnnBackendFinalize", read) == 0) == fine
+        total += 1
     return total

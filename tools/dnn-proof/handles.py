@@ -26,7 +26,7 @@ def handles(library, rng):
         for value, name in names.items():
             assert face.own.cudnnGetErrorString(value) == f"CUDNN_STATUS_{name}".encode()
         assert face.own.cudnnGetErrorString(77) == b"CUDNN_UNKNOWN_STATUS"
-        for name in ("OpsInfer", "OpsTrain", "CnnInfer", "CnnTrain", "AdvInfer", "AdvTrain") if face.major == 8 else ("Graph", "Ops", "Cnn", "Adv"):
+        for name in ("OpsInfer", "OpsTrain", "CnnInfer", "CnnTrain", "AdvInfer", "AdvTrain") if face.major == 8 else ("Graph", "Ops", "Cnn", "Adv", "SubquadraticOps"):
             face(f"cudnn{name}VersionCheck")
         handle, stream, other = face.handle(), P(), P(1)
         face("cudnnGetStream", handle, ctypes.byref(other))

@@ -5,8 +5,8 @@ import ctypes
 
 import numpy as np
 
-from graphs import BOOLEAN, DATA_TYPE, DESCRIPTOR, DOUBLE_, FLOAT_, INT64, NORM_MODE, NORM_PHASE, PADDING, POINTWISE, REDUCTION, RESAMPLE, RESHAPE_MODE, Graph
-from library import BFLOAT16, DOUBLE, FLOAT, FLOATS, HALF, INT32, P, Scope, drawn, near
+from graphs import BOOLEAN, DATA_TYPE, DESCRIPTOR, FLOAT_, INT64, NORM_MODE, NORM_PHASE, PADDING, POINTWISE, REDUCTION, RESAMPLE, RESHAPE_MODE, Graph
+from library import BFLOAT16, DOUBLE, FLOAT, FLOATS, HALF, INT8, INT32, P, Scope, drawn, near
 
 TRUTH = 11
 LAYER, INSTANCE, BATCH, RMS, ADAPTIVE = 0, 1, 2, 4, 5
@@ -444,6 +444,19 @@ def shapes(library, rng):
                                                 (1726, DESCRIPTOR, graph.memory(tx)), (1723, FLOAT_, 2.0)))
             graph.run()
             near(tdx.get(), 2 * derivative(pool, x, dy), 8, of, 8, f"pooling's gradient {mode}")
+            if mode == 3:
+                # The way forward says where the largest are; the way back has no images then.
+                places = scope.tensor(dy * 0, (INT8, INT32)[case // 4 % 2], rng)
+                forward, ty = Graph(scope), scope.tensor(dy * 0, of, rng)
+                forward.operations.append(forward.final(25, (1710, DESCRIPTOR, forward.memory(tx)), (1711, DESCRIPTOR, forward.memory(ty)),
+                                                        (1712, DESCRIPTOR, forward.memory(places)), (1716, DESCRIPTOR, by)))
+                forward.run()
+                assert (ty.get() == pool(x)).all()
+                back, tdx = Graph(scope), scope.tensor(x * 0, of, rng)
+                back.operations.append(back.final(26, (1720, DESCRIPTOR, back.memory(tdx)), (1721, DESCRIPTOR, back.memory(tdy)), (1722, DESCRIPTOR, back.memory(places)),
+                                                  (1725, DESCRIPTOR, by), (1723, FLOAT_, 2.0)))
+                back.run()
+                near(tdx.get(), 2 * derivative(pool, x, dy), 8, of, 8, "pooling's gradient by places")
     return 96
 
 
@@ -497,6 +510,8 @@ def refusals(library, rng):
             eps = number_of(graph, 0.1)
             norm = ((2002, DESCRIPTOR, x), (2005, DESCRIPTOR, small), (2006, DESCRIPTOR, small), (2007, DESCRIPTOR, eps))
             q = [graph.memory(scope.tensor(np.zeros(sizes), FLOAT)) for sizes in ((2, 4, 3, 5), (2, 3, 3, 5), (2, 4, 3, 5), (2, 4, 3, 5))]
+            pool = lambda mode: graph.final(24, (1700, RESAMPLE, mode), (1701, DATA_TYPE, FLOAT), (1702, INT64, 2), (1703, INT64, 0, 0), (1704, INT64, 0, 0),
+                                            (1705, INT64, 1, 1), (1706, INT64, 1, 1), (1708, PADDING, 1))
             wrong = [("BAD_PARAM", 29, (2000, NORM_MODE, BATCH), (2001, NORM_PHASE, 1), (2013, DESCRIPTOR, small), *norm),
                      ("BAD_PARAM", 29, (2000, NORM_MODE, INSTANCE), (2001, NORM_PHASE, 1), (2013, DESCRIPTOR, y), (2003, DESCRIPTOR, small), *norm),
                      ("NOT_SUPPORTED", 29, (2000, NORM_MODE, BATCH), (2001, NORM_PHASE, 0), (2013, DESCRIPTOR, y), *norm),
@@ -505,9 +520,12 @@ def refusals(library, rng):
                      ("BAD_PARAM", 27, (1800, INT64, 4), (1801, DESCRIPTOR, x), (1803, DESCRIPTOR, y)),
                      ("BAD_PARAM", 47, (3300, DESCRIPTOR, x), (3301, DESCRIPTOR, small), (3302, INT64, 0, 0, 0, 0), (3303, INT64, 1, 3, 1, 6)),
                      ("BAD_PARAM", 31, (2200, DESCRIPTOR, x), (2201, DESCRIPTOR, small)),
-                     ("BAD_PARAM", 41, (2800, DESCRIPTOR, q[0]), (2801, DESCRIPTOR, q[1]), (2802, DESCRIPTOR, q[2]), (2803, DESCRIPTOR, q[3])),
-                     ("NOT_SUPPORTED", 41, (2800, DESCRIPTOR, q[0]), (2801, DESCRIPTOR, q[2]), (2802, DESCRIPTOR, q[2]), (2803, DESCRIPTOR, q[3]),
-                      (2818, DOUBLE_, 0.5))]
+                     ("BAD_PARAM", 26, (1720, DESCRIPTOR, x), (1721, DESCRIPTOR, x), (1725, DESCRIPTOR, pool(3))),
+                     ("NOT_SUPPORTED", 26, (1720, DESCRIPTOR, x), (1721, DESCRIPTOR, x), (1722, DESCRIPTOR, y), (1725, DESCRIPTOR, pool(3))),
+                     ("BAD_PARAM", 25, (1710, DESCRIPTOR, x), (1711, DESCRIPTOR, y), (1712, DESCRIPTOR, small), (1716, DESCRIPTOR, pool(3))),
+                     ("NOT_SUPPORTED", 25, (1710, DESCRIPTOR, x), (1711, DESCRIPTOR, y), (1712, DESCRIPTOR, y), (1716, DESCRIPTOR, pool(2))),
+                     ("NOT_SUPPORTED", 25, (1710, DESCRIPTOR, x), (1711, DESCRIPTOR, y), (1714, FLOAT_, 1.0), (1716, DESCRIPTOR, pool(3))),
+                     ("BAD_PARAM", 41, (2800, DESCRIPTOR, q[0]), (2801, DESCRIPTOR, q[1]), (2802, DESCRIPTOR, q[2]), (2803, DESCRIPTOR, q[3]))]
             for wanted, kind, *attributes in wrong:
                 operation, it = graph.final(kind, *attributes), graph.made(15)
                 graph.set(it, 801, DESCRIPTOR, operation)

@@ -7,6 +7,7 @@ proof.py SEED libcudnn.so.9 libcudart [WORD]: libcudnn.so.8 and the parts of bot
 import sys
 
 import convolutions
+import experts
 import graphs
 import handles
 import layers
@@ -47,17 +48,28 @@ FAMILIES = {
     "spatial transformers": sequences.spatial,
     "transforms with padding": sequences.transforms,
     "columns of images": sequences.columns,
+    "causal convolutions": sequences.causal,
     "graphs of convolutions": graphs.convolutions,
     "graphs of pointwise operations": graphs.pointwise,
     "graphs of products and reductions": graphs.products_and_reductions,
     "graphs of pooling": graphs.pooling,
     "graphs are refused when they are finalized": graphs.refusals,
+    "graphs' plans are texts, and run with other sizes": graphs.written,
     "graphs of norms": networks.norms,
     "graphs of attention": networks.attention,
     "graphs of attention with masks": networks.masked,
     "graphs of attention in parts": networks.in_parts,
     "graphs that join, reshape and pool back": networks.shapes,
     "graphs become nodes of CUDA graphs": networks.native,
+    "graphs of few bits with factors of blocks": experts.blocks,
+    "graphs of mixtures of experts": experts.experts,
+    "graphs of batch norms in parts": experts.statistics,
+    "graphs that transpose and gather pages": experts.moved,
+    "graphs of random numbers, and attention that drops": experts.random,
+    "graphs of ragged rows": experts.ragged,
+    "graphs of booleans": experts.booleans,
+    "graphs of complex products": experts.complexes,
+    "graphs of routed layers are refused when they are finalized": experts.refusals,
     "graphs of layers are refused when they are finalized": networks.refusals,
 }
 

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from device import Failure
-from library import BFLOAT16, DOUBLE, FLOAT, FLOATS, HALF, P, Filter, Scope, Tensor, blended, drawn, factors, ints, near, number, rounded
+from library import BFLOAT16, DOUBLE, FLOAT, FLOATS, HALF, P, TYPES, Filter, Scope, Tensor, blended, drawn, factors, ints, near, number, rounded
 
 
 def collapsed(path):
@@ -239,3 +239,53 @@ def columns(library, rng):
             if (to.get() != exact).any():
                 raise Failure("columns")
     return 16
+
+
+def causal(library, rng):
+    """Causal convolutions by channel or by place, with SiLU or without, and their gradients, which are added to what is there."""
+    face, total = library.faces[1], 0
+    for of, by_place, silu in ((of, by_place, silu) for of in FLOATS for by_place in (False, True) for silu in (0, 1)):
+        batch, channels, length = (int(size) for size in rng.integers(1, 5, 3))
+        length, taps = length * 3, int(rng.choice([2, 3, 5, 8, 16]))
+        wide = DOUBLE if of == DOUBLE else FLOAT
+        x, dy = drawn(rng, (batch, channels, length), of), drawn(rng, (batch, channels, length), of)
+        w, b = drawn(rng, (channels, taps), of), drawn(rng, (channels,), of)
+        dw, db = drawn(rng, (channels, taps), wide), drawn(rng, (channels,), wide)
+
+        def sums(x, w, b):
+            padded = np.concatenate([np.zeros((batch, channels, taps - 1)), x], 2)
+            y = sum(padded[:, :, nth:nth + length] * w[None, :, nth, None] for nth in range(taps)) + b[None, :, None]
+            return y / (1 + np.exp(-y)) if silu else y
+
+        def slope(f, at):
+            found = np.zeros(at.shape)
+            for place in np.ndindex(at.shape):
+                step = at.astype(complex)
+                step[place] += 1e-30j
+                found[place] = (f(step) * dy).sum().imag / 1e-30
+            return found
+
+        laid = lambda values: values.swapaxes(-1, -2) if by_place and values.ndim > 1 else values
+        name = "Nwh" if by_place else ""
+        with Scope(face) as scope:
+            arrays = [scope.array(np.ascontiguousarray(laid(values)).astype(TYPES[of])) for values in (x, w, b, x * 0, dy, x * 0)]
+            tx, tw, tb, ty, tdy, tdx = arrays
+            sums_ = [scope.array(np.ascontiguousarray(laid(values)).astype(TYPES[wide])) for values in (dw, db)]
+            face(f"cudnnCausalConv1d{name}Forward", None, tx.at, tw.at, tb.at, ty.at, batch, channels, length, taps, of, silu)
+            face(f"cudnnCausalConv1d{name}Backward", None, tx.at, tw.at, tb.at, tdy.at, tdx.at, sums_[0].at, sums_[1].at, batch, channels, length, taps, of, wide, silu)
+            face.synchronize()
+            large = (1 + np.abs(x).max()) * (1 + np.abs(w).max()) * (1 + np.abs(dy).max()) * (2 + np.abs(b).max())
+            get = lambda array: laid(array.get().astype(float))
+            near(get(ty), sums(x, w, b), large, of, taps, "causal convolution")
+            near(get(tdx), slope(lambda x: sums(x, w, b), x), large * 4, of, taps, "its gradient")
+            near(get(sums_[0]), dw + slope(lambda w: sums(x, w, b), w), large * 4, wide, batch * length, "taps' gradient")
+            near(get(sums_[1]), db + slope(lambda b: sums(x, w, b), b), large * 4, wide, batch * length, "biases' gradient")
+            wrong = (("NOT_SUPPORTED", (tx.at, tw.at, tb.at, ty.at, batch, channels, length, 9, of, 0)), ("BAD_PARAM", (tx.at, tw.at, None, ty.at, batch, channels, length, taps, of, 0)),
+                     ("BAD_PARAM", (tx.at, tw.at, tb.at, ty.at, 0, channels, length, taps, of, 0)), ("NOT_SUPPORTED", (tx.at, tw.at, tb.at, ty.at, batch, channels, length, taps, 3, 0)),
+                     ("BAD_PARAM", (tx.at, tw.at, tb.at, ty.at, batch, channels, length, taps, of, 2)))
+            for wanted, arguments in wrong:
+                face.refused(wanted, f"cudnnCausalConv1d{name}Forward", None, *arguments)
+            face.refused("NOT_SUPPORTED", f"cudnnCausalConv1d{name}Backward", None, tx.at, tw.at, tb.at, tdy.at, tdx.at, sums_[0].at, sums_[1].at, batch, channels, length, taps, of,
+                         DOUBLE if wide == FLOAT else FLOAT, silu)
+        total += 2
+    return total

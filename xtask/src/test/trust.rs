@@ -308,9 +308,14 @@ fn set_user_id(bench: &Bench) -> Result<()> {
         let path = theirs.join(name);
         if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
     }
-    let libraries: [(&str, &Path); 7] = [
+    let libraries: [(&str, &Path); 12] = [
         ("CUDAWAY_DEVICE", &hostile),
         ("CUDAWAY_BLAS", &hostile),
+        ("CUDAWAY_DNN", &hostile),
+        ("CUDAWAY_FFT", &hostile),
+        ("CUDAWAY_RAND", &hostile),
+        ("CUDAWAY_SOLVER", &hostile),
+        ("CUDAWAY_SPARSE", &hostile),
         ("CUDAWAY_NVJITLINK", &hostile),
         ("CUDAWAY_ROCM_ROOT", &theirs),
         ("HIP_PATH", &theirs),

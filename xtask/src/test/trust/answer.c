@@ -1,4 +1,4 @@
-/* Runs a kernel by the driver, and asks cuBLAS and nvJitLink for their versions: what a program with more rights than its
+/* Runs a kernel by the driver, and asks the libraries for their versions: what a program with more rights than its
    user has might do. Prints what the kernel wrote. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -48,6 +48,11 @@ int main(void) {
     CALL(Copy, cuMemcpyDtoH_v2, &answer, address, 4);
     ask_version("libcublas.so.12", "cublasGetProperty");
     ask_version("libcublasLt.so.12", "cublasLtGetProperty");
+    ask_version("libcudnn.so.9", "cudnnGetProperty");
+    ask_version("libcufft.so.11", "cufftGetProperty");
+    ask_version("libcurand.so.10", "curandGetProperty");
+    ask_version("libcusolver.so.11", "cusolverGetProperty");
+    ask_version("libcusparse.so.12", "cusparseGetProperty");
     ask_version("libnvJitLink.so.12", "nvJitLinkVersion");
     printf("the answer is %d\n", answer);
     return answer != 42;

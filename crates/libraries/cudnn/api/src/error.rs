@@ -51,7 +51,7 @@ impl Error {
 fn eights(status: cudnnStatus_t) -> cudnnStatus_t {
     cudnnStatus_t(match status.0 {
         0 => 0,
-        1002 => 14,
+        1002 | 1003 => 14,
         1005 => 10,
         1006 => 12,
         1007 => 13,

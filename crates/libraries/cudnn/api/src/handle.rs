@@ -99,6 +99,14 @@ pub fn computing(handle: cudnnHandle_t) -> Result<Arc<Context>> {
     Ok(context)
 }
 
+/// For a call that has a stream and no handle.
+pub fn on_stream(stream: cudaStream_t) -> Result<Context> {
+    let context = Context::new()?;
+    context.place.can_compute()?;
+    context.set_stream(stream);
+    Ok(context)
+}
+
 /// What it was asked for is still done.
 pub fn remove(handle: cudnnHandle_t) -> Result {
     CONTEXTS.remove(handle).map_err(|_| Error::NotInitialized)?;

@@ -49,14 +49,31 @@ pub fn kind(of: cudnnDataType_t) -> Result<(Kind, usize)> {
         cudnnDataType_t::CUDNN_DATA_BOOLEAN => (Kind::Bool, 1),
         cudnnDataType_t::CUDNN_DATA_FP8_E4M3 => (Kind::E4M3, 1),
         cudnnDataType_t::CUDNN_DATA_FP8_E5M2 => (Kind::E5M2, 1),
-        cudnnDataType_t(0..=18) => return Err(Error::NotSupported("a tensor of this type")),
+        cudnnDataType_t(0..=23) => return Err(Error::NotSupported("a tensor of this type")),
         _ => return Err(Error::BadParam("there is no such type")),
+    })
+}
+
+/// The same in graphs, which have types that no other call takes; a boolean is a bit there.
+pub fn kind_in_graph(of: cudnnDataType_t) -> Result<(Kind, usize)> {
+    Ok(match of {
+        cudnnDataType_t::CUDNN_DATA_BOOLEAN => (Kind::Bit, 1),
+        cudnnDataType_t::CUDNN_DATA_BYTE_BOOLEAN => (Kind::Bool, 1),
+        cudnnDataType_t::CUDNN_DATA_INT4 => (Kind::I4, 1),
+        cudnnDataType_t::CUDNN_DATA_UINT4 => (Kind::U4, 1),
+        cudnnDataType_t::CUDNN_DATA_UINT32 => (Kind::U32, 1),
+        cudnnDataType_t::CUDNN_DATA_FP4_E2M1 => (Kind::E2M1, 1),
+        cudnnDataType_t::CUDNN_DATA_FP8_E8M0 => (Kind::E8M0, 1),
+        // Of its parts.
+        cudnnDataType_t::CUDNN_DATA_COMPLEX_FP32 => (Kind::F32, 1),
+        cudnnDataType_t::CUDNN_DATA_COMPLEX_FP64 => (Kind::F64, 1),
+        _ => kind(of)?,
     })
 }
 
 /// Whether numbers of this type are computed with in double precision: its own, and integers, whose sums stay exact there.
 pub fn is_double(kind: Kind) -> bool {
-    matches!(kind, Kind::F64 | Kind::I8 | Kind::U8 | Kind::I32 | Kind::I64)
+    matches!(kind, Kind::F64 | Kind::I8 | Kind::U8 | Kind::I32 | Kind::I64 | Kind::U32)
 }
 
 /// A factor, which is a `double` where the tensor is one and else a `float`.

@@ -98,20 +98,47 @@ pub fn scores<V: Value>(shape: &Shape, of: &Inputs<V>) -> Vec<V> {
     all
 }
 
-/// The values' weighted means, by scores that are given or the products', and for each query the logarithm of its scores' exponentials' sum. Queries behind a sequence's end give 0, and
-/// minus infinity, as do those whose scores all are that.
-pub fn forward<V: Value>(shape: &Shape, of: &Inputs<V>, given: Option<&[V]>) -> (Vec<V>, Vec<V>) {
+/// What a way forward has beside its inputs.
+#[derive(Clone, Copy)]
+pub struct Options<'o, V> {
+    /// Scores in place of the products.
+    pub scores: Option<&'o [V]>,
+    /// For each head a score that has no key: it takes its part of the chances and gives no value.
+    pub sink: Option<&'o [V]>,
+    /// Whether a chance is kept, by its number among all, and what it is multiplied by then.
+    pub kept: Option<(&'o (dyn Fn(usize) -> bool + Sync), f64)>,
+}
+
+impl<V> Default for Options<'_, V> {
+    fn default() -> Self {
+        Options { scores: None, sink: None, kept: None }
+    }
+}
+
+/// What a way forward gives: the values' weighted means, and for each query the logarithm of its scores' exponentials' sum, the largest score
+/// and that sum beside it.
+pub struct Given<V> {
+    pub o: Vec<V>,
+    pub statistics: Vec<V>,
+    pub most: Vec<V>,
+    pub sums: Vec<V>,
+}
+
+/// Queries behind a sequence's end give 0, and minus infinity, as do those whose scores all are that.
+pub fn forward<V: Value>(shape: &Shape, of: &Inputs<V>, options: &Options<V>) -> Given<V> {
     let head = |number: usize| {
         let (batch, head) = (number / shape.heads, number % shape.heads);
         let (queries, keys) = shape.lengths(of, batch);
         let (q, k, v) = shape.parts(of, batch, head);
+        let sink = options.sink.map_or(V::neg_infinity(), |sink| sink[head]);
         let mut o = vec![V::zero(); shape.queries * shape.width];
         let mut statistics = vec![V::neg_infinity(); shape.queries];
+        let (mut most_of, mut sums) = (statistics.clone(), vec![V::zero(); shape.queries]);
         let mut scores = vec![V::zero(); TILE * keys];
         for first in (0..if keys == 0 { 0 } else { queries }).step_by(TILE) {
             let n = TILE.min(queries - first);
             let scores = &mut scores[..n * keys];
-            if let Some(given) = given {
+            if let Some(given) = options.scores {
                 let rows = &given[(number * shape.queries + first) * shape.keys..];
                 for (to, from) in scores.chunks_mut(keys).zip(rows.chunks(shape.keys)) {
                     to.copy_from_slice(&from[..keys]);
@@ -121,27 +148,41 @@ pub fn forward<V: Value>(shape: &Shape, of: &Inputs<V>, given: Option<&[V]>) -> 
                 product((Op::N, Op::T), (n, keys, shape.depth), of.scale, (q, k), V::zero(), scores);
             }
             for (row, scores) in scores.chunks_mut(keys).enumerate() {
-                let most = scores.iter().fold(V::neg_infinity(), |most, score| most.max(*score));
+                let most = scores.iter().fold(sink, |most, score| most.max(*score));
                 if most == V::neg_infinity() {
                     scores.fill(V::zero());
                     continue;
                 }
-                let mut sum = V::zero();
+                let mut sum = (sink - most).exp();
                 for score in scores.iter_mut() {
                     *score = (*score - most).exp();
                     sum += *score;
                 }
                 scores.iter_mut().for_each(|score| *score /= sum);
-                statistics[first + row] = most + sum.ln();
+                (statistics[first + row], most_of[first + row], sums[first + row]) =
+                    (most + sum.ln(), most, sum);
+                if let Some((is_kept, factor)) = options.kept {
+                    let place = (number * shape.queries + first + row) * shape.keys;
+                    for (at, score) in scores.iter_mut().enumerate() {
+                        let factor = if is_kept(place + at) { V::of(factor) } else { V::zero() };
+                        *score *= factor;
+                    }
+                }
             }
             let o = &mut o[first * shape.width..];
             product((Op::N, Op::N), (n, shape.width, keys), V::one(), (scores, v), V::zero(), o);
         }
-        (o, statistics)
+        Given { o, statistics, most: most_of, sums }
     };
-    let heads: Vec<(Vec<V>, Vec<V>)> = (0..shape.batch * shape.heads).into_par_iter().map(head).collect();
-    let (o, statistics): (Vec<_>, Vec<_>) = heads.into_iter().unzip();
-    (o.concat(), statistics.concat())
+    let heads: Vec<Given<V>> = (0..shape.batch * shape.heads).into_par_iter().map(head).collect();
+    let mut all = Given { o: Vec::new(), statistics: Vec::new(), most: Vec::new(), sums: Vec::new() };
+    for head in heads {
+        all.o.extend(head.o);
+        all.statistics.extend(head.statistics);
+        all.most.extend(head.most);
+        all.sums.extend(head.sums);
+    }
+    all
 }
 
 fn common(a: usize, b: usize) -> usize {

@@ -8,6 +8,7 @@
 
 pub mod activation;
 pub mod attention;
+pub mod causal;
 pub mod convolution;
 pub mod ctc;
 mod direct;
@@ -20,8 +21,10 @@ pub mod multihead;
 pub mod norm;
 pub mod normal;
 pub mod onednn;
+pub mod packed;
 pub mod pointwise;
 pub mod pooling;
+pub mod random;
 pub mod recurrent;
 pub mod reduction;
 pub mod softmax;

@@ -281,6 +281,64 @@ pub fn backward<V: Value>(mode: Pooling, of: &Window, x: &[V], dy: &[V], dx: &mu
     });
 }
 
+impl Window {
+    /// Calls `body` with each place of the output's that has something inside its window, and with each of that: its place in the window and in
+    /// the input. The numbers are those of one channel.
+    fn each_met(&self, body: &mut dyn FnMut(usize, usize, usize)) {
+        let [depth, height, width] = self.output;
+        for out in 0..depth * height * width {
+            let at = [out / (height * width), out / width % height, out % width];
+            let inside: [(usize, usize); 3] = core::array::from_fn(|axis| self.inside(axis, at[axis]));
+            let first: [isize; 3] =
+                core::array::from_fn(|axis| (at[axis] * self.stride[axis]) as isize - self.padding[axis]);
+            let nth = |axis: usize, place: usize| (place as isize - first[axis]) as usize;
+            for d in inside[0].0..inside[0].1 {
+                for h in inside[1].0..inside[1].1 {
+                    for w in inside[2].0..inside[2].1 {
+                        let line = nth(0, d) * self.window[1] + nth(1, h);
+                        let place = (d * self.input[1] + h) * self.input[2] + w;
+                        body(out, line * self.window[2] + nth(2, w), place);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where in its window the largest element is, by lines; -1 where a window has none inside.
+pub fn places(keeps_nan: bool, of: &Window, x: &[f64]) -> Vec<f64> {
+    let (inputs, outputs) = (of.inputs(), of.outputs());
+    let mut found = Vec::with_capacity(x.len() / inputs.max(1) * outputs);
+    for x in x.chunks_exact(inputs) {
+        let mut best = vec![(-1.0, f64::NEG_INFINITY); outputs];
+        of.each_met(&mut |out, nth, place| {
+            let (at, value) = best[out];
+            let larger = larger(keeps_nan, value, x[place]);
+            let is_new = larger.to_bits() != value.to_bits() && !value.is_nan();
+            // The first of those that are no larger than nothing.
+            let is_first = at < 0.0 && x[place] == f64::NEG_INFINITY;
+            if is_new || is_first {
+                best[out] = (nth as f64, larger);
+            }
+        });
+        found.extend(best.into_iter().map(|(at, _)| at));
+    }
+    found
+}
+
+/// The gradient of x by the places that the way forward has found, written into `dx`.
+pub fn backward_by_places(of: &Window, places: &[f64], dy: &[f64], dx: &mut [f64]) {
+    let outputs = of.outputs();
+    let parts = places.chunks_exact(outputs).zip(dy.chunks_exact(outputs));
+    for (dx, (places, dy)) in dx.chunks_exact_mut(of.inputs()).zip(parts) {
+        of.each_met(&mut |out, nth, place| {
+            if places[out] == nth as f64 {
+                dx[place] += dy[out];
+            }
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -386,6 +444,11 @@ mod tests {
                 let mut found = (vec![9.0; dy.len()], vec![9.0; x.len()]);
                 forward(mode, &of, &x, &mut found.0);
                 backward(mode, &of, &x, &dy, &mut found.1);
+                if let Pooling::Max(keeps_nan) = mode {
+                    let mut by_places = vec![0.0; x.len()];
+                    backward_by_places(&of, &places(keeps_nan, &of, &x), &dy, &mut by_places);
+                    assert_eq!(by_places, expected.1, "{mode:?} {of:?} by places");
+                }
                 let near = |a: f64, b: f64| a == b || (a - b).abs() < 1e-9 || (a.is_nan() && b.is_nan());
                 assert!(found.0.iter().zip(&expected.0).all(|(a, b)| near(*a, *b)), "{mode:?} {of:?}");
                 assert!(

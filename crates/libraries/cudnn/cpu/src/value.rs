@@ -3,6 +3,7 @@
 use cublas_cpu::{E4M3, E5M2, Real, Stored, bf16, f16};
 
 use crate::elementary;
+use crate::packed::{self, Code};
 
 /// What an element is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,15 +20,43 @@ pub enum Kind {
     I64,
     /// A byte that is 0 or not.
     Bool,
+    /// A bit, eight of which are a byte.
+    Bit,
+    /// Two of them are a byte.
+    I4,
+    U4,
+    E2M1,
+    /// A power of two, of which there is the exponent alone.
+    E8M0,
+    U32,
 }
 
 impl Kind {
     pub fn bytes(self) -> usize {
+        self.bits().div_ceil(8)
+    }
+
+    pub fn bits(self) -> usize {
         match self {
-            Kind::F64 | Kind::I64 => 8,
-            Kind::F32 | Kind::I32 => 4,
-            Kind::F16 | Kind::Bf16 => 2,
-            Kind::E4M3 | Kind::E5M2 | Kind::I8 | Kind::U8 | Kind::Bool => 1,
+            Kind::F64 | Kind::I64 => 64,
+            Kind::F32 | Kind::I32 | Kind::U32 => 32,
+            Kind::F16 | Kind::Bf16 => 16,
+            Kind::E4M3 | Kind::E5M2 | Kind::E8M0 | Kind::I8 | Kind::U8 | Kind::Bool => 8,
+            Kind::I4 | Kind::U4 | Kind::E2M1 => 4,
+            Kind::Bit => 1,
+        }
+    }
+
+    /// How it is read and written where it is no element of its own.
+    pub(crate) fn code(self) -> Option<&'static Code> {
+        match self {
+            Kind::Bit => Some(&packed::BIT),
+            Kind::I4 => Some(&packed::I4),
+            Kind::U4 => Some(&packed::U4),
+            Kind::E2M1 => Some(&packed::E2M1),
+            Kind::E8M0 => Some(&packed::E8M0),
+            Kind::U32 => Some(&packed::U32),
+            _ => None,
         }
     }
 }
@@ -207,6 +236,8 @@ macro_rules! with_element {
                 type $element = $crate::value::Yes;
                 $body
             }
+            // The callers have asked for a code before.
+            _ => unreachable!("elements of {:?} have a code", $kind),
         }
     };
 }

@@ -165,12 +165,38 @@ impl View {
         });
     }
 
+    /// Calls `body` with each element's place in the dense array and in memory, one after the other.
+    fn places(&self, body: &mut dyn FnMut(usize, isize)) {
+        let steps = self.steps();
+        let (inner, rest) = (steps[0], &steps[1..]);
+        for number in 0..rest.iter().map(|step| step.count).product() {
+            let (mut left, mut dense, mut offset) = (number, 0, 0);
+            for step in rest {
+                let place = left % step.count;
+                left /= step.count;
+                dense += place * step.dense;
+                offset += place as isize * step.stride;
+            }
+            for place in 0..inner.count {
+                body(dense + place * inner.dense, offset + place as isize * inner.stride);
+            }
+        }
+    }
+
     /// The elements in their order.
     ///
     /// # Safety
     /// Memory has them, and nobody writes them meanwhile.
     pub unsafe fn load<V: Value>(&self) -> Vec<V> {
         let count = self.len();
+        if let Some(code) = self.kind.code() {
+            let mut values = vec![V::zero(); count];
+            self.places(&mut |dense, offset| {
+                // SAFETY: the caller's word.
+                values[dense] = V::of(unsafe { code.read(self.at, offset) });
+            });
+            return values;
+        }
         let mut values: Vec<V> = Vec::with_capacity(count);
         if count > 0 {
             let to = Shared(values.as_mut_ptr());
@@ -210,6 +236,17 @@ impl View {
         if values.is_empty() {
             return;
         }
+        if let Some(code) = self.kind.code() {
+            // Cores would meet in a byte.
+            self.places(&mut |dense, offset| {
+                // SAFETY: the caller's word.
+                unsafe {
+                    let old = if beta.is_zero() { 0.0 } else { beta.get() * code.read(self.at, offset) };
+                    code.write(self.at, offset, (alpha * values[dense]).get() + old);
+                }
+            });
+            return;
+        }
         let from = Shared(values.as_ptr().cast_mut());
         with_element!(self.kind, E => {
             let to = Shared(self.at.cast::<E>());
@@ -247,6 +284,9 @@ const BLOCK: usize = 2048;
 impl View {
     /// The same elements in the order of memory, if they lie there without gaps and those of all the others lie in the same way.
     fn flat<const N: usize>(&self, others: &[View; N]) -> Option<usize> {
+        if core::iter::once(self).chain(others).any(|view| view.kind.code().is_some()) {
+            return None;
+        }
         let alike = |other: &View| other.sizes() == self.sizes() && other.strides() == self.strides();
         let mut order: Vec<usize> = (0..self.n).filter(|&at| self.sizes[at] != 1).collect();
         order.sort_by_key(|&at| self.strides[at]);

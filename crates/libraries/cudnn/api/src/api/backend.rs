@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use crate::error::{require, supports};
 use crate::graph::descriptor::{DESCRIPTORS, Descriptor, Node, find};
 use crate::graph::plan::{Graph, Tensor};
+use crate::graph::{overrides, written};
 use crate::handle::computing;
 use crate::types::*;
 use crate::{Error, Result};
@@ -75,7 +76,10 @@ pub fn cudnnBackendFinalize(descriptor: cudnnBackendDescriptor_t) -> Result {
     let node = find(descriptor)?;
     let mut descriptor = node.lock();
     match descriptor.kind {
-        Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR => _ = Tensor::of(&descriptor)?,
+        Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR => {
+            Tensor::of(&descriptor)?;
+            descriptor.constant = Tensor::constant_of(&descriptor)?;
+        }
         Of::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR => {
             // Where sizes are to change, graphs of other sizes share what was compiled: there is nothing that is.
             let graph = Graph::new(&descriptor.nodes(Name::CUDNN_ATTR_OPERATIONGRAPH_OPS))?;
@@ -92,7 +96,10 @@ pub fn cudnnBackendFinalize(descriptor: cudnnBackendDescriptor_t) -> Result {
         Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR => {
             let index = descriptor.integer(Name::CUDNN_ATTR_ENGINE_GLOBAL_INDEX)?;
             require(index.is_some(), "an engine has a number")?;
-            supports(index == Some(0), "an engine of this number: there is one, 0")?;
+            require(
+                index.is_some_and(|index| (0..ENGINES).contains(&index)),
+                "there is no engine of this number",
+            )?;
             let graph = graph_of(
                 &descriptor,
                 Name::CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
@@ -110,24 +117,37 @@ pub fn cudnnBackendFinalize(descriptor: cudnnBackendDescriptor_t) -> Result {
         }
         Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR => {
             let json = Name::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
-            supports(!descriptor.knows(json), "plans that were written down")?;
-            let graph = graph_of(
-                &descriptor,
-                Name::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
-            )?;
+            let graph = match descriptor.bytes(json) {
+                Some(text) => Arc::new(written::read(text)?),
+                None => graph_of(
+                    &descriptor,
+                    Name::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                    Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+                )?,
+            };
             descriptor.graph = Some(graph);
+        }
+        Of::CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR => {
+            let text = descriptor.bytes(Name::CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+            require(
+                text.is_none_or(|text| text == DEVICE.as_bytes()),
+                "the text describes no device of ours",
+            )?;
         }
         Of::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR => {
             let uids = descriptor.integers(Name::CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)?;
             let places = descriptor.integers(Name::CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)?;
             require(uids.len() == places.len(), "tensors' numbers are not as many as their addresses")?;
+            overrides::of_pack(&descriptor)?;
         }
         _ => {}
     }
     descriptor.is_final = true;
     Ok(())
 }
+
+/// A device's properties as a text: plans are the same for all of ours.
+const DEVICE: &str = "{\"cudaway\": 1, \"device\": \"any\"}";
 
 /// An attribute of what the library has made is written into a descriptor that the program has made.
 fn hand_out(kind: Of, graph: &Arc<Graph>, room: i64, elements: *mut c_void) -> Result {
@@ -151,6 +171,16 @@ fn tell(number: i64, room: i64, elements: *mut c_void) {
     }
 }
 
+/// Writes as much of a text as there is room for, and says how long it is.
+fn tell_text(text: &str, room: i64, elements: *mut c_void) -> i64 {
+    let count = text.len().min(usize::try_from(room).unwrap_or(0));
+    if count > 0 && !elements.is_null() {
+        // SAFETY: cuDNN's contract: room for so many characters.
+        unsafe { core::ptr::copy_nonoverlapping(text.as_ptr(), elements.cast::<u8>(), count) };
+    }
+    text.len() as i64
+}
+
 /// Writes 0, of 32 bits or of 64.
 fn tell_narrow(ty: cudnnBackendAttributeType_t, room: i64, elements: *mut c_void) -> Result {
     match ty {
@@ -165,7 +195,10 @@ fn tell_narrow(ty: cudnnBackendAttributeType_t, room: i64, elements: *mut c_void
     Ok(())
 }
 
-/// There is one engine, without knobs, whose plans take no work area and become nodes of CUDA graphs.
+/// Numbers of engines. cudnn-frontend asks for 5 or 17 by itself, with knobs, for 8-bit attention's way back on compute capability 10 and 12.
+const ENGINES: i64 = 18;
+
+/// There is one engine by all its numbers, without knobs, whose plans take no work area and become nodes of CUDA graphs.
 pub fn cudnnBackendGetAttribute(
     descriptor: cudnnBackendDescriptor_t,
     attributeName: cudnnBackendAttributeName_t,
@@ -183,6 +216,14 @@ pub fn cudnnBackendGetAttribute(
         (descriptor.kind, descriptor.graph.clone())
     };
     let (room, elements) = (requestedElementCount, arrayOfElements);
+    let is_text = attributeType == cudnnBackendAttributeType_t::CUDNN_TYPE_CHAR;
+    if (kind, attributeName)
+        == (Of::CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, Name::CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION)
+    {
+        require(is_text, "the attribute is of another type")?;
+        elementCount.write(tell_text(DEVICE, room, elements));
+        return Ok(());
+    }
     if let Some(graph) = graph {
         let is_told = match (kind, attributeName) {
             (Of::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, Name::CUDNN_ATTR_ENGINEHEUR_RESULTS) => {
@@ -197,11 +238,21 @@ pub fn cudnnBackendGetAttribute(
                 Of::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
                 Name::CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT,
             ) => {
-                tell(1, room, elements);
+                tell(ENGINES, room, elements);
                 true
             }
-            (Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR, Name::CUDNN_ATTR_ENGINE_GLOBAL_INDEX)
-            | (Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, Name::CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE)
+            (Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR, Name::CUDNN_ATTR_ENGINE_GLOBAL_INDEX) => {
+                let index = node.lock().integer(Name::CUDNN_ATTR_ENGINE_GLOBAL_INDEX)?;
+                tell(index.unwrap_or(0), room, elements);
+                true
+            }
+            (Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, Name::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)
+                if !node.lock().knows(Name::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG) =>
+            {
+                hand_out(Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &graph, room, elements)?;
+                true
+            }
+            (Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, Name::CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE)
             | (Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, Name::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) =>
             {
                 tell(0, room, elements);
@@ -221,8 +272,13 @@ pub fn cudnnBackendGetAttribute(
                 tell_narrow(attributeType, room, elements)?;
                 true
             }
-            (_, Name::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) => {
-                return Err(Error::NotSupported("plans that are written down"));
+            (
+                Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
+                Name::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+            ) => {
+                require(is_text, "the attribute is of another type")?;
+                elementCount.write(tell_text(&written::write(&graph), room, elements));
+                return Ok(());
             }
             _ => false,
         };
@@ -263,15 +319,15 @@ fn run_of(
     };
     let pack = find(variantPack)?;
     final_of(&pack, Of::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)?;
-    let (uids, places) = {
+    let (uids, places, overrides) = {
         let pack = pack.lock();
-        let overridden = pack.knows(Name::CUDNN_ATTR_VARIANT_PACK_OVERRIDE_UNIQUE_IDS);
-        supports(!overridden, "sizes that are overridden")?;
         (
             pack.integers(Name::CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)?,
             pack.integers(Name::CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)?,
+            overrides::of_pack(&pack)?,
         )
     };
+    let graph = if overrides.is_empty() { graph } else { Arc::new(graph.overridden(overrides)?) };
     let addresses: BTreeMap<i64, i64> = uids.into_iter().zip(places).collect();
     let mut given = BTreeMap::new();
     for (uid, _) in graph.wanted() {

@@ -258,3 +258,4 @@ pub use cudnnGraphVersionCheck as cudnnCnnInferVersionCheck;
 pub use cudnnGraphVersionCheck as cudnnCnnTrainVersionCheck;
 pub use cudnnGraphVersionCheck as cudnnAdvInferVersionCheck;
 pub use cudnnGraphVersionCheck as cudnnAdvTrainVersionCheck;
+pub use cudnnGraphVersionCheck as cudnnSubquadraticOpsVersionCheck;

@@ -3,6 +3,7 @@
 pub mod activation;
 pub mod attention;
 pub mod backend;
+pub mod causal;
 pub mod convolution;
 pub mod dropout;
 pub mod lifecycle;

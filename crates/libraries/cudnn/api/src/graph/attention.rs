@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use cudnn_cpu::Value;
-use cudnn_cpu::attention::{self, Inputs, Shape};
+use cudnn_cpu::attention::{self, Inputs, Options, Shape};
 
 use super::descriptor::Descriptor;
 use super::layers::Takes;
 use super::plan::{Graph, Operation, Tensor, Tensors, Work};
+use super::random;
 use crate::error::{require, supports};
 use crate::types::*;
 use crate::{Error, Result};
@@ -25,10 +26,26 @@ pub struct Attention {
     pages: [Option<usize>; 2],
     /// What scores become before softmax.
     scores: Option<Scores>,
-    gives_statistics: bool,
+    /// Scores that have no key, one for each head.
+    sink: Option<usize>,
+    /// Which tiles of scores count, a bit for each.
+    blocks: Option<usize>,
+    drop: Option<Drop>,
+    /// Statistics, the largest scores and their exponentials' sums, and which chances are kept.
+    gives: [bool; 4],
     /// Whether statistics are logarithms to the base 2.
     is_binary: bool,
 }
+
+/// How often a chance is kept, and where the seed and the offset are.
+struct Drop {
+    kept: f64,
+    seed: Option<usize>,
+    offset: Option<usize>,
+}
+
+/// Queries and keys that have one bit of a mask of tiles.
+const MASKED: usize = 128;
 
 /// A graph that takes scores and gives others, and where the first of what else it takes is.
 struct Scores {
@@ -148,9 +165,6 @@ impl Attention {
         refused(
             of,
             &[
-                (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_BLOCK_MASK_DESC, "attention with a mask of blocks"),
-                (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DROPOUT_SEED_DESC, "attention that drops"),
-                (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DROPOUT_PROBABILITY, "attention that drops"),
                 (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_CU_SEQ_LEN_QDESC, "attention of summed lengths"),
                 (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_CU_SEQ_LEN_KVDESC, "attention of summed lengths"),
                 (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DESCALE_QDESC, "attention in 8 bits"),
@@ -162,20 +176,17 @@ impl Attention {
         let v = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC)?;
         let o = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC)?;
         let mut statistics = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC)?;
-        let mut is_binary = false;
+        let (mut is_binary, mut sink, mut others) = (false, None, [None, None]);
         let name = Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SOFTMAX_DESC;
         if let Some(node) =
             of.node(name, cudnnBackendDescriptorType_t::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR)?
         {
             let softmax = node.lock();
-            refused(
-                &softmax,
-                &[
-                    (Name::CUDNN_ATTR_OPERATION_SOFTMAX_SINK_DESC, "attention with a sink"),
-                    (Name::CUDNN_ATTR_OPERATION_SOFTMAX_MAX_DESC, "attention that gives its largest scores"),
-                    (Name::CUDNN_ATTR_OPERATION_SOFTMAX_SUM_EXP_DESC, "attention that gives its sums"),
-                ],
-            )?;
+            sink = tensors.of(&softmax, Name::CUDNN_ATTR_OPERATION_SOFTMAX_SINK_DESC)?;
+            others = [
+                tensors.of(&softmax, Name::CUDNN_ATTR_OPERATION_SOFTMAX_MAX_DESC)?,
+                tensors.of(&softmax, Name::CUDNN_ATTR_OPERATION_SOFTMAX_SUM_EXP_DESC)?,
+            ];
             statistics = statistics.or(tensors.of(&softmax, Name::CUDNN_ATTR_OPERATION_SOFTMAX_STATS_DESC)?);
             is_binary = softmax.number(Name::CUDNN_ATTR_OPERATION_SOFTMAX_STATS_LOG2)? != 0;
         }
@@ -195,18 +206,47 @@ impl Attention {
         let keys = [counted(&k, tables[0].as_ref(), batch)?, counted(&v, tables[1].as_ref(), batch)?];
         let shape = shape(&q, &k, &v, &o, keys, is_paged)?;
         let rows = [shape.batch, shape.heads, shape.queries, 1];
+        let [largest, sums] = others;
         require(
-            statistics.as_ref().is_none_or(|it| it.sizes == rows),
+            [&statistics, &largest, &sums].into_iter().flatten().all(|it| it.sizes == rows),
             "statistics are not one for each query",
+        )?;
+        require(
+            sink.as_ref().is_none_or(|it| it.sizes == [1, shape.heads, 1, 1]),
+            "a sink is not one score for each head",
+        )?;
+        let blocks = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_BLOCK_MASK_DESC)?;
+        let tiles = [
+            shape.batch,
+            shape.heads,
+            shape.queries.div_ceil(MASKED),
+            shape.keys.div_ceil(MASKED).div_ceil(8),
+        ];
+        require(
+            blocks.as_ref().is_none_or(|it| it.sizes == tiles),
+            "a mask of tiles has not a bit for each tile of 128 queries and keys",
         )?;
         let mut takes = Takes(vec![q.uid, k.uid, v.uid]);
         let scale = scale(&mut takes, factor)?;
         let lengths = lengths(&mut takes, sequences, shape.batch)?;
         let pages = tables.map(|table| takes.add_if(table.as_ref()));
+        let (drop, kept) = Drop::of(of, tensors, &mut takes, &shape)?;
+        let (sink, blocks) = (takes.add_if(sink.as_ref()), takes.add_if(blocks.as_ref()));
         let scores = Scores::of(of, tensors, &mut takes, &shape)?;
-        let gives = core::iter::once(o.uid).chain(statistics.iter().map(|it| it.uid)).collect();
-        let gives_statistics = statistics.is_some();
-        let work = Attention { shape, scale, lengths, pages, scores, gives_statistics, is_binary };
+        let given = [statistics, largest, sums, kept];
+        let gives = core::iter::once(o.uid).chain(given.iter().flatten().map(|it| it.uid)).collect();
+        let work = Attention {
+            shape,
+            scale,
+            lengths,
+            pages,
+            scores,
+            sink,
+            blocks,
+            drop,
+            gives: given.map(|it| it.is_some()),
+            is_binary,
+        };
         Ok(Operation { work: Work::Attention(work), takes: takes.0, gives })
     }
 
@@ -216,6 +256,7 @@ impl Attention {
             .into_iter()
             .flat_map(|(queries, keys)| [queries, keys])
             .chain(self.pages.into_iter().flatten())
+            .chain(self.blocks)
     }
 
     fn scale<V: Value>(&self, taken: &[Taken<V>]) -> V {
@@ -253,13 +294,77 @@ impl Attention {
         let lengths = self.lengths(taken);
         let lengths = lengths.as_ref().map(|(queries, keys)| (&queries[..], &keys[..]));
         let inputs = Inputs { q: taken[0].1, k: &k, v: &v, scale: self.scale(taken), lengths };
-        let scores = self.scores.as_ref().map(|by| by.run(attention::scores(&self.shape, &inputs), taken));
-        let (o, mut statistics) = attention::forward(&self.shape, &inputs, scores.as_deref());
+        let mut scores =
+            self.scores.as_ref().map(|by| by.run(attention::scores(&self.shape, &inputs), taken));
+        if let Some(place) = self.blocks {
+            let scores = scores.get_or_insert_with(|| attention::scores(&self.shape, &inputs));
+            mask(scores, &self.shape, taken[place].1);
+        }
+        let seed = |place: Option<usize>| place.map_or(0, |place| taken[place].1[0].get() as i64);
+        let is_kept = |number: usize| {
+            let drop = self.drop.as_ref();
+            drop.is_none_or(|it| random::is_drawn(it.kept, seed(it.seed), seed(it.offset), number))
+        };
+        let options = Options {
+            scores: scores.as_deref(),
+            sink: self.sink.map(|place| taken[place].1),
+            kept: self.drop.as_ref().map(|drop| (&is_kept as _, 1.0 / drop.kept)),
+        };
+        let mut made = attention::forward(&self.shape, &inputs, &options);
         if self.is_binary {
             let factor = V::of(core::f64::consts::LOG2_E);
-            statistics.iter_mut().for_each(|statistic| *statistic *= factor);
+            made.statistics.iter_mut().for_each(|statistic| *statistic *= factor);
         }
-        if self.gives_statistics { vec![o, statistics] } else { vec![o] }
+        let count = self.shape.batch * self.shape.heads * self.shape.queries * self.shape.keys;
+        let dump = if self.gives[3] { count } else { 0 };
+        let dump = (0..dump).map(|number| V::of(f64::from(u8::from(is_kept(number))))).collect();
+        let others = [made.statistics, made.most, made.sums, dump].into_iter().zip(self.gives);
+        core::iter::once(made.o).chain(others.filter(|(_, gives)| *gives).map(|(list, _)| list)).collect()
+    }
+}
+
+/// Scores of tiles whose bit is not set do not count.
+fn mask<V: Value>(scores: &mut [V], shape: &Shape, bits: &[V]) {
+    let across = shape.keys.div_ceil(MASKED).div_ceil(8);
+    let down = shape.queries.div_ceil(MASKED);
+    for (number, row) in scores.chunks_mut(shape.keys).enumerate() {
+        let (head, query) = (number / shape.queries, number % shape.queries);
+        let bits = &bits[(head * down + query / MASKED) * across..][..across];
+        for (tile, scores) in row.chunks_mut(MASKED).enumerate() {
+            if bits[tile / 8].get() as u32 >> (tile % 8) & 1 == 0 {
+                scores.fill(V::neg_infinity());
+            }
+        }
+    }
+}
+
+impl Drop {
+    /// What is dropped, and the tensor that which chances are kept is written into.
+    fn of(
+        of: &Descriptor,
+        tensors: &mut Tensors,
+        takes: &mut Takes,
+        shape: &Shape,
+    ) -> Result<(Option<Drop>, Option<Tensor>)> {
+        let chance = of.real(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DROPOUT_PROBABILITY)?;
+        let seed = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DROPOUT_SEED_DESC)?;
+        let offset = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DROPOUT_OFFSET_DESC)?;
+        let dump = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DROPOUT_RNG_DUMP_DESC)?;
+        let Some(chance) = chance else {
+            require(seed.is_none() && dump.is_none(), "a seed is given without a probability")?;
+            return Ok((None, None));
+        };
+        require((0.0..1.0).contains(&chance), "a probability is not between 0 and 1")?;
+        let is_one = |it: &Tensor| it.sizes.iter().all(|&size| size == 1);
+        require([&seed, &offset].into_iter().flatten().all(is_one), "a seed or an offset is not one number")?;
+        let sizes = [shape.batch, shape.heads, shape.queries, shape.keys];
+        require(dump.as_ref().is_none_or(|it| it.sizes == sizes), "what is kept is not one for each score")?;
+        let drop = Drop {
+            kept: 1.0 - chance,
+            seed: takes.add_if(seed.as_ref()),
+            offset: takes.add_if(offset.as_ref()),
+        };
+        Ok((Some(drop), dump))
     }
 }
 
@@ -267,11 +372,7 @@ impl AttentionBackward {
     pub fn operation(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
         refused(
             of,
-            &[
-                (Name::CUDNN_ATTR_OPERATION_SDPA_BWD_SUBGRAPH, "attention with a graph for its scores"),
-                (Name::CUDNN_ATTR_OPERATION_SDPA_BWD_SINK_DESC, "attention with a sink"),
-                (Name::CUDNN_ATTR_OPERATION_SDPA_BWD_DSINK_DESC, "attention with a sink"),
-            ],
+            &[(Name::CUDNN_ATTR_OPERATION_SDPA_BWD_SUBGRAPH, "attention with a graph for its scores")],
         )?;
         let q = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC)?;
         let k = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC)?;
@@ -296,16 +397,25 @@ impl AttentionBackward {
         let mut takes = Takes(vec![q.uid, k.uid, v.uid, o.uid, statistics.uid, d_o.uid]);
         let scale = scale(&mut takes, factor)?;
         let lengths = lengths(&mut takes, sequences, shape.batch)?;
+        let sink = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_BWD_SINK_DESC)?;
+        let d_sink = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SDPA_BWD_DSINK_DESC)?;
+        require(d_sink.is_none() || sink.is_some(), "the gradient of a sink lacks the sink")?;
+        let of_heads = [1, shape.heads, 1, 1];
+        let is_of_heads = [&sink, &d_sink].into_iter().flatten().all(|it| it.sizes == of_heads);
+        require(is_of_heads, "a sink is not one score for each head")?;
         let work = Attention {
             shape,
             scale,
             lengths,
             pages: [None; 2],
             scores: None,
-            gives_statistics: false,
+            sink: takes.add_if(sink.as_ref()),
+            blocks: None,
+            drop: None,
+            gives: [d_sink.is_some(), false, false, false],
             is_binary: false,
         };
-        let gives = vec![dq.uid, dk.uid, dv.uid];
+        let gives = [&dq, &dk, &dv].into_iter().chain(&d_sink).map(|it| it.uid).collect();
         Ok(Operation { work: Work::AttentionBackward(AttentionBackward(work)), takes: takes.0, gives })
     }
 
@@ -318,7 +428,27 @@ impl AttentionBackward {
         let lengths = lengths.as_ref().map(|(queries, keys)| (&queries[..], &keys[..]));
         let inputs =
             Inputs { q: taken[0].1, k: taken[1].1, v: taken[2].1, scale: self.0.scale(taken), lengths };
-        let (dq, dk, dv) = attention::backward(&self.0.shape, &inputs, (taken[3].1, taken[4].1, taken[5].1));
-        vec![dq, dk, dv]
+        let (o, statistics, d_o) = (taken[3].1, taken[4].1, taken[5].1);
+        let (dq, dk, dv) = attention::backward(&self.0.shape, &inputs, (o, statistics, d_o));
+        let mut made = vec![dq, dk, dv];
+        if let Some(sink) = self.0.sink.filter(|_| self.0.gives[0]) {
+            made.push(d_sink(&self.0.shape, taken[sink].1, (o, statistics, d_o)));
+        }
+        made
     }
+}
+
+/// What a sink takes from all other chances: its own, times the mean that they have.
+fn d_sink<V: Value>(shape: &Shape, sink: &[V], (o, statistics, d_o): (&[V], &[V], &[V])) -> Vec<V> {
+    let mut sums = vec![0.0; shape.heads];
+    let rows = o.chunks(shape.width).zip(d_o.chunks(shape.width)).zip(statistics);
+    for (number, ((o, d_o), statistic)) in rows.enumerate() {
+        let head = number / shape.queries % shape.heads;
+        // A query that is not there gives no sink anything.
+        if *statistic > V::neg_infinity() {
+            let mean: f64 = o.iter().zip(d_o).map(|(o, d_o)| o.get() * d_o.get()).sum();
+            sums[head] -= (sink[head] - *statistic).get().exp() * mean;
+        }
+    }
+    sums.into_iter().map(V::of).collect()
 }

@@ -26,15 +26,17 @@ pub struct Descriptor {
     pub is_final: bool,
     /// Of an operation graph, and of the engine, configuration and plan that are made for it.
     pub graph: Option<Arc<Graph>>,
+    /// A tensor's constant number.
+    pub constant: Option<f64>,
 }
 
 #[derive(Clone)]
-struct Attribute {
-    ty: cudnnBackendAttributeType_t,
-    count: usize,
-    bytes: Vec<u8>,
+pub struct Attribute {
+    pub ty: cudnnBackendAttributeType_t,
+    pub count: usize,
+    pub bytes: Vec<u8>,
     /// The descriptors among its elements, which live as long.
-    held: Vec<Arc<Node>>,
+    pub held: Vec<Arc<Node>>,
 }
 
 /// Bytes of an element.
@@ -66,6 +68,8 @@ fn has(kind: Kind, name: u32) -> bool {
         Kind::CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR => 706..712,
         Kind::CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR => 712..750,
         Kind::CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR => 750..770,
+        Kind::CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR => 770..780,
+        Kind::CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR => 780..800,
         Kind::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR => 800..900,
         Kind::CUDNN_BACKEND_TENSOR_DESCRIPTOR => 900..1000,
         Kind::CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR => 1000..1100,
@@ -75,18 +79,29 @@ fn has(kind: Kind, name: u32) -> bool {
         Kind::CUDNN_BACKEND_MATMUL_DESCRIPTOR => 1500..1520,
         Kind::CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR => 1520..1600,
         Kind::CUDNN_BACKEND_REDUCTION_DESCRIPTOR => 1600..1610,
-        Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR => 1610..1700,
+        Kind::CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR => 1610..1620,
+        Kind::CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR => 1620..1700,
         Kind::CUDNN_BACKEND_RESAMPLE_DESCRIPTOR => 1700..1710,
         Kind::CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR => 1710..1720,
         Kind::CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR => 1720..1800,
         Kind::CUDNN_BACKEND_OPERATION_CONCAT_DESCRIPTOR => 1800..1900,
+        Kind::CUDNN_BACKEND_OPERATION_PAGED_CACHE_LOAD_DESCRIPTOR => 1950..2000,
         Kind::CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR => 2000..2100,
         Kind::CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR => 2100..2200,
         Kind::CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR => 2200..2250,
+        Kind::CUDNN_BACKEND_RNG_DESCRIPTOR => 2300..2310,
+        Kind::CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR => 2310..2400,
+        Kind::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_QUANTIZE_DESCRIPTOR => 2500..2600,
+        Kind::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_DEQUANTIZE_DESCRIPTOR => 2600..2700,
+        Kind::CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR => 2700..2800,
         Kind::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR => 2800..2850,
         Kind::CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR => 2850..2900,
+        Kind::CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_DESCRIPTOR => 2900..2950,
+        Kind::CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_BWD_DESCRIPTOR => 2950..3000,
         Kind::CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR => 3000..3100,
         Kind::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR => 3100..3200,
+        Kind::CUDNN_BACKEND_OPERATION_TRANSPOSE_DESCRIPTOR => 3200..3300,
+        Kind::CUDNN_BACKEND_OPERATION_SLICE_DESCRIPTOR => 3300..3400,
         // What no engine of ours runs keeps what it is told, and is refused when a graph of it is finalized.
         _ => 0..u32::MAX,
     };
@@ -95,7 +110,7 @@ fn has(kind: Kind, name: u32) -> bool {
 
 impl Descriptor {
     pub fn new(kind: Kind) -> Descriptor {
-        Descriptor { kind, attributes: BTreeMap::new(), is_final: false, graph: None }
+        Descriptor { kind, attributes: BTreeMap::new(), is_final: false, graph: None, constant: None }
     }
 
     /// One that the library makes: it is final.
@@ -177,6 +192,20 @@ impl Descriptor {
         Ok(attribute.held.clone())
     }
 
+    /// All that it was told, by numbers.
+    pub fn attributes(&self) -> impl Iterator<Item = (u32, &Attribute)> {
+        self.attributes.iter().map(|(name, attribute)| (*name, attribute))
+    }
+
+    pub fn put(&mut self, name: u32, attribute: Attribute) {
+        self.attributes.insert(name, attribute);
+    }
+
+    /// The bytes of an attribute.
+    pub fn bytes(&self, name: Name) -> Option<&[u8]> {
+        self.attributes.get(&name.0).map(|attribute| &attribute.bytes[..])
+    }
+
     pub fn knows(&self, name: Name) -> bool {
         self.attributes.contains_key(&name.0)
     }
@@ -236,6 +265,21 @@ impl Descriptor {
 }
 
 impl Attribute {
+    /// One that was written down: its bytes, or the descriptors that it has, are as many as it says.
+    pub fn read(
+        ty: cudnnBackendAttributeType_t,
+        count: usize,
+        bytes: Vec<u8>,
+        held: Vec<Arc<Node>>,
+    ) -> Option<Attribute> {
+        let is_whole = if held.is_empty() {
+            element(ty).is_ok_and(|size| count.checked_mul(size) == Some(bytes.len()))
+        } else {
+            ty == cudnnBackendAttributeType_t::CUDNN_TYPE_BACKEND_DESCRIPTOR && held.len() == count
+        };
+        is_whole.then_some(Attribute { ty, count, bytes, held })
+    }
+
     fn words(&self) -> impl Iterator<Item = u64> {
         self.bytes.chunks_exact(8).map(|bytes| u64::from_ne_bytes(core::array::from_fn(|at| bytes[at])))
     }

@@ -234,12 +234,14 @@ impl NormBackward {
 pub struct Softmax {
     /// Whether statistics are logarithms to the base 2.
     is_binary: bool,
+    /// Whether scores that have no place are taken too, one for each place of the second size.
+    has_sink: bool,
     gives: [bool; 3],
 }
 
 impl Softmax {
     pub fn operation(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
-        supports(!of.knows(Name::CUDNN_ATTR_OPERATION_SOFTMAX_SINK_DESC), "a softmax with a sink")?;
+        let sink = tensors.of(of, Name::CUDNN_ATTR_OPERATION_SOFTMAX_SINK_DESC)?;
         let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SOFTMAX_XDESC)?;
         let y = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SOFTMAX_YDESC)?;
         let others = [
@@ -254,10 +256,16 @@ impl Softmax {
             *last > 0 && others.iter().flatten().all(fits),
             "statistics have not one number for each row",
         )?;
+        require(
+            sink.as_ref().is_none_or(|it| x.sizes.len() == 4 && it.sizes == [1, x.sizes[1], 1, 1]),
+            "a sink is not one score for each head",
+        )?;
         let gives = [0, 1, 2].map(|at: usize| others[at].is_some());
         let is_binary = of.number(Name::CUDNN_ATTR_OPERATION_SOFTMAX_STATS_LOG2)? != 0;
         let given = core::iter::once(y.uid).chain(others.iter().flatten().map(|it| it.uid)).collect();
-        Ok(Operation { work: Work::Softmax(Softmax { is_binary, gives }), takes: vec![x.uid], gives: given })
+        let work = Work::Softmax(Softmax { is_binary, has_sink: sink.is_some(), gives });
+        let takes = core::iter::once(x.uid).chain(sink.map(|it| it.uid)).collect();
+        Ok(Operation { work, takes, gives: given })
     }
 
     pub fn run<V: Value>(&self, taken: &[Taken<V>]) -> Vec<Vec<V>> {
@@ -266,9 +274,15 @@ impl Softmax {
         let mut y = vec![<V as Value>::of(0.0); x.len()];
         cudnn_cpu::softmax::forward((x.len() / count, count, 1), (false, true), x, &mut y);
         let mut lists = [Vec::new(), Vec::new(), Vec::new()];
-        for row in x.chunks(count) {
-            let most = row.iter().fold(V::neg_infinity(), |most, value| most.max(*value));
-            let sum: f64 = row.iter().map(|value| (*value - most).get().exp()).sum();
+        for (number, (row, y)) in x.chunks(count).zip(y.chunks_mut(count)).enumerate() {
+            let head = |sizes: &[usize]| number / sizes[2] % sizes[1];
+            let sink = if self.has_sink { taken[1].1[head(&tensor.sizes)] } else { V::neg_infinity() };
+            let most = row.iter().fold(sink, |most, value| most.max(*value));
+            let own: f64 = row.iter().map(|value| (*value - most).get().exp()).sum();
+            let sum = own + (sink - most).get().exp();
+            if self.has_sink {
+                y.iter_mut().zip(row).for_each(|(y, x)| *y = V::of((*x - most).get().exp() / sum));
+            }
             let statistic = most.get() + sum.ln();
             let factor = if self.is_binary { core::f64::consts::LOG2_E } else { 1.0 };
             for (list, value) in lists.iter_mut().zip([statistic * factor, most.get(), sum]) {

@@ -1,6 +1,16 @@
-//! The graph API: descriptors that are lists of attributes (`descriptor.rs`), and what a graph of them does (`plan.rs`).
+//! The graph API: descriptors that are lists of attributes (`descriptor.rs`), and what a graph of them does (`plan.rs`). `layers.rs`, `attention.rs`
+//! and the others are its operations; `layout.rs` is how tensors lie in memory.
 
 pub mod attention;
+mod blocks;
 pub mod descriptor;
+mod grouped;
 pub mod layers;
+mod layout;
+mod moves;
+pub mod overrides;
 pub mod plan;
+mod pooling;
+mod random;
+mod statistics;
+pub mod written;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cudnn_cpu::activation::Activation;
 use cudnn_cpu::convolution::{self, Geometry};
 use cudnn_cpu::pointwise::{self, Pointwise};
-use cudnn_cpu::pooling::{self, Pooling, Window};
+use cudnn_cpu::pooling::{Pooling, Window};
 use cudnn_cpu::reduction::{Reduction, reduce};
 use cudnn_cpu::{Kind, Value, View, matmul};
 use kit::Address;
@@ -18,6 +18,8 @@ use kit::Address;
 use super::attention::{Attention, AttentionBackward};
 use super::descriptor::{Descriptor, Node};
 use super::layers::{self, Band, Norm, NormBackward, Slice, Softmax};
+use super::layout::Layout;
+use super::{blocks, grouped, moves, overrides, pooling, random, statistics};
 use crate::error::{require, supports};
 use crate::tensor;
 use crate::types::*;
@@ -30,12 +32,15 @@ type Of = cudnnBackendDescriptorType_t;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     pub uid: i64,
-    kind: Kind,
+    pub kind: Kind,
     pub sizes: Vec<usize>,
     pub strides: Vec<isize>,
-    is_virtual: bool,
+    pub is_virtual: bool,
     /// A number in the host's memory.
     is_value: bool,
+    /// The one number that it is whatever the run.
+    constant: Option<f64>,
+    pub layout: Layout,
 }
 
 /// An operation: what it does, takes and gives.
@@ -45,7 +50,29 @@ pub struct Operation {
     pub gives: Vec<i64>,
 }
 
+/// A layer that is computed in `f64` whatever the graph is: little is done for each element, so that one body serves both.
+pub trait Layer: Send + Sync {
+    /// What it makes of what it takes, for each tensor that it gives.
+    fn run(&self, gives: &[&Tensor], taken: &[(&Tensor, &[f64])]) -> Vec<Vec<f64>>;
+
+    /// What is taken and counts others, which is exact in any type.
+    fn counts(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Whether what it takes and gives are complex numbers.
+    fn is_complex(&self) -> bool {
+        false
+    }
+
+    /// Whether elements go from memory to memory, and to other places at most.
+    fn only_moves(&self) -> bool {
+        false
+    }
+}
+
 pub enum Work {
+    Layer(Box<dyn Layer>),
     Forward(Convolution),
     BackwardData(Convolution),
     BackwardFilter(Convolution),
@@ -53,7 +80,8 @@ pub enum Work {
     Pointwise(Pointwise, f64, f64),
     Matmul(Limits),
     Reduce(Reduction),
-    Pool(Pooling, Window),
+    /// The factor of the result.
+    Pool(Pooling, Window, f64),
     /// The factor of the gradient.
     PoolBackward(Pooling, Window, f64),
     Norm(Norm),
@@ -83,7 +111,12 @@ pub struct Graph {
     operations: Vec<Operation>,
     is_double: bool,
     lacks: Option<i64>,
+    /// What it was made of.
+    pub nodes: Vec<Arc<Node>>,
 }
+
+/// Sizes and strides in place of those that a tensor was described with, by its number.
+pub type Overrides = BTreeMap<i64, (Vec<usize>, Vec<isize>)>;
 
 /// What a run is given for each tensor that is not virtual.
 #[derive(Clone)]
@@ -95,8 +128,13 @@ pub enum Given {
 impl Tensor {
     /// Looks at a tensor's descriptor.
     pub fn of(of: &Descriptor) -> Result<Tensor> {
+        Tensor::overridden(of, &Overrides::new())
+    }
+
+    /// The same, of other sizes if there are some for it.
+    pub fn overridden(of: &Descriptor, overrides: &Overrides) -> Result<Tensor> {
         let kind = cudnnDataType_t(of.number(Name::CUDNN_ATTR_TENSOR_DATA_TYPE)?);
-        let (kind, vector) = tensor::kind(kind)?;
+        let (kind, vector) = tensor::kind_in_graph(kind)?;
         let count = of.integer(Name::CUDNN_ATTR_TENSOR_VECTOR_COUNT)?.unwrap_or(1);
         supports(vector == 1 && count == 1, "a graph with vectors of channels")?;
         let sizes = of.integers(Name::CUDNN_ATTR_TENSOR_DIMENSIONS)?;
@@ -110,16 +148,41 @@ impl Tensor {
         require(strides.iter().all(|&stride| stride >= 0), "a tensor's stride is negative")?;
         let uid = of.integer(Name::CUDNN_ATTR_TENSOR_UNIQUE_ID)?;
         let uid = uid.ok_or(Error::BadParam("a tensor has no unique number"))?;
-        supports(!of.knows(Name::CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC), "tensors of ragged rows")?;
-        supports(of.number(Name::CUDNN_ATTR_TENSOR_REORDERING_MODE)? == 0, "a tensor in another order")?;
+        let mut sizes: Vec<usize> = sizes.iter().map(|&size| size as usize).collect();
+        let mut strides: Vec<isize> = strides.iter().map(|&stride| stride as isize).collect();
+        if let Some(other) = overrides.get(&uid) {
+            require(other.0.len() == sizes.len(), "sizes that are overridden are others in number")?;
+            (sizes, strides) = other.clone();
+        }
+        let layout = Layout::of(of, &sizes, &strides)?;
+        let is_value = of.number(Name::CUDNN_ATTR_TENSOR_IS_BY_VALUE)? != 0;
+        supports(!(is_value && layout == Layout::Complex), "a complex number of the host's")?;
         Ok(Tensor {
             uid,
             kind,
-            sizes: sizes.iter().map(|&size| size as usize).collect(),
-            strides: strides.iter().map(|&stride| stride as isize).collect(),
+            layout,
+            sizes,
+            strides,
             is_virtual: of.number(Name::CUDNN_ATTR_TENSOR_IS_VIRTUAL)? != 0,
-            is_value: of.number(Name::CUDNN_ATTR_TENSOR_IS_BY_VALUE)? != 0,
+            is_value,
+            constant: of.constant,
         })
+    }
+
+    /// The constant number of a descriptor that is being finalized, which lies in the program's memory until then.
+    pub fn constant_of(of: &Descriptor) -> Result<Option<f64>> {
+        let name = Name::CUDNN_ATTR_TENSOR_CONSTANT_VALUE;
+        let Some(at) = of.integer(name)? else { return Ok(None) };
+        let tensor = Tensor::of(of)?;
+        require(at != 0 && tensor.sizes.iter().all(|&size| size == 1), "a constant is not one number")?;
+        let at = core::ptr::with_exposed_provenance_mut::<u8>(at as usize);
+        // SAFETY: cuDNN's contract: a number of the tensor's type.
+        Ok(Some(unsafe { View::new(at, tensor.kind, &[1], &[1]).load::<f64>() }[0]))
+    }
+
+    /// Whether its memory is given when a plan is run.
+    fn is_given(&self) -> bool {
+        !self.is_virtual && self.constant.is_none()
     }
 
     /// Elements of memory from the first to the last.
@@ -139,15 +202,28 @@ impl Tensor {
         })
     }
 
-    fn view(&self, at: *mut u8) -> View {
-        // SAFETY: cuDNN's contract: the memory has what its descriptor says until the stream has come there.
-        unsafe { View::new(at, self.kind, &self.sizes, &self.strides) }
+    /// Its elements in their order.
+    ///
+    /// # Safety
+    /// The memory has what the descriptor says.
+    unsafe fn load<V: Value>(&self, at: *mut u8, offsets: &[f64]) -> Vec<V> {
+        // SAFETY: the caller's word.
+        unsafe { self.layout.load(at, self.kind, (&self.sizes, &self.strides), offsets) }
+    }
+
+    /// # Safety
+    /// As of [`Tensor::load`].
+    unsafe fn store<V: Value>(&self, at: *mut u8, offsets: &[f64], values: &[V]) {
+        // SAFETY: the caller's word.
+        unsafe { self.layout.store(at, self.kind, (&self.sizes, &self.strides), offsets, values) }
     }
 }
 
 /// The tensors that a graph's operations name, as they are looked at.
-#[derive(Default)]
-pub struct Tensors(BTreeMap<i64, Tensor>);
+pub struct Tensors {
+    seen: BTreeMap<i64, Tensor>,
+    overrides: Overrides,
+}
 
 impl Tensors {
     pub fn of(&mut self, operation: &Descriptor, name: Name) -> Result<Option<Tensor>> {
@@ -156,10 +232,21 @@ impl Tensors {
     }
 
     fn seen(&mut self, node: &Node) -> Result<Tensor> {
-        let tensor = Tensor::of(&node.lock())?;
-        match self.0.get(&tensor.uid) {
+        let (tensor, offsets) = {
+            let descriptor = node.lock();
+            let name = Name::CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC;
+            (
+                Tensor::overridden(&descriptor, &self.overrides)?,
+                descriptor.node(name, Of::CUDNN_BACKEND_TENSOR_DESCRIPTOR)?,
+            )
+        };
+        // Where rows begin is given as any tensor is.
+        if let Some(offsets) = offsets {
+            self.seen(&offsets)?;
+        }
+        match self.seen.get(&tensor.uid) {
             Some(known) => require(*known == tensor, "two tensors have one unique number")?,
-            None => _ = self.0.insert(tensor.uid, tensor.clone()),
+            None => _ = self.seen.insert(tensor.uid, tensor.clone()),
         }
         Ok(tensor)
     }
@@ -179,9 +266,9 @@ impl Tensors {
 
     /// The tensors that are given to a part of the graph: what is not virtual there.
     pub fn adopt(&mut self, of: &Graph) -> Result<Vec<Tensor>> {
-        let given: Vec<Tensor> = of.tensors.values().filter(|tensor| !tensor.is_virtual).cloned().collect();
+        let given: Vec<Tensor> = of.tensors.values().filter(|tensor| tensor.is_given()).cloned().collect();
         for tensor in &given {
-            let known = self.0.entry(tensor.uid).or_insert_with(|| tensor.clone());
+            let known = self.seen.entry(tensor.uid).or_insert_with(|| tensor.clone());
             require(known == tensor, "two tensors have one unique number")?;
         }
         Ok(given)
@@ -192,11 +279,11 @@ impl Tensors {
     }
 }
 
-fn described(operation: &Descriptor, name: Name, kind: Of) -> Result<Arc<Node>> {
+pub fn described(operation: &Descriptor, name: Name, kind: Of) -> Result<Arc<Node>> {
     operation.node(name, kind)?.ok_or(Error::BadParam("an operation lacks its descriptor"))
 }
 
-fn three<T: Copy, U>(of: &[T], otherwise: U, into: impl Fn(T) -> U) -> Result<[U; 3]>
+pub fn three<T: Copy, U>(of: &[T], otherwise: U, into: impl Fn(T) -> U) -> Result<[U; 3]>
 where
     U: Copy,
 {
@@ -381,6 +468,12 @@ impl Operation {
                     matmul::fits(&a.sizes, &b.sizes, &c.sizes),
                     "the matrices' sizes do not fit each other",
                 )?;
+                let is_complex = [&a, &b, &c].iter().all(|it| it.layout == Layout::Complex);
+                let has_limits = Limits::NAMES.iter().any(|name| of.knows(*name));
+                if is_complex && !has_limits {
+                    let work = Work::Layer(Box::new(Complex));
+                    return Ok(Operation { work, takes: vec![a.uid, b.uid], gives: vec![c.uid] });
+                }
                 let mut takes = layers::Takes(vec![a.uid, b.uid]);
                 let limits = Limits::of(of, tensors, &mut takes, [&a, &b, &c])?;
                 Ok(Operation { work: Work::Matmul(limits), takes: takes.0, gives: vec![c.uid] })
@@ -404,8 +497,8 @@ impl Operation {
                 let work = Work::Reduce(crate::api::reduction::of_number(op));
                 Ok(Operation { work, takes: vec![x.uid], gives: vec![y.uid] })
             }
-            Of::CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR => Operation::resample(of, tensors),
-            Of::CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR => Operation::resample_backward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR => pooling::forward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR => pooling::backward(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR => Norm::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR => NormBackward::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR => Softmax::operation(of, tensors),
@@ -415,6 +508,18 @@ impl Operation {
             Of::CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR => Band::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR => Attention::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR => AttentionBackward::operation(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR => statistics::sums(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_BN_FINALIZE_STATISTICS_DESCRIPTOR => {
+                statistics::finalize(of, tensors)
+            }
+            Of::CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR => statistics::backward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_TRANSPOSE_DESCRIPTOR => moves::transpose(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_PAGED_CACHE_LOAD_DESCRIPTOR => moves::pages(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR => random::operation(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_QUANTIZE_DESCRIPTOR => blocks::quantize(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_DEQUANTIZE_DESCRIPTOR => blocks::dequantize(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_DESCRIPTOR => grouped::forward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_MOE_GROUPED_MATMUL_BWD_DESCRIPTOR => grouped::backward(of, tensors),
             _ => Err(Error::Bad(
                 cudnnStatus_t::CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN,
                 "no engine has an operation of this graph",
@@ -467,91 +572,36 @@ impl Operation {
         let takes = taken.iter().map(|tensor| tensor.uid).collect();
         Ok(Operation { work: Work::Pointwise(function, alpha, beta), takes, gives: vec![given.uid] })
     }
-
-    /// Pooling: windows of whole sizes and strides.
-    fn resample(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
-        let x = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC)?;
-        let y = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC)?;
-        supports(!of.knows(Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_IDXDESC), "places of a pooling")?;
-        let by = described(
-            of,
-            Name::CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
-            Of::CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-        )?;
-        let (mode, window) = window(&by.lock(), &x, &y)?;
-        Ok(Operation { work: Work::Pool(mode, window), takes: vec![x.uid], gives: vec![y.uid] })
-    }
-
-    /// Where a largest element was is seen from the images.
-    fn resample_backward(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
-        let dx = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC)?;
-        let dy = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC)?;
-        let x = tensors.of(of, Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_XDESC)?;
-        supports(!of.knows(Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC), "places of a pooling")?;
-        let alpha = of.real(Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_ALPHA)?.unwrap_or(1.0);
-        let beta = of.real(Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_BETA)?.unwrap_or(0.0);
-        supports(beta == 0.0, "a gradient of pooling that is added to another")?;
-        let by = described(
-            of,
-            Name::CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC,
-            Of::CUDNN_BACKEND_RESAMPLE_DESCRIPTOR,
-        )?;
-        let (mode, window) = window(&by.lock(), &dx, &dy)?;
-        let is_max = matches!(mode, Pooling::Max(_));
-        require(!is_max || x.is_some(), "the gradient of a largest element lacks the images")?;
-        require(x.as_ref().is_none_or(|x| x.sizes == dx.sizes), "the tensors' sizes differ")?;
-        let takes = core::iter::once(dy.uid).chain(x.filter(|_| is_max).map(|x| x.uid)).collect();
-        Ok(Operation { work: Work::PoolBackward(mode, window, alpha), takes, gives: vec![dx.uid] })
-    }
-}
-
-/// What a pooling of these images to these results does.
-fn window(by: &Descriptor, x: &Tensor, y: &Tensor) -> Result<(Pooling, Window)> {
-    let before = by.integers(Name::CUDNN_ATTR_RESAMPLE_PRE_PADDINGS)?;
-    let keeps_nan = by.number(Name::CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION)? == 1;
-    let padding = cudnnPaddingMode_t(by.number(Name::CUDNN_ATTR_RESAMPLE_PADDING_MODE)?);
-    let mode = match cudnnResampleMode_t(by.number(Name::CUDNN_ATTR_RESAMPLE_MODE)?) {
-        cudnnResampleMode_t::CUDNN_RESAMPLE_MAXPOOL => {
-            let is_none = padding == cudnnPaddingMode_t::CUDNN_NEG_INF_PAD
-                || before.iter().all(|&padding| padding == 0);
-            supports(is_none, "the largest of what is padded with zeros")?;
-            Pooling::Max(keeps_nan)
-        }
-        cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING => Pooling::MeanOfAll,
-        cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING => Pooling::MeanOfInside,
-        _ => return Err(Error::NotSupported("a resampling of this mode")),
-    };
-    let window = by.integers(Name::CUDNN_ATTR_RESAMPLE_WINDOW_DIMS)?;
-    let stride = by.integers(Name::CUDNN_ATTR_RESAMPLE_STRIDES)?;
-    let n = window.len();
-    let fits = x.sizes.len() == n + 2 && y.sizes.len() == n + 2 && stride.len() == n && before.len() == n;
-    require(fits && x.sizes[..2] == y.sizes[..2], "sizes are not as many as the window's")?;
-    require(
-        window.iter().chain(&stride).all(|&number| number > 0),
-        "a window's size or stride is not positive",
-    )?;
-    let window = Window {
-        input: three(&x.sizes[2..], 1, |size| size)?,
-        output: three(&y.sizes[2..], 1, |size| size)?,
-        window: three(&window, 1, |size| size as usize)?,
-        padding: three(&before, 0, |padding| padding as isize)?,
-        stride: three(&stride, 1, |stride| stride as usize)?,
-    };
-    Ok((mode, window))
 }
 
 impl Graph {
     /// Looks at the operations of a graph.
-    pub fn new(operations: &[Arc<Node>]) -> Result<Graph> {
-        require(!operations.is_empty(), "a graph has an operation")?;
-        let mut tensors = Tensors::default();
-        let operations = operations
-            .iter()
-            .map(|node| Operation::of(&node.lock(), &mut tensors))
-            .collect::<Result<Vec<_>>>()?;
-        let tensors = tensors.0;
+    pub fn new(nodes: &[Arc<Node>]) -> Result<Graph> {
+        Graph::of_sizes(nodes, Overrides::new())
+    }
+
+    /// The same of tensors of other sizes.
+    pub fn overridden(&self, overrides: Overrides) -> Result<Graph> {
+        Graph::of_sizes(&self.nodes, overrides::inferred(&self.nodes, overrides)?)
+    }
+
+    fn of_sizes(nodes: &[Arc<Node>], overrides: Overrides) -> Result<Graph> {
+        require(!nodes.is_empty(), "a graph has an operation")?;
+        let mut tensors = Tensors { seen: BTreeMap::new(), overrides };
+        let operations =
+            nodes.iter().map(|node| Operation::of(&node.lock(), &mut tensors)).collect::<Result<Vec<_>>>()?;
+        let mut tensors = tensors.seen;
+        // NVIDIA's engine for graphs that only move elements and compute with each has a byte for a boolean; the others' have a bit.
+        if operations.iter().all(|operation| operation.work.is_elementwise()) {
+            let bits = tensors.values_mut().filter(|tensor| tensor.kind == Kind::Bit);
+            bits.for_each(|tensor| tensor.kind = Kind::Bool);
+        }
         let mut gives = BTreeSet::new();
         for operation in &operations {
+            let is_complex = |uid: &i64| tensors[uid].layout == Layout::Complex;
+            let knows_them = matches!(&operation.work, Work::Layer(of) if of.is_complex());
+            let has_them = operation.takes.iter().chain(&operation.gives).any(is_complex);
+            supports(knows_them || !has_them, "complex numbers but in products of them")?;
             for uid in &operation.gives {
                 require(gives.insert(*uid), "two operations give one tensor")?;
                 require(!tensors[uid].is_value, "an operation gives a number of the host's")?;
@@ -565,7 +615,9 @@ impl Graph {
         // One that another graph's attention gives, where there is a result for that to take.
         let is_part = lacks.len() == 1 && gives.iter().filter(is_virtual).any(|uid| !taken.contains(uid));
         require(lacks.is_empty() || is_part, "a virtual tensor is taken that nothing gives")?;
-        let counts: BTreeSet<i64> = operations.iter().flat_map(Operation::counts).collect();
+        let counts = operations.iter().flat_map(Operation::counts);
+        let counts: BTreeSet<i64> =
+            counts.chain(tensors.values().filter_map(|tensor| tensor.layout.offsets())).collect();
         let is_exact = |tensor: &Tensor| tensor.is_virtual || counts.contains(&tensor.uid);
         let is_double = tensors
             .values()
@@ -575,6 +627,7 @@ impl Graph {
             tensors,
             is_double,
             lacks: lacks.first().copied(),
+            nodes: nodes.to_vec(),
         })
     }
 
@@ -602,7 +655,7 @@ impl Graph {
 
     /// The tensors that a run has to be given, and whether they are numbers of the host's.
     pub fn wanted(&self) -> impl Iterator<Item = (i64, bool)> {
-        self.tensors.values().filter(|tensor| !tensor.is_virtual).map(|tensor| (tensor.uid, tensor.is_value))
+        self.tensors.values().filter(|tensor| tensor.is_given()).map(|tensor| (tensor.uid, tensor.is_value))
     }
 
     /// Looks at what is given for a tensor: an address of the device's, or of a number that is read here.
@@ -643,15 +696,22 @@ impl Graph {
     /// # Safety
     /// As of [`Graph::run`].
     unsafe fn execute<V: Value>(&self, values: &mut BTreeMap<i64, Vec<V>>, given: &BTreeMap<i64, Given>) {
+        // SAFETY: the caller's word.
+        let offsets = |of: &Tensor| unsafe { self.offsets(of, given) };
         for operation in &self.operations {
             let to: Vec<&Tensor> = operation.gives.iter().map(|uid| &self.tensors[uid]).collect();
             for uid in &operation.takes {
                 if !values.contains_key(uid) {
                     let tensor = &self.tensors[uid];
-                    let loaded = match &given[uid] {
+                    let loaded = match (tensor.constant, given.get(uid)) {
                         // SAFETY: the caller's word.
-                        Given::Memory(at) => unsafe { tensor.view(at.get()).load::<V>() },
-                        Given::Value(value) => vec![V::of(*value); tensor.sizes.iter().product()],
+                        (None, Some(Given::Memory(at))) => unsafe { tensor.load(at.get(), &offsets(tensor)) },
+                        (Some(value), _) => vec![V::of(value); tensor.sizes.iter().product()],
+                        (None, Some(Given::Value(value))) => {
+                            vec![V::of(*value); tensor.sizes.iter().product()]
+                        }
+                        // A run is given all that it wants.
+                        (None, None) => vec![V::of(0.0); tensor.sizes.iter().product()],
                     };
                     values.insert(*uid, loaded);
                 }
@@ -662,7 +722,7 @@ impl Graph {
                     Some(Given::Memory(at)),
                 ) if by.beta != 0.0 => {
                     // SAFETY: as above.
-                    Some(unsafe { to[0].view(at.get()).load::<V>() })
+                    Some(unsafe { to[0].load(at.get(), &offsets(to[0])) })
                 }
                 _ => None,
             };
@@ -672,10 +732,25 @@ impl Graph {
             for (to, made) in to.iter().zip(made) {
                 if let Some(Given::Memory(at)) = given.get(&to.uid) {
                     // SAFETY: as above.
-                    unsafe { to.view(at.get()).store(&made, V::of(1.0), V::of(0.0)) };
+                    unsafe { to.store(at.get(), &offsets(to), &made) };
                 }
                 values.insert(to.uid, made);
             }
+        }
+    }
+}
+
+impl Graph {
+    /// Where a tensor's rows begin, if that is given.
+    ///
+    /// # Safety
+    /// As of [`Graph::run`].
+    unsafe fn offsets(&self, of: &Tensor, given: &BTreeMap<i64, Given>) -> Vec<f64> {
+        match of.layout.offsets().and_then(|uid| Some((&self.tensors[&uid], given.get(&uid)?))) {
+            // SAFETY: the caller's word.
+            Some((tensor, Given::Memory(at))) => unsafe { tensor.load(at.get(), &[]) },
+            Some((_, Given::Value(value))) => vec![*value],
+            None => Vec::new(),
         }
     }
 }
@@ -702,10 +777,39 @@ impl Operation {
             Work::Attention(of) => of.counts().collect(),
             Work::AttentionBackward(of) => of.counts().collect(),
             Work::Band(of) => of.counts().collect(),
+            Work::Layer(of) => of.counts(),
             Work::Matmul(of) => of.0.into_iter().flatten().collect(),
             _ => Vec::new(),
         };
         places.into_iter().map(|place| self.takes[place])
+    }
+}
+
+/// A product of complex matrices: real parts, then imaginary ones.
+struct Complex;
+
+impl Layer for Complex {
+    fn run(&self, gives: &[&Tensor], taken: &[(&Tensor, &[f64])]) -> Vec<Vec<f64>> {
+        let [(a, a_values), (b, b_values)] = [taken[0], taken[1]];
+        let to = &gives[0].sizes;
+        let count: usize = to.iter().product();
+        let (a_parts, b_parts) =
+            (a_values.split_at(a_values.len() / 2), b_values.split_at(b_values.len() / 2));
+        let product = |a_values: &[f64], b_values: &[f64]| {
+            let mut made = vec![0.0; count];
+            matmul::product((a_values, &a.sizes), (b_values, &b.sizes), (&mut made, to));
+            made
+        };
+        let both = |a: Vec<f64>, b: Vec<f64>, sign: f64| -> Vec<f64> {
+            a.into_iter().zip(b).map(|(a, b)| a + sign * b).collect()
+        };
+        let real = both(product(a_parts.0, b_parts.0), product(a_parts.1, b_parts.1), -1.0);
+        let imaginary = both(product(a_parts.0, b_parts.1), product(a_parts.1, b_parts.0), 1.0);
+        vec![[real, imaginary].concat()]
+    }
+
+    fn is_complex(&self) -> bool {
+        true
     }
 }
 
@@ -714,6 +818,12 @@ impl Operation {
 pub struct Limits([Option<usize>; 3]);
 
 impl Limits {
+    const NAMES: [Name; 3] = [
+        Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
+        Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC,
+        Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
+    ];
+
     fn of(
         of: &Descriptor,
         tensors: &mut Tensors,
@@ -721,12 +831,7 @@ impl Limits {
         matrices: [&Tensor; 3],
     ) -> Result<Limits> {
         let mut limits = [None; 3];
-        let names = [
-            Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
-            Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC,
-            Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
-        ];
-        for (limit, name) in limits.iter_mut().zip(names) {
+        for (limit, name) in limits.iter_mut().zip(Limits::NAMES) {
             let Some(tensor) = tensors.of(of, name)? else { continue };
             let batch = tensor.sizes[0];
             let is_one_each = tensor.sizes[1..].iter().all(|size| *size == 1);
@@ -768,6 +873,10 @@ fn cut<'v, V: Value>(
     Cow::Owned(values)
 }
 
+fn widened<V: Value>(values: &[V]) -> Cow<'_, [f64]> {
+    Cow::Owned(values.iter().map(|value| value.get()).collect())
+}
+
 /// Sizes of a reduction whose result has 1 in place of each that is reduced: one of which a part is, is two.
 fn split(from: &[usize], to: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let halves = |(&from, &to): (&usize, &usize)| {
@@ -777,6 +886,15 @@ fn split(from: &[usize], to: &[usize]) -> (Vec<usize>, Vec<usize>) {
 }
 
 impl Work {
+    /// Whether it computes with each element by itself, or moves them.
+    fn is_elementwise(&self) -> bool {
+        match self {
+            Work::Pointwise(..) | Work::Concat(_) | Work::Slice(_) | Work::Reshape(_) => true,
+            Work::Layer(of) => of.only_moves(),
+            _ => false,
+        }
+    }
+
     fn run<V: Value>(
         &self,
         given: &[&Tensor],
@@ -836,16 +954,31 @@ impl Work {
                 let (from, to) = split(&taken[0].0.sizes, &to.sizes);
                 made = reduce(*of, true, &from, &to, taken[0].1).0;
             }
-            Work::Pool(mode, window) => pooling::forward(*mode, window, taken[0].1, &mut made),
+            Work::Pool(mode, window, alpha) => {
+                cudnn_cpu::pooling::forward(*mode, window, taken[0].1, &mut made);
+                if *alpha != 1.0 {
+                    made.iter_mut().for_each(|value| *value = V::of(*alpha) * *value);
+                }
+            }
             Work::PoolBackward(mode, window, alpha) => {
                 let images = taken.get(1).map_or(&[][..], |(_, x)| x);
-                pooling::backward(*mode, window, images, taken[0].1, &mut made);
+                cudnn_cpu::pooling::backward(*mode, window, images, taken[0].1, &mut made);
                 made.iter_mut().for_each(|value| *value = V::of(*alpha) * *value);
             }
             Work::Concat(axis) => made = layers::join(*axis, taken),
             Work::Slice(of) => made = of.run(to, taken[0]),
             Work::Band(of) => made = of.run(taken),
             Work::Reshape(is_view) => made = layers::reshaped(*is_view, to, taken[0]),
+            Work::Layer(of) => {
+                let arrays: Vec<Cow<[f64]>> = taken.iter().map(|(_, values)| widened(values)).collect();
+                let taken: Vec<(&Tensor, &[f64])> =
+                    taken.iter().zip(&arrays).map(|((tensor, _), values)| (*tensor, &values[..])).collect();
+                let made = of.run(given, &taken);
+                return made
+                    .into_iter()
+                    .map(|values| values.into_iter().map(|value| V::of(value)).collect())
+                    .collect();
+            }
             Work::Norm(of) => return of.run(taken),
             Work::NormBackward(of) => return of.run(taken),
             Work::Softmax(of) => return of.run(taken),

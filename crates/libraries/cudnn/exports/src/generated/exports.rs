@@ -1213,85 +1213,157 @@ pub unsafe extern "C" fn cudnnCTCLoss_v8_v09(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCausalConv1dBackward_v09(
-    _stream: cudaStream_t,
-    _x: *const c_void,
-    _weight: *const c_void,
-    _bias: *const c_void,
-    _dy: *const c_void,
-    _dx: *mut c_void,
-    _dweight: *mut c_void,
-    _dbias: *mut c_void,
-    _batch: c_int,
-    _dim: c_int,
-    _seqLen: c_int,
-    _kernelSize: c_int,
-    _dataType: cudnnDataType_t,
-    _dwDataType: cudnnDataType_t,
-    _activation: cudnnCausalConv1dActivation_t,
+    stream: cudaStream_t,
+    x: *const c_void,
+    weight: *const c_void,
+    bias: *const c_void,
+    dy: *const c_void,
+    dx: *mut c_void,
+    dweight: *mut c_void,
+    dbias: *mut c_void,
+    batch: c_int,
+    dim: c_int,
+    seqLen: c_int,
+    kernelSize: c_int,
+    dataType: cudnnDataType_t,
+    dwDataType: cudnnDataType_t,
+    activation: cudnnCausalConv1dActivation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCausalConv1dBackward", (), {
-        ::cudnn::missing(9, "cudnnCausalConv1dBackward")
+    ::trace::call!("cudnnCausalConv1dBackward", (
+        value stream, value x, value weight, value bias, value dy, value dx, value dweight, value dbias, value batch, value dim, value seqLen, value kernelSize, value dataType, value dwDataType, value activation
+    ), {
+        ::cudnn::entry(9, "cudnnCausalConv1dBackward", || {
+            ::cudnn::api::causal::cudnnCausalConv1dBackward(
+                stream,
+                x,
+                weight,
+                bias,
+                dy,
+                dx,
+                dweight,
+                dbias,
+                batch,
+                dim,
+                seqLen,
+                kernelSize,
+                dataType,
+                dwDataType,
+                activation,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCausalConv1dForward_v09(
-    _stream: cudaStream_t,
-    _x: *const c_void,
-    _weight: *const c_void,
-    _bias: *const c_void,
-    _y: *mut c_void,
-    _batch: c_int,
-    _dim: c_int,
-    _seqLen: c_int,
-    _kernelSize: c_int,
-    _dataType: cudnnDataType_t,
-    _activation: cudnnCausalConv1dActivation_t,
+    stream: cudaStream_t,
+    x: *const c_void,
+    weight: *const c_void,
+    bias: *const c_void,
+    y: *mut c_void,
+    batch: c_int,
+    dim: c_int,
+    seqLen: c_int,
+    kernelSize: c_int,
+    dataType: cudnnDataType_t,
+    activation: cudnnCausalConv1dActivation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCausalConv1dForward", (), {
-        ::cudnn::missing(9, "cudnnCausalConv1dForward")
+    ::trace::call!("cudnnCausalConv1dForward", (
+        value stream, value x, value weight, value bias, value y, value batch, value dim, value seqLen, value kernelSize, value dataType, value activation
+    ), {
+        ::cudnn::entry(9, "cudnnCausalConv1dForward", || {
+            ::cudnn::api::causal::cudnnCausalConv1dForward(
+                stream,
+                x,
+                weight,
+                bias,
+                y,
+                batch,
+                dim,
+                seqLen,
+                kernelSize,
+                dataType,
+                activation,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCausalConv1dNwhBackward_v09(
-    _stream: cudaStream_t,
-    _x: *const c_void,
-    _weight: *const c_void,
-    _bias: *const c_void,
-    _dy: *const c_void,
-    _dx: *mut c_void,
-    _dweight: *mut c_void,
-    _dbias: *mut c_void,
-    _batch: c_int,
-    _dim: c_int,
-    _seqLen: c_int,
-    _kernelSize: c_int,
-    _dataType: cudnnDataType_t,
-    _dwDataType: cudnnDataType_t,
-    _activation: cudnnCausalConv1dActivation_t,
+    stream: cudaStream_t,
+    x: *const c_void,
+    weight: *const c_void,
+    bias: *const c_void,
+    dy: *const c_void,
+    dx: *mut c_void,
+    dweight: *mut c_void,
+    dbias: *mut c_void,
+    batch: c_int,
+    dim: c_int,
+    seqLen: c_int,
+    kernelSize: c_int,
+    dataType: cudnnDataType_t,
+    dwDataType: cudnnDataType_t,
+    activation: cudnnCausalConv1dActivation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCausalConv1dNwhBackward", (), {
-        ::cudnn::missing(9, "cudnnCausalConv1dNwhBackward")
+    ::trace::call!("cudnnCausalConv1dNwhBackward", (
+        value stream, value x, value weight, value bias, value dy, value dx, value dweight, value dbias, value batch, value dim, value seqLen, value kernelSize, value dataType, value dwDataType, value activation
+    ), {
+        ::cudnn::entry(9, "cudnnCausalConv1dNwhBackward", || {
+            ::cudnn::api::causal::cudnnCausalConv1dNwhBackward(
+                stream,
+                x,
+                weight,
+                bias,
+                dy,
+                dx,
+                dweight,
+                dbias,
+                batch,
+                dim,
+                seqLen,
+                kernelSize,
+                dataType,
+                dwDataType,
+                activation,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnCausalConv1dNwhForward_v09(
-    _stream: cudaStream_t,
-    _x: *const c_void,
-    _weight: *const c_void,
-    _bias: *const c_void,
-    _y: *mut c_void,
-    _batch: c_int,
-    _dim: c_int,
-    _seqLen: c_int,
-    _kernelSize: c_int,
-    _dataType: cudnnDataType_t,
-    _activation: cudnnCausalConv1dActivation_t,
+    stream: cudaStream_t,
+    x: *const c_void,
+    weight: *const c_void,
+    bias: *const c_void,
+    y: *mut c_void,
+    batch: c_int,
+    dim: c_int,
+    seqLen: c_int,
+    kernelSize: c_int,
+    dataType: cudnnDataType_t,
+    activation: cudnnCausalConv1dActivation_t,
 ) -> cudnnStatus_t {
-    ::trace::call!("cudnnCausalConv1dNwhForward", (), {
-        ::cudnn::missing(9, "cudnnCausalConv1dNwhForward")
+    ::trace::call!("cudnnCausalConv1dNwhForward", (
+        value stream, value x, value weight, value bias, value y, value batch, value dim, value seqLen, value kernelSize, value dataType, value activation
+    ), {
+        ::cudnn::entry(9, "cudnnCausalConv1dNwhForward", || {
+            ::cudnn::api::causal::cudnnCausalConv1dNwhForward(
+                stream,
+                x,
+                weight,
+                bias,
+                y,
+                batch,
+                dim,
+                seqLen,
+                kernelSize,
+                dataType,
+                activation,
+            )
+        })
     })
 }
 
@@ -11223,7 +11295,10 @@ pub unsafe extern "C" fn cudnnSpatialTfSamplerForward_v09(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudnnSubquadraticOpsVersionCheck_v09() -> cudnnStatus_t {
     ::trace::call!("cudnnSubquadraticOpsVersionCheck", (), {
-        ::cudnn::missing(9, "cudnnSubquadraticOpsVersionCheck")
+        ::cudnn::entry(9, 
+            "cudnnSubquadraticOpsVersionCheck",
+            ::cudnn::api::lifecycle::cudnnSubquadraticOpsVersionCheck,
+        )
     })
 }
 
