@@ -227,7 +227,7 @@ fn a_declaration_is_taken_where_ptxas_takes_it() {
             if theirs.is_some() && nth < DECLARATIONS.len() {
                 n_refused[nth] += 1;
             }
-            if theirs.is_some() != ours.first().is_some() {
+            if theirs.is_some() == ours.is_empty() {
                 wrong.push(format!(
                     "{version} {target} {declaration}: ptxas says {theirs:?}, we say {:?}",
                     ours.first().map(|it| &it.message)

@@ -74,15 +74,15 @@ impl Dialect {
 
     /// Of the kernel `name`, so many bytes of parameters.
     pub(super) fn parameters(&self, name: &str, bytes: u64) -> Option<String> {
-        match bytes {
-            ..=PARAMETERS => None,
-            ..=MOST_PARAMETERS => {
-                self.refusal(&MANY_PARAMETERS, || format!("'{name}' with {bytes} bytes of parameters"))
-            }
-            _ => {
-                Some(format!("'{name}' has {bytes} bytes of parameters, and {MOST_PARAMETERS} are the most"))
-            }
+        if bytes > MOST_PARAMETERS {
+            return Some(format!(
+                "'{name}' has {bytes} bytes of parameters, and {MOST_PARAMETERS} are the most"
+            ));
         }
+        if bytes > PARAMETERS {
+            return self.refusal(&MANY_PARAMETERS, || format!("'{name}' with {bytes} bytes of parameters"));
+        }
+        None
     }
 
     fn attributes(&self, attributes: &[Attribute<'_>], refused: &mut Refused) {
