@@ -1,73 +1,17 @@
 """Triton as it comes from PyPI, without PyTorch: its compiler and its own launcher, for several generations of GPUs, with
 results compared to NumPy's. `cudaway run` gives it a `ptxas` that hands the PTX on: its own makes machine code."""
 
-import ctypes
 import math
-import os
-import subprocess
 import sys
 
 import numpy as np
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice
+from triton_arrays import Array, close, main, random, same, zeros
 
 # What the driver is told to say it is; chooses the instructions for products and copies.
 CAPABILITIES = ("7.5", "8.0", "8.9", "9.0")
-
-FAILED = []
-CUDA = ctypes.CDLL("libcuda.so.1")
-
-
-def call(name, *arguments):
-    result = getattr(CUDA, name)(*arguments)
-    if result != 0:
-        raise RuntimeError(f"{name}: {result}")
-
-
-class Array:
-    """Device memory as Triton takes it: with an address and the name of a type."""
-
-    def __init__(self, data, dtype=None):
-        self.data, self.dtype = np.ascontiguousarray(data), dtype or str(data.dtype)
-        self.shape, self.strides_ = self.data.shape, [stride // self.data.itemsize for stride in self.data.strides]
-        self.address = ctypes.c_uint64()
-        call("cuMemAlloc_v2", ctypes.byref(self.address), self.data.nbytes)
-        call("cuMemcpyHtoD_v2", self.address, self.data.ctypes.data_as(ctypes.c_void_p), self.data.nbytes)
-
-    def data_ptr(self):
-        return self.address.value
-
-    def stride(self, axis=None):
-        return self.strides_ if axis is None else self.strides_[axis]
-
-    def get(self):
-        out = np.empty_like(self.data)
-        call("cuMemcpyDtoH_v2", out.ctypes.data_as(ctypes.c_void_p), self.address, out.nbytes)
-        return out
-
-    def __del__(self):
-        call("cuMemFree_v2", self.address)
-
-
-def zeros(shape, dtype):
-    return Array(np.zeros(shape, dtype))
-
-
-def same(name, got, expected):
-    """Equal to the bit, in shape and in type."""
-    if got.shape != expected.shape or got.dtype != expected.dtype or not np.array_equal(got, expected):
-        FAILED.append(f"{name}: {got.ravel()[:4]}…, expected {expected.ravel()[:4]}…")
-
-
-def close(name, got, expected, bound):
-    worst = np.max(np.abs(got.astype(np.float64) - expected))
-    if got.shape != expected.shape or not worst <= bound:
-        FAILED.append(f"{name}: off by {worst}")
-
-
-def random():
-    return np.random.default_rng(1)
 
 
 @triton.jit
@@ -410,31 +354,4 @@ CHECKS = (
 )
 
 
-
-def check_all(capability):
-    triton.runtime.driver.active.set_current_device(0)
-    for check in CHECKS:
-        before = len(FAILED)
-        try:
-            check()
-        except Exception as error:
-            FAILED.append(f"{check.__name__}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
-        print(f"{capability}:{check.__name__}", "ok" if len(FAILED) == before else "FAILED", flush=True)
-    for line in FAILED:
-        print("FAILED:", line, flush=True)
-    return bool(FAILED)
-
-
-def main():
-    """A process has one device: another generation needs another process."""
-    if len(sys.argv) == 2:
-        raise SystemExit(check_all(sys.argv[1]))
-    failed = False
-    for capability in CAPABILITIES:
-        environment = {**os.environ, "CUDAWAY_COMPUTE_CAPABILITY": capability}
-        failed |= subprocess.run([sys.executable, __file__, capability], env=environment).returncode != 0
-    print("FAILED" if failed else "PASSED")
-    raise SystemExit(failed)
-
-
-main()
+main(triton, dict.fromkeys(CAPABILITIES, CHECKS))

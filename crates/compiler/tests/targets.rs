@@ -1,6 +1,7 @@
 //! What a source may say under its `.version` and `.target` is what NVIDIA's assembler takes: every form of
-//! `tools/data/ptx/opcodes.tsv`, on every target from sm_50, beside ptxas of the toolkit in `.venv`. A run asks for a
-//! sample of the pairs of version and target; `SEED=7` draws that sample again, `SEED=all` takes every pair.
+//! `tools/data/ptx/opcodes.tsv`, and directives and declarations, on every target from sm_50, beside ptxas of the toolkit in
+//! `.venv`. A run asks for a sample of the pairs of version and target; `SEED=7` draws that sample again, `SEED=all` takes
+//! every pair.
 
 mod opcodes;
 
@@ -21,6 +22,13 @@ fn ptxas() -> Option<PathBuf> {
     paths.into_iter().find(|path| path.exists())
 }
 
+/// What ptxas is to compile for: its oldest GPU is sm_75, and a virtual one makes it stop behind the checks.
+fn gpu(target: &str) -> String {
+    let digits = target.trim_start_matches("sm_").trim_end_matches(char::is_alphabetic);
+    let letter = &target["sm_".len() + digits.len()..];
+    format!("compute_{}{letter}", digits.parse::<u32>().unwrap().max(75))
+}
+
 /// The forms that ptxas refuses, with what it says first.
 fn refused_by_ptxas(
     ptxas: &Path,
@@ -30,10 +38,7 @@ fn refused_by_ptxas(
     forms: &[String],
 ) -> BTreeMap<usize, String> {
     let mut refused = BTreeMap::new();
-    let digits = target.trim_start_matches("sm_").trim_end_matches(char::is_alphabetic);
-    let letter = &target["sm_".len() + digits.len()..];
-    // Its oldest GPU is sm_75; a virtual one makes it stop behind the checks.
-    let gpu = format!("compute_{}{letter}", digits.parse::<u32>().unwrap().max(75));
+    let gpu = gpu(target);
     for mode in [false, true] {
         let mut left: Vec<usize> =
             (0..forms.len()).filter(|&at| kernel::is_independent(&forms[at]) == mode).collect();
@@ -77,30 +82,7 @@ fn a_form_is_taken_where_ptxas_takes_it() {
     let folder = testkit::temporary().unwrap();
     let forms: Vec<String> = opcodes::rows().iter().flat_map(|row| opcodes::expand(&row.example)).collect();
     assert!(forms.len() > 7000, "only {}", forms.len());
-    let pairs: Vec<(&str, &str)> = TARGETS
-        .iter()
-        .flat_map(|&(target, since)| {
-            let versions = VERSIONS.iter().skip_while(move |&&version| version != since);
-            versions.map(move |&version| (version, target))
-        })
-        .collect();
-    let seed = std::env::var("SEED").unwrap_or_else(|_| {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        now.subsec_nanos().to_string()
-    });
-    let chosen: Vec<(&str, &str)> = match seed.as_str() {
-        "all" => pairs,
-        number => {
-            let mut state: u64 = number.parse().expect("SEED is a number or `all`");
-            let mut draw = || {
-                // Knuth's MMIX generator; its high bits are good enough to choose by.
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                pairs[(state >> 33) as usize % pairs.len()]
-            };
-            draw();
-            (0..SAMPLE).map(|_| draw()).collect()
-        }
-    };
+    let (seed, chosen) = drawn();
     let (mut wrong, mut n_refused) = (vec![], 0);
     for &(version, target) in &chosen {
         let theirs = refused_by_ptxas(&ptxas, folder.path(), version, target, &forms);
@@ -131,12 +113,142 @@ fn a_form_is_taken_where_ptxas_takes_it() {
     assert!(wrong.is_empty(), "SEED={seed}: {} verdicts differ:\n{some}", wrong.len());
 }
 
+/// The seed, and the pairs of version and target that it draws.
+fn drawn() -> (String, Vec<(&'static str, &'static str)>) {
+    let pairs: Vec<(&str, &str)> = TARGETS
+        .iter()
+        .flat_map(|&(target, since)| {
+            let versions = VERSIONS.iter().skip_while(move |&&version| version != since);
+            versions.map(move |&version| (version, target))
+        })
+        .collect();
+    let seed = std::env::var("SEED").unwrap_or_else(|_| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        now.subsec_nanos().to_string()
+    });
+    let chosen: Vec<(&str, &str)> = match seed.as_str() {
+        "all" => pairs,
+        number => {
+            let mut state: u64 = number.parse().expect("SEED is a number or `all`");
+            let mut draw = || {
+                // Knuth's MMIX generator; its high bits are good enough to choose by.
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                pairs[(state >> 33) as usize % pairs.len()]
+            };
+            draw();
+            (0..SAMPLE).map(|_| draw()).collect()
+        }
+    };
+    (seed, chosen)
+}
+
+/// What stands behind `.address_size`, of which each is refused somewhere.
+const DECLARATIONS: &[&str] = &[
+    ".func f() .noreturn { bra L; L: bra L; }",
+    ".extern .func f() .noreturn;",
+    ".visible .entry k() .reqnctapercluster 2, 1, 1 { ret; }",
+    ".visible .entry k() .explicitcluster { ret; }",
+    ".visible .entry k() .maxclusterrank 8 { ret; }",
+    ".visible .entry k() .blocksareclusters .reqntid 32, 1, 1 .reqnctapercluster 2, 1, 1 { ret; }",
+    ".func f() .abi_preserve 4 { ret; }",
+    ".func f() .abi_preserve_control 4 { ret; }",
+    ".visible .func f() { ret; }\n.visible .func g();\n.alias g, f;",
+    ".common .global .b32 x;",
+    ".visible .global .attribute(.unified(19, 95)) .b32 x;",
+    ".visible .func .attribute(.unified(0x12345, 0x6789)) f() { ret; }",
+    ".visible .entry k(.param .align 8 .b8 p[4353]) { ret; }",
+    ".visible .entry k(.param .b32 q[1088], .param .b8 p) { ret; }",
+    ".visible .entry k(.param .align 8 .b8 p[32765]) { ret; }",
+    ".visible .func f(.param .b8 p[]) { ret; }",
+    ".extern .func f(.param .b8 p[]);",
+    ".visible .entry k() { .reg .b128 %q; ret; }",
+    ".visible .entry k() { .local .b128 q; ret; }",
+    ".visible .entry k(.param .b128 p) { ret; }",
+    ".visible .func (.param .b128 r) f(.param .b128 p) { ret; }",
+    ".visible .global .b128 x;",
+    ".extern .global .b128 x;",
+    ".visible .entry k() { .reg .f16x2 %h; ret; }",
+    ".shared .f16x2 q;",
+    ".visible .global .b32 y;\n.visible .global .u8 x[2] = { 0xff(y), 0xff00(y) };",
+    ".visible .entry k() { .pragma \"used_bytes_mask 0xffff\";\n ret; }",
+    ".visible .entry k() { .pragma \"nounroll\";\n .pragma \"frequency 10\";\n ret; }",
+    ".visible .entry k() { .pragma \"enable_smem_spilling\";\n ret; }",
+    ".file 1 \"a.cu\"\n.visible .entry k() { .loc 1 1 1\nL: .loc 1 2 1, function_name L, inlined_at 1 1 1\n ret; }",
+    ".visible .entry k(.param .u32 p) { .reg .b32 %i; ld.param.u32 %i, [p]; t: .branchtargets A, B;\n brx.idx %i, t; A: ret; B: ret; }",
+    ".visible .entry k(.param .u64 p) { .reg .b64 %f; ld.param.b64 %f, [p]; p1: .callprototype _ () .noreturn;\n call %f, (), p1; ret; }",
+    ".visible .entry k(.param .u64 p) { .reg .b64 %f; ld.param.b64 %f, [p]; p1: .callprototype _ () .abi_preserve 4;\n call %f, (), p1; ret; }",
+    ".visible .entry k(.param .u64 p) { .reg .b64 %f; .param .b8 q[4]; ld.param.b64 %f, [p];\n\
+     p1: .callprototype _ (.param .b8 _[]);\n call %f, (q), p1; ret; }",
+];
+
+/// And those that every source may have.
+const ORDINARY: &[&str] = &[
+    ".visible .entry k() .maxntid 32, 1, 1 .minnctapersm 2 .maxnreg 32 { ret; }",
+    ".visible .entry k() .reqntid 32, 1, 1 { ret; }",
+    ".pragma \"nounroll\";\n.visible .entry k() { .pragma \"what it knows not\"; ret; }",
+    ".weak .func f() { ret; }\n.weak .global .b32 x;\n.weak .shared .b32 y;\n.weak .entry k() { ret; }",
+    ".visible .global .attribute(.managed) .b32 x;",
+    ".visible .entry k(.param .u64 .ptr .shared .align 8 p, .param .align 128 .b8 q[4224]) { ret; }",
+    ".visible .entry k() { .reg .f16 %h; .param .b32 p; ret; }",
+    ".visible .func (.param .align 64 .b8 r[64]) f(.param .align 64 .b8 p[64]) { ret; }",
+    ".visible .global .b32 y;\n.visible .global .u64 x[1] = { generic(y) };",
+];
+
+#[test]
+fn a_declaration_is_taken_where_ptxas_takes_it() {
+    let Some(ptxas) = ptxas() else { return testkit::skip!("ptxas in .venv") };
+    let folder = testkit::temporary().unwrap();
+    let (seed, chosen) = drawn();
+    let (mut wrong, mut n_refused) = (vec![], vec![0; DECLARATIONS.len()]);
+    for &(version, target) in &chosen {
+        for (nth, declaration) in DECLARATIONS.iter().chain(ORDINARY).enumerate() {
+            let text = format!(".version {version}\n.target {target}\n.address_size 64\n{declaration}\n");
+            let (input, output) = (folder.path().join("declared.ptx"), folder.path().join("declared.cubin"));
+            std::fs::write(&input, &text).unwrap();
+            let mut command = Command::new(&ptxas);
+            command.args(["--gpu-name", &gpu(target), "-o"]).args([&output, &input]);
+            // Which is of what is linked later.
+            if declaration.contains(".unified") || declaration.contains(".extern") {
+                command.arg("--compile-only");
+            }
+            let ran = command.output().unwrap();
+            assert!(ran.status.code().is_some(), "ptxas crashes for {version} {target} {declaration}");
+            let theirs = (!ran.status.success()).then(|| {
+                String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat())
+                    .lines()
+                    .next()
+                    .unwrap_or("")
+                    .to_owned()
+            });
+            let ours = match Program::load(&[Source { name: "declared.ptx".to_owned(), text }]) {
+                Ok(program) => program.diagnostics,
+                Err(diagnostics) => diagnostics,
+            };
+            if theirs.is_some() && nth < DECLARATIONS.len() {
+                n_refused[nth] += 1;
+            }
+            if theirs.is_some() == ours.is_empty() {
+                wrong.push(format!(
+                    "{version} {target} {declaration}: ptxas says {theirs:?}, we say {:?}",
+                    ours.first().map(|it| &it.message)
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "SEED={seed}: {} verdicts differ:\n{}", wrong.len(), wrong.join("\n"));
+    let never: Vec<&str> =
+        DECLARATIONS.iter().zip(&n_refused).filter(|it| *it.1 == 0).map(|it| *it.0).collect();
+    assert!(seed != "all" || never.is_empty(), "ptxas refuses these nowhere: {never:?}");
+}
+
 #[test]
 fn a_refusal_names_the_token_and_what_would_have_it() {
     let first = |version: &str, target: &str, form: &str| {
-        let (text, _) = kernel::text(version, target, false, &[form]);
+        let (text, first) = kernel::text(version, target, false, &[form]);
         let program = Program::load(&[Source { name: "one.ptx".to_owned(), text: text.clone() }]).unwrap();
-        let diagnostic = program.diagnostics.first().unwrap_or_else(|| panic!("{form} is taken")).clone();
+        let of_form = |it: &&compiler::Diagnostic| it.line as usize >= first;
+        let diagnostic =
+            program.diagnostics.iter().find(of_form).unwrap_or_else(|| panic!("{form} is taken")).clone();
         let line = text.lines().nth(diagnostic.line as usize - 1).unwrap().to_owned();
         (line[diagnostic.column as usize - 1..].to_owned(), diagnostic.message)
     };
@@ -160,6 +272,25 @@ fn a_refusal_names_the_token_and_what_would_have_it() {
     assert_eq!(message, "'%cluster_ctarank' needs '.target' sm_90 or later");
     let (_, message) = first("6.4", "sm_70", "vote.all.pred %p1, %p2");
     assert_eq!(message, "'vote.all.pred' is gone since '.version' 6.4 for this target");
+    let declared = |version: &str, target: &str, declaration: &str| {
+        let text = format!(".version {version}\n.target {target}\n.address_size 64\n{declaration}\n");
+        let loaded = Program::load(&[Source { name: "one.ptx".to_owned(), text: text.clone() }]);
+        let diagnostics = loaded.map_or_else(|diagnostics| diagnostics, |program| program.diagnostics);
+        let diagnostic = diagnostics.first().unwrap_or_else(|| panic!("{declaration} is taken")).clone();
+        let line = text.lines().nth(diagnostic.line as usize - 1).unwrap().to_owned();
+        (line[diagnostic.column as usize - 1..].to_owned(), diagnostic.message)
+    };
+    let (token, message) = declared("8.0", "sm_80", ".visible .entry k() .maxclusterrank 8 { ret; }");
+    assert!(token.trim_start_matches('.').starts_with("maxclusterrank"), "{token}");
+    assert_eq!(message, "'.maxclusterrank' needs '.target' sm_90 or later");
+    let (token, message) = declared("8.2", "sm_90", ".visible .entry k() { .reg .b128 %q; ret; }");
+    assert!(token.trim_start_matches('.').starts_with("b128"), "{token}");
+    assert_eq!(message, "type '.b128' needs '.version' 8.3, which is 8.2 here");
+    let (token, message) = declared("8.0", "sm_90", ".visible .entry k(.param .b8 p[4353]) { ret; }");
+    assert!(token.starts_with("k("), "{token}");
+    assert_eq!(message, "'k' with 4353 bytes of parameters needs '.version' 8.1, which is 8.0 here");
+    let (_, message) = declared("8.1", "sm_90", ".visible .entry k(.param .b8 p[32765]) { ret; }");
+    assert_eq!(message, "'k' has 32765 bytes of parameters, and 32764 are the most");
 }
 
 #[test]

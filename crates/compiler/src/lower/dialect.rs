@@ -260,7 +260,7 @@ impl Dialect {
     }
 
     /// Why this `what` of a source cannot be, if it cannot.
-    fn refusal(&self, need: &Need, what: impl FnOnce() -> String) -> Option<String> {
+    pub(super) fn refusal(&self, need: &Need, what: impl FnOnce() -> String) -> Option<String> {
         if need.targets.mask & self.target == 0 {
             return Some(format!("{} needs '.target' {}", what(), need.targets));
         }

@@ -154,7 +154,11 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         self.scopes.push();
         if self.is_kernel {
             match kernel_params(function) {
-                Ok((params, _)) => {
+                Ok((params, bytes)) => {
+                    let dialect = &self.module.linked.units[self.unit].dialect;
+                    if let Some(message) = dialect.parameters(self.name, bytes.into()) {
+                        self.error(function.name.span, message);
+                    }
                     for param in params {
                         self.scopes.declare(&param.name, Entity::KernelParam(param.offset));
                     }
@@ -312,6 +316,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     }
 
     fn statement(&mut self, statement: &'i Statement<'a>) {
+        self.hold(statement);
         match statement {
             Statement::Variable(variable) => {
                 if let Err((span, message)) = self.variable(variable) {
@@ -338,6 +343,23 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             | Statement::Location(_)
             | Statement::Pragma(_)
             | Statement::Invalid(_) => {}
+        }
+    }
+
+    /// Whether the source may have what is declared there.
+    fn hold(&mut self, statement: &Statement<'_>) {
+        let mut refused = vec![];
+        let dialect = &self.module.linked.units[self.unit].dialect;
+        match statement {
+            Statement::Variable(variable) => dialect.variable(variable, &mut refused),
+            Statement::CallPrototype(prototype) => dialect.prototype(prototype, &mut refused),
+            Statement::BranchTargets(targets) => dialect.branch_targets(targets.span, &mut refused),
+            Statement::Location(location) => dialect.location(location, &mut refused),
+            Statement::Pragma(pragma) => dialect.pragma(pragma, &mut refused),
+            _ => {}
+        }
+        for (span, message) in refused {
+            self.error(span, message);
         }
     }
 

@@ -248,6 +248,16 @@ impl<'i, 'a> Linker<'i, 'a> {
     }
 
     fn link(mut self) -> Result<(Linked, Vec<Global>), Vec<Diagnostic>> {
+        let units: Vec<Unit> = self.skimmed.iter().map(|it| Unit::new(&it.parsed.module)).collect();
+        for (index, (unit, skimmed)) in units.iter().zip(self.skimmed).enumerate() {
+            let mut refused = vec![];
+            for item in &skimmed.parsed.module.items {
+                unit.dialect.item(item, &mut refused);
+            }
+            for (span, message) in refused {
+                self.error(index, span, message);
+            }
+        }
         // The device runtime of ours is the one that counts.
         let runtime = self.runtime;
         let others = (0..self.skimmed.len()).filter(|&index| Some(index) != runtime);
@@ -280,10 +290,10 @@ impl<'i, 'a> Linker<'i, 'a> {
         for (unit, skimmed) in self.skimmed.iter().enumerate() {
             self.declare_inside(unit, skimmed);
         }
-        if self.diagnostics.is_empty() { Ok(self.finish()) } else { Err(self.diagnostics) }
+        if self.diagnostics.is_empty() { Ok(self.finish(units)) } else { Err(self.diagnostics) }
     }
 
-    fn finish(mut self) -> (Linked, Vec<Global>) {
+    fn finish(mut self, units: Vec<Unit>) -> (Linked, Vec<Global>) {
         let relocations = self.globals.iter().flat_map(|global| &global.relocations);
         let pointed = relocations.filter_map(|it| match it.target {
             Target::Function(id) => Some(id),
@@ -291,7 +301,6 @@ impl<'i, 'a> Linker<'i, 'a> {
         });
         let pointed = pointed.collect();
         self.globals.iter_mut().for_each(write_function_addresses);
-        let units: Vec<Unit> = self.skimmed.iter().map(|it| Unit::new(&it.parsed.module)).collect();
         let kernels = self.kernels.iter().map(|&(unit, ast)| header(units[unit].target, ast)).collect();
         let linked = Linked {
             units,

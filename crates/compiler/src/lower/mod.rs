@@ -15,6 +15,7 @@ mod contract;
 mod control;
 mod convert;
 mod copy;
+mod declared;
 mod dialect;
 mod float;
 mod function;

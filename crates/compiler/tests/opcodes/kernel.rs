@@ -74,12 +74,14 @@ pub fn text(version: &str, target: &str, independent: bool, forms: &[&str]) -> (
         true => (", texmode_independent", ".global .samplerref sampler;\n"),
         false => ("", ""),
     };
+    // Not of every target.
+    let quads = if forms.iter().any(|form| form.contains("%q")) { ".reg .b128 %q<10>;\n" } else { "" };
     let mut text = format!(
         ".version {version}\n.target {target}{mode}\n.address_size 64\n\
          .global .texref texture;\n.global .surfref surface;\n{sampler}\
          .visible .global .u32 variable;\n.visible .func function() {{ ret; }}\n\
          .visible .entry kernel(.param .align 16 .b8 parameter[64]) {{\n.shared .align 16 .b8 tile[64];\n.local .align 16 .b8 local[64];\n\
-         .reg .pred %p<10>;\n.reg .b8 %b<10>;\n.reg .b16 %h<20>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n.reg .b128 %q<10>;\n\
+         .reg .pred %p<10>;\n.reg .b8 %b<10>;\n.reg .b16 %h<20>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n{quads}\
          .reg .f32 %f<20>;\n.reg .f64 %fd<20>;\n.reg .v2 .b32 %v<10>;\n.reg .v4 .b32 %w<10>;\n\
          targets: .branchtargets OUT, OUT;\nprototype: .callprototype _ ();\n"
     );
@@ -102,7 +104,9 @@ pub fn refused(version: &str, target: &str, forms: &[String]) -> (BTreeMap<usize
         let program = Program::load(&[Source { name: "forms.ptx".to_owned(), text }])
             .unwrap_or_else(|diagnostics| panic!("{version} {target}: {diagnostics:?}"));
         for diagnostic in &program.diagnostics {
-            let at = some[diagnostic.line as usize - first];
+            // In front are declarations, which every target is given.
+            let Some(at) = (diagnostic.line as usize).checked_sub(first) else { continue };
+            let at = some[at];
             if diagnostic.message.contains("is not supported") {
                 missing.insert(at);
             } else {

@@ -224,7 +224,9 @@ fn default_limit(context: &'static Context, limit: CUlimit) -> Result<usize> {
         CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => ask(hip::hipLimitMallocHeapSize, 8 << 20),
         CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => 128,
         CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
-        // No more than a number here: what waits has memory of its own. On AMD GPUs kernels launch none.
+        // CPU differs: a number that is kept and holds nobody back. CUDA lets a launch fail that finds no room for one that has not
+        // begun (701), which depends on how many have begun by then; here what one grid has launched and given to streams may take
+        // 1 GiB. On AMD GPUs kernels launch none.
         CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT if !is_gpu(context) => 2048,
         // CUDA: of CUDA 11's device runtime, which devices have up to compute capability 8.x.
         CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH if has_old_device_runtime(context) => {

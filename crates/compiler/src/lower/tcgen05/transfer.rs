@@ -6,7 +6,7 @@ use ptx::ast::{Operand, OperandKind, Type};
 use super::{I, L, whole_warp};
 use crate::ir::{
     Float, FloatBin, FloatMode, FloatUn, Int, IntBin, Mem, Op, Order, S32, Scope, Space, Special, Ty, U32,
-    Value,
+    U64, Value,
 };
 use crate::lower::instruction::{Failure, Lower, fail};
 use crate::lower::operand::{immediate, split};
@@ -69,7 +69,7 @@ impl Transfer {
     fn first(&self, l: &mut L<'_, '_, '_>, address: Value, half: Option<u32>) -> Value {
         let lane = l.b.emit1(Op::Special(Special::LaneId), &[], Ty::B32);
         let (row, column) = match self.shape {
-            Shape::Rows => (lane, None),
+            Shape::Rows => return l.first_of_rows(address, lane),
             Shape::Halves => {
                 let upper = l.word_op(IntBin::Shr, lane, 4);
                 let column = l.word_op(IntBin::Mul, upper, half.unwrap_or(0));
@@ -113,6 +113,26 @@ impl Transfer {
         let (row, column) = self.place(register);
         let columns = if self.is_packed { 2 * column } else { column };
         i64::from(row * LANE + columns * COLUMN)
+    }
+}
+
+impl L<'_, '_, '_> {
+    /// Where a lane's word of `.32x32b` lies. A warp has 32 of the 128 rows to itself, of which the address names the first: so its
+    /// lanes' words are a line of memory, which the sum says to whoever loads them.
+    fn first_of_rows(&mut self, address: Value, lane: Value) -> Value {
+        let row = self.word_op(IntBin::Shr, address, 16);
+        let row = self.word_op(IntBin::And, row, 96);
+        let row = self.word_op(IntBin::Mul, row, LANE);
+        let across = self.word_op(IntBin::And, address, 511);
+        let across = self.word_op(IntBin::Mul, across, COLUMN);
+        let within = self.b.emit1(Op::Int(IntBin::Add, U32), &[row, across], Ty::B32);
+        let within = self.b.emit1(Op::Zext, &[within], Ty::B64);
+        let memory = self.tensor_memory();
+        let first = self.long_op(IntBin::Add, memory, within);
+        let lane = self.b.emit1(Op::Zext, &[lane], Ty::B64);
+        let four = self.b.constant(Ty::B64, LANE.into());
+        let behind = self.b.emit1(Op::Int(IntBin::Mul, U64), &[lane, four], Ty::B64);
+        self.long_op(IntBin::Add, first, behind)
     }
 }
 
@@ -256,7 +276,12 @@ pub(super) fn load<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     }
     if let Some(reduction) = reduction {
         let all = reduction.all(l, &words);
-        l.write(i.operand(1)?, all)?;
+        // ptxas takes braces around it, which the manual does not have; Triton writes them.
+        let target = match &i.operand(1)?.kind {
+            OperandKind::Vector(list) if list.len() == 1 => &list[0],
+            _ => i.operand(1)?,
+        };
+        l.write(target, all)?;
     }
     Ok(())
 }
