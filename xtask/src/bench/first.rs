@@ -32,6 +32,9 @@ pub struct Args {
     /// Run no programs; docs/performance.md is left as it is.
     #[arg(long)]
     kernels: bool,
+    /// Run the programs alone: docs/performance.md keeps what it has of kernels.
+    #[arg(long, conflicts_with_all = ["kernels", "corpus", "ptx"])]
+    programs: bool,
     /// PTX files whose kernels are measured in the corpora's place; docs/performance.md is left as it is.
     ptx: Vec<PathBuf>,
 }
@@ -41,14 +44,22 @@ const GOAL_COLD_S: f64 = 2.5;
 
 pub fn run(args: &Args) -> Result<()> {
     let lib = args.ours.objects()?;
-    let mut text = kernels(args, &lib)?;
+    if !args.programs {
+        let text = kernels(args, &lib)?;
+        println!("{text}");
+        if !args.ours.are_given() && args.ptx.is_empty() && args.corpus.is_empty() && !args.kernels {
+            section::write("first", &text)?;
+        }
+    }
     if !args.kernels {
         let programs = corpus::built(&["thrust", "cub"])?;
-        text.push_str(&programs_table(&Installed::at(lib), &programs, args.rounds, args.ours.built())?);
+        let text = programs_table(&Installed::at(lib), &programs, args.rounds, args.ours.built())?;
+        println!("{text}");
+        if !args.ours.are_given() {
+            section::write("first --programs", &text)?;
+        }
     }
-    println!("{text}");
-    let is_whole = !args.ours.are_given() && args.ptx.is_empty() && args.corpus.is_empty() && !args.kernels;
-    if is_whole { section::write("first", &text) } else { Ok(()) }
+    Ok(())
 }
 
 /// The table of the corpora, and what each of them is.
@@ -111,7 +122,7 @@ fn once(installed: &Installed, program: &Path, cache: &Path, variables: &[(&str,
 
 fn programs_table(installed: &Installed, programs: &[PathBuf], rounds: usize, built: &str) -> Result<String> {
     let mut text = format!(
-        "\nWhole programs, fastest of {rounds} runs by turns{built}, seconds on the clock and of CPU: warm with what a run kept that waited for all code; \
+        "Whole programs, fastest of {rounds} runs by turns{built}, seconds on the clock and of CPU: warm with what a run kept that waited for all code; \
          cold with an empty cache; and cold with launches that wait for the best code (`CUDAWAY_CPU_TIER=best`).\n\n\
          | program | warm | cold | cold, best code only | cold beyond warm | goal | |\n|---|--:|--:|--:|--:|--:|---|\n"
     );
