@@ -134,17 +134,18 @@ def blocks(library, rng):
     for number in range(12):
         # Factors in tiles, padded to whole ones; the size with four of them is the last or the one before.
         face, is_turned = library.drawn(rng), bool(number % 2)
+        of_scale = FLOAT if number % 3 == 2 else E4M3
         rows, columns, size = int(rng.integers(1, 200)), int(rng.integers(1, 8)) * 16, 16
         sizes, counts = (2, rows, columns), (2, -(-rows // 128) * 128, -(-columns // size // 4) * 4)
         scale = np.zeros(counts)
-        scale[:, :rows, :columns // size] = exactly(2.0 ** rng.integers(-3, 4, (2, rows, columns // size)), E4M3)
+        scale[:, :rows, :columns // size] = exactly(2.0 ** rng.integers(-3, 4, (2, rows, columns // size)), of_scale)
         x = exactly(rng.uniform(-7, 7, sizes), E2M1)
         exact = x * spread(scale[:, :rows, :columns // size], sizes, (1, 1, size))
         turn = (lambda values: values.swapaxes(1, 2)) if is_turned else lambda values: values
         order = (0, 2, 1) if is_turned else (0, 1, 2)
         with Scope(face) as scope:
             graph = Graph(scope)
-            gx, gs = Packed(graph, turn(x), E2M1, order), Packed(graph, turn(scale), E4M3, order, tiles=True)
+            gx, gs = Packed(graph, turn(x), E2M1, order), Packed(graph, turn(scale), of_scale, order, tiles=True)
             ty, middle = scope.tensor(turn(exact) * 0, FLOAT), graph.virtual(turn(exact).shape)
             graph.operations.append(graph.final(37, (2600, DESCRIPTOR, gx.it), (2601, DESCRIPTOR, gs.it), (2602, DESCRIPTOR, middle), (2604, WHOLE, size)))
             graph.pointwise(21, middle, graph.memory(ty))

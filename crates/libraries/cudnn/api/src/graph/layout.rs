@@ -111,7 +111,7 @@ impl Layout {
             Layout::Tiles { inner } => {
                 let matrix = sizes[sizes.len() - 2] * sizes[sizes.len() - 1];
                 let mut values = vec![V::of(0.0); sizes.iter().product()];
-                for (values, at) in values.chunks_mut(matrix).zip(matrices(at, sizes, strides)) {
+                for (values, at) in values.chunks_mut(matrix).zip(matrices(at, kind, sizes, strides)) {
                     // SAFETY: as above.
                     let tiles: Vec<V> = unsafe { View::new(at, kind, &[matrix], &[1]).load() };
                     values
@@ -155,7 +155,7 @@ impl Layout {
             }
             Layout::Tiles { inner } => {
                 let matrix = sizes[sizes.len() - 2] * sizes[sizes.len() - 1];
-                for (values, at) in values.chunks(matrix).zip(matrices(at, sizes, strides)) {
+                for (values, at) in values.chunks(matrix).zip(matrices(at, kind, sizes, strides)) {
                     let mut tiles = vec![zero; matrix];
                     values.iter().zip(places(sizes, *inner)).for_each(|(value, place)| tiles[place] = *value);
                     // SAFETY: as above.
@@ -164,6 +164,11 @@ impl Layout {
             }
         }
     }
+}
+
+/// The address of an element that begins with a byte.
+fn element(at: *mut u8, kind: Kind, offset: isize) -> *mut u8 {
+    at.wrapping_offset(offset * kind.bits() as isize / 8)
 }
 
 /// The real and the imaginary parts.
@@ -201,7 +206,7 @@ fn for_sequences(
             if rows == 0 {
                 continue;
             }
-            let at = at.wrapping_offset(begin * kind.bits() as isize / 8);
+            let at = element(at, kind, begin);
             let mut held = [at_once, sizes[2], sizes[3]];
             held[axis - 1] = rows;
             // SAFETY: the callers' word.
@@ -212,7 +217,7 @@ fn for_sequences(
 }
 
 /// Where each matrix of the last two sizes begins.
-fn matrices(at: *mut u8, sizes: &[usize], strides: &[isize]) -> impl Iterator<Item = *mut u8> {
+fn matrices(at: *mut u8, kind: Kind, sizes: &[usize], strides: &[isize]) -> impl Iterator<Item = *mut u8> {
     let n = sizes.len() - 2;
     let count: usize = sizes[..n].iter().product();
     (0..count).map(move |number| {
@@ -221,7 +226,7 @@ fn matrices(at: *mut u8, sizes: &[usize], strides: &[isize]) -> impl Iterator<It
             offset += (left % sizes[axis]) as isize * strides[axis];
             left /= sizes[axis];
         }
-        at.wrapping_offset(offset)
+        element(at, kind, offset)
     })
 }
 
