@@ -21,7 +21,7 @@ pub mod multihead;
 pub mod norm;
 pub mod normal;
 pub mod onednn;
-pub mod packed;
+mod packed;
 pub mod pointwise;
 pub mod pooling;
 pub mod random;

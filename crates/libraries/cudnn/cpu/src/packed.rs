@@ -46,7 +46,7 @@ pub(crate) static E8M0: Code = Code {
 };
 
 /// The eight numbers without a sign.
-pub const E2M1_SIZES: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+const E2M1_SIZES: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
 
 /// The nearest, the one with an even last bit where two are; what is larger than all becomes the largest, and so does a NaN.
 fn nearest_e2m1(size: f64) -> u32 {

@@ -146,8 +146,7 @@ fn lengths(takes: &mut Takes, of: [Option<Tensor>; 2], batch: usize) -> Result<O
 }
 
 fn scale(takes: &mut Takes, of: Option<Tensor>) -> Result<Option<usize>> {
-    let is_one = of.as_ref().is_none_or(|it| it.sizes.iter().all(|&size| size == 1));
-    require(is_one, "the scale is one number")?;
+    require(of.as_ref().is_none_or(Tensor::is_one_number), "the scale is one number")?;
     Ok(takes.add_if(of.as_ref()))
 }
 
@@ -355,8 +354,8 @@ impl Drop {
             return Ok((None, None));
         };
         require((0.0..1.0).contains(&chance), "a probability is not between 0 and 1")?;
-        let is_one = |it: &Tensor| it.sizes.iter().all(|&size| size == 1);
-        require([&seed, &offset].into_iter().flatten().all(is_one), "a seed or an offset is not one number")?;
+        let are_numbers = [&seed, &offset].into_iter().flatten().all(Tensor::is_one_number);
+        require(are_numbers, "a seed or an offset is not one number")?;
         let sizes = [shape.batch, shape.heads, shape.queries, shape.keys];
         require(dump.as_ref().is_none_or(|it| it.sizes == sizes), "what is kept is not one for each score")?;
         let drop = Drop {

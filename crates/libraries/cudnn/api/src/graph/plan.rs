@@ -174,10 +174,15 @@ impl Tensor {
         let name = Name::CUDNN_ATTR_TENSOR_CONSTANT_VALUE;
         let Some(at) = of.integer(name)? else { return Ok(None) };
         let tensor = Tensor::of(of)?;
-        require(at != 0 && tensor.sizes.iter().all(|&size| size == 1), "a constant is not one number")?;
+        require(at != 0 && tensor.is_one_number(), "a constant is not one number")?;
         let at = core::ptr::with_exposed_provenance_mut::<u8>(at as usize);
         // SAFETY: cuDNN's contract: a number of the tensor's type.
         Ok(Some(unsafe { View::new(at, tensor.kind, &[1], &[1]).load::<f64>() }[0]))
+    }
+
+    /// Whether it has one element.
+    pub fn is_one_number(&self) -> bool {
+        self.sizes.iter().all(|&size| size == 1)
     }
 
     /// Whether its memory is given when a plan is run.
@@ -706,12 +711,14 @@ impl Graph {
                     let loaded = match (tensor.constant, given.get(uid)) {
                         // SAFETY: the caller's word.
                         (None, Some(Given::Memory(at))) => unsafe { tensor.load(at.get(), &offsets(tensor)) },
-                        (Some(value), _) => vec![V::of(value); tensor.sizes.iter().product()],
-                        (None, Some(Given::Value(value))) => {
-                            vec![V::of(*value); tensor.sizes.iter().product()]
+                        (constant, given) => {
+                            let given = match given {
+                                Some(Given::Value(value)) => *value,
+                                // A run is given all that it wants.
+                                _ => 0.0,
+                            };
+                            vec![V::of(constant.unwrap_or(given)); tensor.sizes.iter().product()]
                         }
-                        // A run is given all that it wants.
-                        (None, None) => vec![V::of(0.0); tensor.sizes.iter().product()],
                     };
                     values.insert(*uid, loaded);
                 }
@@ -738,9 +745,7 @@ impl Graph {
             }
         }
     }
-}
 
-impl Graph {
     /// Where a tensor's rows begin, if that is given.
     ///
     /// # Safety

@@ -5,7 +5,7 @@ use cudnn_cpu::random::word;
 
 use super::descriptor::Descriptor;
 use super::layers::Takes;
-use super::plan::{Layer, Operation, Tensor, Tensors, Work};
+use super::plan::{Layer, Operation, Tensor, Tensors, Work, described};
 use crate::error::{require, supports};
 use crate::types::*;
 use crate::{Error, Result};
@@ -32,11 +32,11 @@ enum Seed {
 
 pub fn operation(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
     let y = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_RNG_YDESC)?;
-    let by = of.node(
+    let by = described(
+        of,
         Name::CUDNN_ATTR_OPERATION_RNG_DESC,
         cudnnBackendDescriptorType_t::CUDNN_BACKEND_RNG_DESCRIPTOR,
     )?;
-    let by = by.ok_or(Error::BadParam("an operation lacks its descriptor"))?;
     let distribution = {
         let by = by.lock();
         let real = |name: Name| Ok::<f64, Error>(by.real(name)?.unwrap_or(-1.0));
@@ -61,12 +61,11 @@ pub fn operation(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
         Seed::Number(of.integer(name)?.unwrap_or(0))
     } else {
         let seed = tensors.needed(of, name)?;
-        require(seed.sizes.iter().all(|&size| size == 1), "a seed is not one number")?;
+        require(seed.is_one_number(), "a seed is not one number")?;
         Seed::Taken(takes.add(&seed))
     };
     let offset = tensors.of(of, Name::CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC)?;
-    let is_one = offset.as_ref().is_none_or(|it| it.sizes.iter().all(|&size| size == 1));
-    require(is_one, "an offset is not one number")?;
+    require(offset.as_ref().is_none_or(Tensor::is_one_number), "an offset is not one number")?;
     supports(y.sizes.iter().product::<usize>() > 0, "a random tensor without elements")?;
     let offset = takes.add_if(offset.as_ref());
     let work = Random { distribution, seed, offset };

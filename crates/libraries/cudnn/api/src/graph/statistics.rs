@@ -97,8 +97,8 @@ pub fn finalize(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
         are_of_channels(first, lists)?;
     }
     let ones = [&epsilon, &count, &factor];
-    let is_one = |it: &Tensor| it.sizes.iter().all(|&size| size == 1);
-    require(ones.into_iter().flatten().all(is_one), "epsilon, count or factor are not one number")?;
+    let are_numbers = ones.into_iter().flatten().all(Tensor::is_one_number);
+    require(are_numbers, "epsilon, count or factor are not one number")?;
     let has_sums = sums.iter().all(Option::is_some) && count.is_some();
     let has_before = before.iter().all(Option::is_some);
     require(
