@@ -196,7 +196,7 @@ impl<'a> Code<'a> {
         }
         for inst in function.blocks.iter().flat_map(|block| &block.insts) {
             if let Some(result) = self.invariant_of(inst) {
-                let value = self.unchanging(&inst.op, Type::of(function.ty(result), 1))?;
+                let value = self.nullary(&inst.op, Type::of(function.ty(result), 1))?;
                 self.names[result.index()] = Some(value.text);
             }
         }
@@ -208,8 +208,8 @@ impl<'a> Code<'a> {
         inst.results.first().copied().filter(|result| self.plan.invariant.contains(result.index()))
     }
 
-    /// What does not change while the thread lives.
-    fn unchanging(&mut self, op: &Op, to: Type) -> Result<Val> {
+    /// What an operation without operands gives.
+    fn nullary(&mut self, op: &Op, to: Type) -> Result<Val> {
         let address = |value: u64| Ok(Builder::int(to, i128::from(value)));
         match op {
             Op::Const(bits) => Ok(Builder::bits(to, *bits)),
@@ -467,7 +467,7 @@ impl<'a> Code<'a> {
             inst.results.iter().map(|value| Type::of(self.function.ty(*value), 1)).collect();
         let values = match &inst.op {
             op @ (Op::Special(_) | Op::GlobalAddr(_) | Op::FuncAddr(_) | Op::SharedAddr(_)) => {
-                vec![self.unchanging(op, results[0])?]
+                vec![self.nullary(op, results[0])?]
             }
             Op::Cvta { space, to_generic } => {
                 vec![self.convert_address(*space, *to_generic, &args[0], results[0])]

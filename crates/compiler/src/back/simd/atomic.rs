@@ -78,14 +78,13 @@ impl Emitter<'_> {
             _ => self.vector(inst.args[0]),
         };
         if space == Space::Shared && scalar.is_int() && !one_by_one {
-            let old = if self.is_apart(at, inst, scalar.bits()) {
-                Some(self.atomic_at_once((op, signed), inst, offset, &args))
-            } else if self.mask.is_none() && self.calls_atomics && self.lanes > 1 {
-                self.atomic_by_call((op, signed), inst, offset, &args)
-            } else {
-                None
-            };
-            if let Some(old) = old {
+            if self.is_apart(at, inst, scalar.bits()) {
+                let old = self.atomic_at_once((op, signed), (&each, offset), &args);
+                self.define_old(inst, Some(old), vector);
+                return Ok(());
+            }
+            if self.mask.is_none() && self.calls_atomics && self.lanes > 1 {
+                let old = self.atomic_by_call((op, signed), inst, (&each, offset), &args);
                 self.define_old(inst, old, vector);
                 return Ok(());
             }
@@ -157,16 +156,14 @@ impl Emitter<'_> {
     fn atomic_at_once(
         &mut self,
         (op, signed): (AtomOp, bool),
-        inst: &Inst,
-        offset: i64,
+        (each, offset): (&Val, i64),
         args: &[Val],
-    ) -> Option<Val> {
-        let each = self.vector(inst.args[0]);
-        let at = self.pointer(Space::Shared, &each, offset);
+    ) -> Val {
+        let at = self.pointer(Space::Shared, each, offset);
         let old = self.gather_from(&at, args[0].ty);
         let new = self.combined(op, signed, &old, args);
         self.scatter_to(&at, &new);
-        (!inst.results.is_empty()).then_some(old)
+        old
     }
 
     /// One lane after the other in a function that all such operations call: of code that stands once for each of many
@@ -175,11 +172,10 @@ impl Emitter<'_> {
         &mut self,
         (op, signed): (AtomOp, bool),
         inst: &Inst,
-        offset: i64,
+        (each, offset): (&Val, i64),
         args: &[Val],
-    ) -> Option<Option<Val>> {
+    ) -> Option<Val> {
         let base = self.pointer(Space::Shared, &self.i64(0), offset);
-        let each = self.vector(inst.args[0]);
         let narrow = match self.definitions[inst.args[0].index()] {
             Definition::Inst(block, nth, _) => {
                 let inst = &self.here().function.blocks[block].insts[nth];
@@ -187,7 +183,7 @@ impl Emitter<'_> {
             }
             _ => false,
         };
-        let each = if narrow { self.b.resize(&each, 32, false) } else { each };
+        let each = if narrow { self.b.resize(each, 32, false) } else { each.clone() };
         let mut params = vec![base, each];
         for (arg, &value) in args.iter().zip(&inst.args[1..]) {
             let is_one = self.shape(value).is_uniform();
@@ -199,7 +195,7 @@ impl Emitter<'_> {
         let old = self.outlined(&name, &params, &results, |me, params| {
             me.each_in_turn((op, signed), &params[0], &params[1], &params[2..], vector, unused)
         });
-        Some(old.into_iter().next())
+        old.into_iter().next()
     }
 
     /// The body of such a function. Operands are a vector each, or one number for all lanes.
