@@ -27,13 +27,16 @@ pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> io::Result<J
     })
 }
 
+/// The system's number of the calling thread. For signal handlers too.
+pub fn number() -> libc::pid_t {
+    // SAFETY: it has no parameters and cannot fail.
+    (unsafe { libc::syscall(libc::SYS_gettid) }) as libc::pid_t
+}
+
 /// This thread, and those that it starts, run by so much less than others.
 pub fn yield_to_others(nice: libc::c_int) {
     // SAFETY: asks about this thread alone. A refusal changes nothing but who waits.
-    unsafe {
-        let own = libc::syscall(libc::SYS_gettid) as libc::id_t;
-        libc::setpriority(libc::PRIO_PROCESS, own, nice);
-    }
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, number() as libc::id_t, nice) };
 }
 
 /// Threads that work on one thing, whose priority may fall while they do.
@@ -47,8 +50,7 @@ thread_local! {
 impl Crew {
     /// This thread belongs to it until what is returned is dropped.
     pub fn join(self: &Arc<Crew>) -> Member {
-        // SAFETY: it has no parameters and cannot fail.
-        let number = unsafe { libc::syscall(libc::SYS_gettid) } as libc::id_t;
+        let number = number() as libc::id_t;
         self.0.lock().push(number);
         CREW.replace(Some(self.clone()));
         Member { crew: self.clone(), number }

@@ -18,6 +18,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
 use super::fiber;
+use crate::thread;
 
 /// Statuses that no kernel returns.
 pub const ILLEGAL_ADDRESS: i32 = -1000;
@@ -113,12 +114,6 @@ impl Slot {
     }
 }
 
-/// The system's number of the calling thread. For signal handlers.
-fn thread_number() -> i32 {
-    // SAFETY: it has no parameters and cannot fail.
-    (unsafe { libc::syscall(libc::SYS_gettid) }) as i32
-}
-
 /// Gives a thread's slot back when the thread ends.
 struct Ends;
 
@@ -139,7 +134,7 @@ thread_local! {
 /// The calling thread's slot.
 fn slot() -> &'static Slot {
     SLOT.get().unwrap_or_else(|| {
-        let slot = Slots::take(thread_number());
+        let slot = Slots::take(thread::number());
         SLOT.set(Some(slot));
         // A thread that is ending already keeps its slot.
         let _ = ENDS.try_with(|_| ());
@@ -361,7 +356,7 @@ impl Drop for SignalStack {
 const NEAR_BYTES: usize = 64 << 10;
 
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let thread = thread_number();
+    let thread = thread::number();
     let slot = Slots::of(thread);
     let noted = slot.map_or(0, |slot| slot.back.swap(0, Ordering::Relaxed));
     // SAFETY: the kernel passes valid pointers; the noted stack frame is `enter`'s, still there below the fault.
@@ -485,8 +480,8 @@ mod tests {
                     scope.spawn(|| {
                         let own = slot();
                         ready.wait();
-                        assert_eq!(own.thread.load(Ordering::Relaxed), thread_number());
-                        assert!(Slots::of(thread_number()).is_some_and(|found| std::ptr::eq(found, own)));
+                        assert_eq!(own.thread.load(Ordering::Relaxed), thread::number());
+                        assert!(Slots::of(thread::number()).is_some_and(|found| std::ptr::eq(found, own)));
                         std::ptr::from_ref(own) as usize
                     })
                 })
