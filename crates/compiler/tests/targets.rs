@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use compiler::{Program, Source};
+use compiler::{Diagnostic, Program, Source};
 use opcodes::kernel::{self, TARGETS, VERSIONS};
 
 /// Pairs that a run asks for.
@@ -220,10 +220,7 @@ fn a_declaration_is_taken_where_ptxas_takes_it() {
                     .unwrap_or("")
                     .to_owned()
             });
-            let ours = match Program::load(&[Source { name: "declared.ptx".to_owned(), text }]) {
-                Ok(program) => program.diagnostics,
-                Err(diagnostics) => diagnostics,
-            };
+            let ours = diagnostics(&text);
             if theirs.is_some() && nth < DECLARATIONS.len() {
                 n_refused[nth] += 1;
             }
@@ -241,16 +238,24 @@ fn a_declaration_is_taken_where_ptxas_takes_it() {
     assert!(seed != "all" || never.is_empty(), "ptxas refuses these nowhere: {never:?}");
 }
 
+/// What we say of a source.
+fn diagnostics(text: &str) -> Vec<Diagnostic> {
+    let loaded = Program::load(&[Source { name: "one.ptx".to_owned(), text: text.to_owned() }]);
+    loaded.map_or_else(|diagnostics| diagnostics, |program| program.diagnostics)
+}
+
+/// What the first diagnostic from a line on points to, to the line's end, and its message.
+fn refusal(text: &str, from: usize) -> Option<(String, String)> {
+    let found = diagnostics(text).into_iter().find(|it| it.line as usize >= from)?;
+    let line = text.lines().nth(found.line as usize - 1).unwrap();
+    Some((line[found.column as usize - 1..].to_owned(), found.message))
+}
+
 #[test]
 fn a_refusal_names_the_token_and_what_would_have_it() {
     let first = |version: &str, target: &str, form: &str| {
         let (text, first) = kernel::text(version, target, false, &[form]);
-        let program = Program::load(&[Source { name: "one.ptx".to_owned(), text: text.clone() }]).unwrap();
-        let of_form = |it: &&compiler::Diagnostic| it.line as usize >= first;
-        let diagnostic =
-            program.diagnostics.iter().find(of_form).unwrap_or_else(|| panic!("{form} is taken")).clone();
-        let line = text.lines().nth(diagnostic.line as usize - 1).unwrap().to_owned();
-        (line[diagnostic.column as usize - 1..].to_owned(), diagnostic.message)
+        refusal(&text, first).unwrap_or_else(|| panic!("{form} is taken"))
     };
     let (token, message) = first("8.0", "sm_90", "wgmma.fence.sync.aligned");
     assert!(token.starts_with("wgmma"), "{token}");
@@ -274,11 +279,7 @@ fn a_refusal_names_the_token_and_what_would_have_it() {
     assert_eq!(message, "'vote.all.pred' is gone since '.version' 6.4 for this target");
     let declared = |version: &str, target: &str, declaration: &str| {
         let text = format!(".version {version}\n.target {target}\n.address_size 64\n{declaration}\n");
-        let loaded = Program::load(&[Source { name: "one.ptx".to_owned(), text: text.clone() }]);
-        let diagnostics = loaded.map_or_else(|diagnostics| diagnostics, |program| program.diagnostics);
-        let diagnostic = diagnostics.first().unwrap_or_else(|| panic!("{declaration} is taken")).clone();
-        let line = text.lines().nth(diagnostic.line as usize - 1).unwrap().to_owned();
-        (line[diagnostic.column as usize - 1..].to_owned(), diagnostic.message)
+        refusal(&text, 1).unwrap_or_else(|| panic!("{declaration} is taken"))
     };
     let (token, message) = declared("8.0", "sm_80", ".visible .entry k() .maxclusterrank 8 { ret; }");
     assert!(token.trim_start_matches('.').starts_with("maxclusterrank"), "{token}");
