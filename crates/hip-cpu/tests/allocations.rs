@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use cuda_abi::out::Out;
 use hip_cpu::api::*;
-use hip_cpu::exec::pool::workers;
 use hip_sys::*;
 
 struct Counting;
@@ -50,6 +49,9 @@ const PTX: &str = "
 }
 ";
 
+/// Tries, one of which allocates nothing.
+const ROUNDS: usize = 100;
+
 #[test]
 fn a_warm_launch_allocates_nothing() {
     let text = CString::new(PTX).unwrap();
@@ -90,10 +92,9 @@ fn a_warm_launch_allocates_nothing() {
                 }
                 ALLOCATIONS.load(Ordering::Relaxed) - before
             };
-            rounds();
-            // A worker that the machine starts late allocates then, once.
-            let fewest = (0..workers() + 1).map(|_| rounds()).min();
-            assert_eq!(fewest, Some(0), "flags {flags}, {grid} blocks");
+            // Threads of ours that the machine runs late allocate then; what launches allocate, each round has.
+            let counts: Vec<usize> = (0..ROUNDS).map(|_| rounds()).take_while(|&n| n > 0).collect();
+            assert!(counts.len() < ROUNDS, "flags {flags}, {grid} blocks: {counts:?}");
         }
     }
 }
