@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::Mutex;
+use std::num::NonZero;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Condvar, Mutex};
 use std::thread;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use serde_json::Value;
 use testkit::Installed;
 use testkit::skip::{self, Skip};
 
@@ -87,34 +90,154 @@ pub fn example(name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// `cargo test` over the workspace; each test counts as one check of ours. The libraries' tests go beside the others', which leave a
-/// core idle where one test takes long, and are told of when both have ended; with `all`, among them.
+/// Tests of the workspace; each counts as one check of ours. As many binaries run at a time as there are cores: many have one test that
+/// takes long, which would leave the others idle.
 pub fn cargo_test(all: bool, report: &mut Report) {
     let (mut command, mut beside) = (setup::cargo(), setup::cargo());
+    let selections = if all {
+        command.args(["test", "--workspace"]);
+        vec![command]
+    } else {
+        others(command.arg("test"));
+        libraries(beside.arg("test"));
+        vec![command, beside]
+    };
+    let name = "tests of the workspace";
+    let mut all = Ran::default();
+    for (of, ran) in beside_each_other(&selections) {
+        match ran {
+            Ok(ran) => all.add(&of, ran),
+            Err(error) => report.note(&format!("{name}: {of}"), Err::<(), _>(error)),
+        }
+    }
+    tell(report, name, all);
+}
+
+/// What takes longest is begun first.
+const LONGEST: [&str; 9] = [
+    "run",
+    "differential",
+    "cusolver_cpu",
+    "oracle",
+    "tcgen05",
+    "matrix",
+    "documentation",
+    "gcn",
+    "coverage",
+];
+
+/// What runs tests, and what it is called.
+struct Tests {
+    name: String,
+    command: Command,
+}
+
+/// A `cargo test` once more, with more arguments.
+fn again(command: &Command, arguments: &[&str]) -> Command {
+    let mut again = Command::new(command.get_program());
+    again.args(command.get_args()).args(arguments);
+    if let Some(folder) = command.get_current_dir() {
+        again.current_dir(folder);
+    }
+    for (key, value) in command.get_envs() {
+        match value {
+            Some(value) => again.env(key, value),
+            None => again.env_remove(key),
+        };
+    }
+    again
+}
+
+/// The test binaries that this `cargo test` would run, built.
+fn binaries(command: &Command) -> Result<Vec<Tests>> {
+    let mut command = again(command, &["--no-run", "--message-format", "json-render-diagnostics"]);
+    let output = setup::stay_offline(&mut command).stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "they do not build: {command:?}");
+    let messages = String::from_utf8(output.stdout)?;
+    Ok(messages.lines().filter_map(binary).collect())
+}
+
+/// Of a message of cargo's.
+fn binary(message: &str) -> Option<Tests> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let executable = message["executable"].as_str()?;
+    if message["profile"]["test"] != true {
+        return None;
+    }
+    // As cargo has it: in the folder of the package.
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
+    let mut command = Command::new(executable);
+    command.current_dir(folder).env("CARGO_MANIFEST_DIR", folder);
     // The emulator is a part of its own.
     command.env_remove("TINYGRAD");
-    if all {
-        return counted(
-            report,
-            "cargo test --workspace",
-            command.args(["test", "--workspace", "--no-fail-fast"]),
-        );
+    Some(Tests { name: message["target"]["name"].as_str()?.to_owned(), command })
+}
+
+/// What the documentation shows.
+fn documentation(command: &Command) -> Tests {
+    let mut command = again(command, &["--doc", "--no-fail-fast"]);
+    setup::stay_offline(&mut command);
+    Tests { name: "documentation".to_owned(), command }
+}
+
+/// What waits to be run, and how many selections are not built yet, whose tests come then.
+struct Queue {
+    waiting: Vec<Tests>,
+    n_building: usize,
+}
+
+impl Queue {
+    fn take(&mut self) -> Option<Tests> {
+        let place = |tests: &Tests| LONGEST.iter().position(|name| *name == tests.name);
+        let first =
+            (0..self.waiting.len()).min_by_key(|&at| place(&self.waiting[at]).unwrap_or(LONGEST.len()));
+        first.map(|at| self.waiting.remove(at))
     }
-    others(command.arg("test")).arg("--no-fail-fast");
-    libraries(beside.arg("test")).arg("--no-fail-fast");
-    let libraries = thread::scope(|scope| {
-        let libraries = scope.spawn(|| aside(&mut beside));
-        counted(report, "cargo test --workspace", &mut command);
-        libraries.join().expect("no panic")
-    });
-    let name = "cargo test of the libraries";
-    match libraries {
-        Ok((said, ran)) => {
-            println!("{said}");
-            tell(report, name, ran);
+}
+
+/// Runs the tests of these `cargo test`s on all cores, those of one while another is built still, and prints what each has said when it
+/// has ended.
+fn beside_each_other(selections: &[Command]) -> Vec<(String, Result<Ran>)> {
+    let poisoned = "nothing panics with it";
+    let queue = Mutex::new(Queue { waiting: vec![], n_building: selections.len() });
+    let changed = Condvar::new();
+    let ended = Mutex::new(vec![]);
+    let build = |selection: &Command| {
+        let found = binaries(selection);
+        let mut queue = queue.lock().expect(poisoned);
+        queue.n_building -= 1;
+        match found {
+            Ok(found) => queue.waiting.extend(found.into_iter().chain([documentation(selection)])),
+            Err(error) => ended.lock().expect(poisoned).push(("built".to_owned(), Err(error))),
         }
-        Err(error) => report.note(name, Err::<(), _>(error)),
-    }
+        changed.notify_all();
+    };
+    let next = || {
+        let mut queue = queue.lock().expect(poisoned);
+        while queue.waiting.is_empty() && queue.n_building > 0 {
+            queue = changed.wait(queue).expect(poisoned);
+        }
+        queue.take()
+    };
+    let run = || {
+        while let Some(Tests { name, mut command }) = next() {
+            let what = command.get_program().to_string_lossy().into_owned();
+            let ran = aside(&mut command).map(|(said, ran)| {
+                println!("     Running {name} ({what})\n{said}");
+                ran
+            });
+            ended.lock().expect(poisoned).push((name, ran));
+        }
+    };
+    thread::scope(|scope| {
+        for selection in selections {
+            scope.spawn(|| build(selection));
+        }
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(run);
+        }
+    });
+    ended.into_inner().expect(poisoned)
 }
 
 /// Runs a `cargo test` whose tests are counted one by one. Those that say `testkit::skip!` are skipped, whatever libtest says.
@@ -125,7 +248,7 @@ pub fn counted(report: &mut Report, name: &str, command: &mut Command) {
     }
 }
 
-/// What a `cargo test` says, kept until it has ended, and what it gives.
+/// What tests say, kept until they have ended, and what they give.
 fn aside(command: &mut Command) -> Result<(String, Ran)> {
     let folder = testkit::temporary()?;
     let errors = folder.path().join("stderr");
@@ -135,14 +258,28 @@ fn aside(command: &mut Command) -> Result<(String, Ran)> {
         said.push_str(line);
         said.push('\n');
     })?;
-    Ok((std::fs::read_to_string(&errors)? + &said, ran))
+    let errors = std::fs::read(&errors)?;
+    Ok((String::from_utf8_lossy(&errors).into_owned() + &said, ran))
 }
 
-/// A `cargo test` that has ended.
+/// Tests that have ended.
+#[derive(Default)]
 struct Ran {
     counted: Counted,
-    skips: Result<Vec<Skip>>,
-    status: ExitStatus,
+    skips: Vec<Skip>,
+    /// What did not end well, and how.
+    failed: Vec<String>,
+}
+
+impl Ran {
+    /// Those of another run, known by its name.
+    fn add(&mut self, name: &str, other: Ran) {
+        self.counted.passed += other.counted.passed;
+        self.counted.failed.extend(other.counted.failed);
+        self.counted.skipped.extend(other.counted.skipped);
+        self.skips.extend(other.skips);
+        self.failed.extend(other.failed.into_iter().map(|how| format!("{name}: {how}")));
+    }
 }
 
 fn ran(command: &mut Command, mut says: impl FnMut(&str)) -> Result<Ran> {
@@ -156,15 +293,13 @@ fn ran(command: &mut Command, mut says: impl FnMut(&str)) -> Result<Ran> {
         counted.read(&line);
     }
     let status = child.wait()?;
-    Ok(Ran { counted, skips: skip::read(&skips).map_err(Into::into), status })
+    let failed = if status.success() { vec![] } else { vec![status.to_string()] };
+    Ok(Ran { counted, skips: skip::read(&skips)?, failed })
 }
 
 fn tell(report: &mut Report, name: &str, ran: Ran) {
-    let Ran { mut counted, skips, status } = ran;
-    match skips {
-        Ok(skips) => counted.skip(skips),
-        Err(error) => report.note("tests that skip", Err::<(), _>(error)),
-    }
+    let Ran { mut counted, skips, failed } = ran;
+    counted.skip(skips);
     report.add(counted.passed);
     for (test, why) in counted.skipped {
         report.note(&test, Outcome::Skipped(why));
@@ -173,10 +308,12 @@ fn tell(report: &mut Report, name: &str, ran: Ran) {
         report.note(test, Outcome::Failed("see cargo test's output above".to_owned()));
     }
     // A crate that does not build, or a test that takes the whole runner with it, has no line of its own.
-    let overall = match status.success() {
+    let overall = match failed.is_empty() {
         true if counted.passed > 0 => Outcome::Passed,
         true => Outcome::Failed("no test ran".to_owned()),
-        false => Outcome::Failed(format!("{status}; {} tests failed by name", counted.failed.len())),
+        false => {
+            Outcome::Failed(format!("{}; {} tests failed by name", failed.join(", "), counted.failed.len()))
+        }
     };
     report.note(&format!("{name}, as a whole"), overall);
 }
