@@ -374,7 +374,7 @@ impl Kernel {
     /// Of baseline code that nothing has replaced: a launch stands in its stream. Nanoseconds that its longest block takes; `None` where
     /// nobody knows.
     pub fn queue(&self, launch: &steps::Launch<'_>) -> Option<u64> {
-        let baseline = self.baseline.as_ref().filter(|_| self.made().better.get().is_none())?;
+        let baseline = self.baseline.as_ref().filter(|_| self.better.get().is_none())?;
         let block_ns = baseline.foretell(launch);
         baseline.queue(grid_ns(block_ns, launch.grid));
         block_ns

@@ -523,3 +523,15 @@ fn a_core_is_left_to_who_makes_better_code() {
     drop(heat.lock().take());
     assert!((0..1000).any(|_| n_running(&baseline) == workers));
 }
+
+#[test]
+fn launches_of_what_has_been_replaced_are_not_foretold() {
+    let best = kernel(WHO, Setting::Lane);
+    let weight =
+        Weight { instructions: 10, loops: false, products: false, has_long_tail: false, in_step: false };
+    let first = best.as_baseline(weight, Box::new(|_| ()));
+    let launch = steps::Launch { params: &[], grid: [1; 3], block: [32, 1, 1] };
+    assert!(first.queue(&launch).is_some_and(|ns| ns > 0));
+    first.replace_by(best.again());
+    assert_eq!(first.queue(&launch), None);
+}
