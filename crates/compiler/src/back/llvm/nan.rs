@@ -130,6 +130,7 @@ fn raw(function: &Function) -> Vec<bool> {
     let mut exact: Vec<Value> = vec![];
     // Right as they are, and as they would be made.
     let mut numbers: Vec<Value> = vec![];
+    let mut computed: Vec<Value> = vec![];
     for block in &function.blocks {
         for inst in &block.insts {
             match (&inst.op, inst.results.first()) {
@@ -143,6 +144,7 @@ fn raw(function: &Function) -> Vec<bool> {
                     numbers.push(result);
                 }
                 (op, Some(_)) if computes(op) => {
+                    computed.extend(&inst.results);
                     exact.extend(inst.results.iter().filter(|&&it| function.ty(it) != Ty::F32));
                 }
                 _ => exact.extend(&inst.results),
@@ -169,7 +171,14 @@ fn raw(function: &Function) -> Vec<bool> {
     for value in numbers {
         raw[value.index()] = false;
     }
-    raw
+    // What nothing computed is handed on to, as a choice of two constants, has no NaN of the CPU's.
+    let mut reached = vec![false; raw.len()];
+    while let Some(value) = computed.pop() {
+        if raw[value.index()] && !std::mem::replace(&mut reached[value.index()], true) {
+            computed.extend(&followers[value.index()]);
+        }
+    }
+    reached
 }
 
 /// The arguments whose bits are the first result's: of a shuffle to other lanes, where they count as this one's.
@@ -306,6 +315,34 @@ mod tests {
             Block { params: vec![], insts: vec![], term: Term::Exit },
         ];
         assert_eq!(choices(&f), [0, 1, 0]);
+    }
+
+    /// A choice of two constants, stored; or of a constant and of what the block computes.
+    #[test]
+    fn a_choice_of_constants_is_right_as_it_is() {
+        for computed in [false, true] {
+            let mut f = empty("choice");
+            let [one, zero, number, sum, chosen, bits] =
+                [Ty::B32, Ty::B32, Ty::F32, Ty::F32, Ty::B32, Ty::B32].map(|ty| f.new_value(ty));
+            let [address, odd] = [Ty::B64, Ty::Pred].map(|ty| f.new_value(ty));
+            let test = Op::Fcmp { cmp: FloatCmp::Num, ty: Float::F32, ftz: false };
+            f.blocks = vec![Block {
+                params: vec![],
+                insts: vec![
+                    inst(Op::ParamAddr(0), &[], &[address]),
+                    inst(Op::Const(32), &[], &[one]),
+                    inst(Op::Const(0), &[], &[zero]),
+                    inst(access(false), &[address], &[number]),
+                    inst(test, &[number, number], &[odd]),
+                    inst(add(), &[number, number], &[sum]),
+                    inst(Op::Bitcast, &[sum], &[bits]),
+                    inst(Op::Select, &[odd, one, if computed { bits } else { zero }], &[chosen]),
+                    inst(access(true), &[address, chosen], &[]),
+                ],
+                term: Term::Exit,
+            }];
+            assert_eq!(choices(&f), [if computed { 2 } else { 1 }]);
+        }
     }
 
     #[test]
