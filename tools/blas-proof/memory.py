@@ -59,7 +59,10 @@ class Operand:
         self.starts = [gap + i * self.stride for i in order]
         self.where = [np.where(layout >= 0, layout + start, NOT_THERE) for start in self.starts]
         self.memory = element.poison(2 * gap + (span if shared else batch * self.stride))
-        self.inside = np.unique(np.concatenate([w[w >= 0].ravel() for w in self.where])) if batch else []
+        inside = np.zeros(len(self.memory), bool)
+        for where in self.where:
+            inside[where[where >= 0]] = True
+        self.inside = np.flatnonzero(inside)
         self.memory[self.inside] = element.random(rng, len(self.inside))
         self.offset = None
 

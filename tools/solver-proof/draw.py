@@ -6,17 +6,29 @@ KINDS = ("random", "graded", "singular", "clustered", "tiny", "huge")
 # Of which nothing, or little, is left when their eigenvalues' mean is taken off.
 PLAIN = ("zeros", "multiple of the identity", "Jordan's")
 BOUND = 30.0
-# Work is done in NumPy's widest numbers, so that what is measured is the library's rounding.
-WIDE = np.clongdouble
+# Work is done in wider numbers, so that what is measured is the library's rounding. NumPy multiplies matrices of its widest numbers by
+# plain loops, so floats are widened to doubles, and real numbers stay real.
+WIDER = {np.dtype(of): np.dtype(to) for of, to in (("f4", "f8"), ("c8", "c16"), ("f8", np.longdouble), ("c16", np.clongdouble))}
+# Of matrices from this size on, so many kinds are drawn; of smaller ones all are tried.
+LARGE, DRAWN = 64, 2
 
 
 def wide(a):
-    return np.asarray(a).astype(WIDE)
+    a = np.asarray(a)
+    return a.astype(WIDER.get(a.dtype, a.dtype))
 
 
 def sizes(rng):
     """Some that are always there, and some that are drawn."""
-    return [0, 1, 2, 3, *(int(n) for n in rng.integers(4, 48, 3)), int(rng.integers(64, 150))]
+    return [0, 1, 2, 3, *(int(n) for n in rng.integers(4, 48, 3)), int(rng.integers(LARGE, 150))]
+
+
+def kinds_of(rng, kinds, n):
+    """The kinds that are tried of matrices of this size: the first, which some families do more of, and others that are drawn."""
+    if n < LARGE:
+        return kinds
+    first, *others = kinds
+    return (first, *(others[i] for i in rng.permutation(len(others))[:DRAWN - 1]))
 
 
 def numbers(rng, shape, solver):

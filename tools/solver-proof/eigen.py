@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 
-from draw import BOUND, KINDS, PLAIN, general, hermitian, near, norm, orthonormal, positive, sizes, stored, wide
+from draw import BOUND, KINDS, PLAIN, general, hermitian, kinds_of, near, norm, orthonormal, positive, sizes, stored, wide
 from library import ALL, BY_NUMBER, BY_VALUE, INVALID, NOVECTOR, VECTOR, Scope, i64
 from systems import each
 
@@ -30,7 +30,7 @@ def syevd(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in KINDS:
+            for kind in kinds_of(rng, KINDS, n):
                 for api in ("int", "64"):
                     with Scope(library) as scope:
                         solver, uplo = solver_in(scope), int(rng.integers(2))
@@ -116,7 +116,7 @@ def sygvd(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in (1, 2, 3):
+            for kind in kinds_of(rng, (1, 2, 3), n):
                 for by in ("sygvd", "sygvj", "sygvdx"):
                     with Scope(library) as scope:
                         solver, uplo = solver_in(scope), int(rng.integers(2))
@@ -159,7 +159,7 @@ def syevj(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in KINDS:
+            for kind in kinds_of(rng, KINDS, n):
                 with Scope(library) as scope:
                     solver, uplo = solver_in(scope), int(rng.integers(2))
                     what = f"syevj {solver.letter} {kind} {n} {uplo}"
@@ -227,7 +227,7 @@ def geev(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in (*KINDS, *PLAIN):
+            for kind in kinds_of(rng, (*KINDS, *PLAIN), n):
                 with Scope(library) as scope:
                     solver = solver_in(scope)
                     what = f"Xgeev {solver.letter} {kind} {n}"
@@ -265,7 +265,7 @@ def geev(library, rng):
 
 def check_vectors(a, values, found, solver, kind, side, what):
     """Each belongs to its eigenvalue, is of length 1, and its largest component is real."""
-    n, v = len(values), wide(found)
+    n, v = len(values), wide(found) * (1 + 0j)
     if solver.letter not in "CZ":
         first = np.flatnonzero(values.imag > 0)
         assert (values[first + 1] == values[first].conj()).all(), f"{what}: a pair"
@@ -303,7 +303,7 @@ def stedc(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in (*KINDS, "zeros"):
+            for kind in kinds_of(rng, (*KINDS, "zeros"), n):
                 with Scope(library) as scope:
                     solver, uplo = solver_in(scope), int(rng.integers(2))
                     what = f"Xstedc {solver.letter} {kind} {n}"
@@ -371,7 +371,7 @@ def sygvd64(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in (1, 2, 3):
+            for kind in kinds_of(rng, (1, 2, 3), n):
                 for by in ("Xsygvd", "Xsygvdx", "XsygvStridedBatched"):
                     with Scope(library) as scope:
                         solver, uplo = solver_in(scope), int(rng.integers(2))

@@ -191,8 +191,9 @@ def extract(library, sparse, of, a, kind, rng, what):
     assert not np.triu(lower).any() and not np.tril(upper, -1).any(), f"{what}: no triangles"
     assert (np.sort(p) == np.arange(n)).all() and (np.sort(q) == np.arange(n)).all(), what
     assert (np.abs(lower) <= 1 + 4 * kind.eps).all(), f"{what}: pivots are not the largest"
-    lower = wide(lower) + np.eye(n)
-    near(lower @ wide(upper) - wide(a)[np.ix_(p, q)], norm(np.abs(lower) @ np.abs(wide(upper))), n, kind, f"{what}: P, Q, L and U")
+    lower = lower + np.eye(n, dtype=kind.dtype)
+    scale = norm(np.abs(lower).astype(np.float64) @ np.abs(upper).astype(np.float64))
+    near(wide(lower) @ wide(upper) - wide(a)[np.ix_(p, q)], scale, n, kind, f"{what}: P, Q, L and U")
 
 
 def singular(library, rng):

@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 
-from draw import KINDS, general, hermitian, near, norm, numbers, orthonormal, sizes, stored, untouched, wide
+from draw import KINDS, general, hermitian, kinds_of, near, norm, numbers, orthonormal, sizes, stored, untouched, wide
 from library import C, INVALID, LEFT, LOWER, N, RIGHT, T, UPPER, Scope, i64
 from systems import each
 
@@ -13,7 +13,7 @@ def qr(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in KINDS:
+            for kind in kinds_of(rng, KINDS, n):
                 with Scope(library) as scope:
                     solver = solver_in(scope)
                     m = n + int(rng.integers(0, 9)) * int(rng.choice([-1, 1]))
@@ -70,7 +70,7 @@ def bidiagonal(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in KINDS:
+            for kind in kinds_of(rng, KINDS, n):
                 with Scope(library) as scope:
                     solver = solver_in(scope)
                     m = n + int(rng.integers(0, 9))
@@ -106,7 +106,7 @@ def tridiagonal(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in KINDS:
+            for kind in kinds_of(rng, KINDS, n):
                 for uplo in (LOWER, UPPER):
                     with Scope(library) as scope:
                         solver = solver_in(scope)
@@ -130,8 +130,8 @@ def tridiagonal(library, rng):
                         area, room = solver.area("orgtr", uplo, n, q.at, q.ld, tau.at)
                         solver.call("orgtr", uplo, n, q.at, q.ld, tau.at, area, room, info.at)
                         library.synchronize()
+                        orthonormal(q.get(), solver, what)
                         q = wide(q.get())
-                        orthonormal(q, solver, what)
                         near(q @ t @ q.conj().T - a, norm(a), n, solver, what)
                         side, op = int(rng.integers(2)), int(rng.choice([N, C]))
                         columns = int(rng.integers(1, 6))
@@ -174,15 +174,18 @@ def blocks(library, rng):
                     other = np.tril(np.ones((k, k), bool), -1) if not backward else np.triu(np.ones((k, k), bool), 1)
                     untouched(before, made, other, what)
                     assert (given.get() == v).all(), f"{what}: V was written"
-                    vectors = np.zeros((n, k), np.clongdouble)
+                    vectors = wide(np.zeros((n, k), solver.dtype))
                     for i in range(k):
                         one = n - k + i if backward else i
                         kept = slice(0, one) if backward else slice(one + 1, n)
                         vectors[kept, i], vectors[one, i] = v[kept, i], 1
-                    product = np.eye(n, dtype=np.clongdouble)
+                    product = wide(np.eye(n, dtype=solver.dtype))
                     for i in range(k):
-                        reflection = np.eye(n) - wide(factors)[i] * np.outer(vectors[:, i], vectors[:, i].conj())
-                        product = reflection @ product if backward else product @ reflection
+                        vector, factor = vectors[:, i], wide(factors)[i]
+                        if backward:
+                            product = product - factor * np.outer(vector, vector.conj() @ product)
+                        else:
+                            product = product - factor * np.outer(product @ vector, vector.conj())
                     triangle = wide(np.tril(made) if backward else np.triu(made))
                     found = np.eye(n) - vectors @ triangle @ vectors.conj().T
                     near(found - product, max(norm(product), norm(vectors) ** 2 * norm(triangle)), max(n, 1), solver, what)

@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 
-from draw import BOUND, KINDS, general, near, norm, numbers, orthonormal, sizes, wide
+from draw import BOUND, KINDS, general, kinds_of, near, norm, numbers, orthonormal, sizes, wide
 from library import INVALID, NOVECTOR, VECTOR, Scope, i64
 from systems import each
 
@@ -32,7 +32,7 @@ def gesvd(library, rng):
     jobs = [(u, v) for u in "ASON" for v in "ASON" if (u, v) != ("O", "O")]
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in KINDS:
+            for kind in kinds_of(rng, KINDS, n):
                 for job in (jobs[int(rng.integers(len(jobs)))], jobs[int(rng.integers(len(jobs)))], ("A", "A")):
                     with Scope(library) as scope:
                         solver, wide_api = solver_in(scope), bool(rng.integers(2))
@@ -73,7 +73,7 @@ def gesvdj(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in KINDS:
+            for kind in kinds_of(rng, KINDS, n):
                 with Scope(library) as scope:
                     solver, econ = solver_in(scope), int(rng.integers(2))
                     m = max(0, n + int(rng.integers(-9, 10)))
@@ -170,7 +170,7 @@ def approximate(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in KINDS:
+            for kind in kinds_of(rng, KINDS, n):
                 with Scope(library) as scope:
                     solver, econ, job = solver_in(scope), int(rng.integers(2)), int(rng.integers(2))
                     m = max(0, n + int(rng.integers(-8, 9)))
@@ -241,7 +241,7 @@ def polar(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in (*KINDS, "zeros"):
+            for kind in kinds_of(rng, (*KINDS, "zeros"), n):
                 with Scope(library) as scope:
                     solver, uplo = solver_in(scope), int(rng.integers(1, 3))
                     m = n + int(rng.integers(0, 9))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import scipy.linalg
 
-from draw import KINDS, general, near, norm, numbers, positive, sizes, stored, untouched, wide
+from draw import KINDS, general, kinds_of, near, norm, numbers, positive, sizes, stored, untouched, wide
 from library import C, INVALID, LOWER, N, T, TYPES, UPPER, Scope, Solver, i64
 
 
@@ -21,7 +21,7 @@ def lu(library, rng):
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
-            for kind in KINDS:
+            for kind in kinds_of(rng, KINDS, n):
                 m = n if kind != "random" else int(rng.integers(max(0, n - 6), n + 7))
                 for pivoting, api in ((True, "int"), (True, "64"), (False, "int")):
                     with Scope(library) as scope:

@@ -1,5 +1,6 @@
 //! cuBLAS on the CPU device by programs of our own in tools/blas-proof. Beside NumPy: every routine, type, option, layout,
-//! batch, pointer mode and width of integers, within the error bounds of the BLAS literature. By the manual: the calls that
+//! batch, pointer mode and width of integers, within the error bounds of the BLAS literature; of 64-bit integers and of other types
+//! than a routine's first, a part of the cases that is drawn anew in each run. By the manual: the calls that
 //! keep, tell or log something.
 
 use std::collections::BTreeMap;
@@ -22,15 +23,17 @@ type Shown = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
 pub fn run(installed: &Installed, bless: bool, report: &mut Report) {
     let mut shown = Shown::new();
+    let seed = super::seed("BLAS_SEED");
+    println!("again: BLAS_SEED={seed}");
     let programs = [
-        ("calls.py", "calls of cuBLAS", &[][..]),
-        ("proof.py", "cuBLAS beside NumPy", &["tools/data/cublas/cublas.json"][..]),
+        ("calls.py", "calls of cuBLAS", &[][..], None),
+        ("proof.py", "cuBLAS beside NumPy", &["tools/data/cublas/cublas.json"][..], Some(seed)),
     ];
-    for (program, title, arguments) in programs {
+    for (program, title, arguments, seed) in programs {
         if let Err(error) = setup::wheels(WHEELS) {
             return report.note(title, Outcome::Skipped(format!("NumPy cannot be had: {error:#}")));
         }
-        match on_cpu(installed, program, arguments) {
+        match on_cpu(installed, program, arguments, seed) {
             Ok((ended, found)) => {
                 tell(title, &ended, report);
                 if !ended.passed() {
@@ -61,6 +64,7 @@ fn on_cpu(
     installed: &Installed,
     program: &str,
     arguments: &[&str],
+    seed: Option<u64>,
 ) -> anyhow::Result<(Ended, BTreeMap<String, Vec<String>>)> {
     let root = setup::root();
     let folder = root.join("target/blas-proof");
@@ -70,10 +74,13 @@ fn on_cpu(
         .preloaded(setup::venv()?)
         .env("CUDAWAY_DEVICE", "cpu")
         .env("CUDAWAY_BLAS", "cpu")
+        // NumPy's, whose matrices are small here.
+        .env("OPENBLAS_NUM_THREADS", "1")
         .arg(root.join("tools/blas-proof").join(program))
         .limit(Duration::from_secs(1200));
     run = arguments.iter().fold(run, |run, argument| run.arg(root.join(argument)));
     run = LIBRARIES.iter().fold(run, |run, name| run.arg(installed.lib().join(name)));
+    run = seed.into_iter().fold(run, |run, seed| run.arg("--seed").arg(seed.to_string()));
     let ended = run.arg("--found").arg(&found).run()?;
     let found = if ended.passed() {
         serde_json::from_str(&std::fs::read_to_string(&found)?)?
