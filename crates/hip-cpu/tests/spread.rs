@@ -9,7 +9,7 @@ use hip_cpu::jit::Effort;
 const BLOCK: usize = 96;
 const BLOCKS: usize = 2;
 const THREADS: usize = BLOCK * BLOCKS;
-/// Words of a thread's part, in and out.
+/// Pairs of words of a thread's part, in and out.
 const PART: usize = 11;
 
 /// Threads below `n` read of their part word 0, the pair in words 2 and 3, the number in words 4 and 5 and the halves of word 7, and the
@@ -61,7 +61,7 @@ ret;
 }
 ";
 
-/// Of a thread's part, which is `2 * PART` words long: an odd number of pairs.
+/// What a thread makes of its part.
 fn expected(part: &[u32]) -> Vec<u32> {
     let mut out = vec![0; part.len()];
     out[1] = part[0].wrapping_add(part[2]);
@@ -90,10 +90,10 @@ fn lanes_far_apart_read_and_write_what_is_theirs() {
     for n in [THREADS, THREADS - 5, 1] {
         let mut out = vec![0; parts.len()];
         let mut moved = vec![0; pairs.len()];
-        for i in 0..n {
+        for (i, &k) in index.iter().enumerate().take(n) {
             let part = 2 * PART * i..2 * PART * (i + 1);
             out[part.clone()].copy_from_slice(&expected(&parts[part]));
-            let k = index[i] as usize;
+            let k = k as usize;
             (moved[2 * k], moved[2 * k + 1]) = (pairs[2 * k + 1], pairs[2 * k].wrapping_add(5));
         }
         let how = How::new(BLOCKS as u32, BLOCK as u32);
