@@ -415,6 +415,10 @@ impl Emitter<'_> {
             return self.gather(access, ty, &each);
         }
         let at = self.pointer(access.space, base, access.offset);
+        if self.is_native(access) {
+            let each = self.steps_from(&at, stride);
+            return self.gather_native(access, ty, &each);
+        }
         if self.compact {
             let name = format!("load_line.{}", access.name());
             let stride = self.i64(stride as u64);
@@ -434,6 +438,41 @@ impl Emitter<'_> {
         self.load_each(access, ty, &pointers)
     }
 
+    /// Whether an instruction of the CPU's reads or writes what the lanes have anywhere: a lane's elements together are a word of 32 or 64
+    /// bits.
+    fn is_native(&self, access: Access) -> bool {
+        let is_word = matches!(access.step(), 4 | 8) && access.n.is_power_of_two();
+        self.wide_gathers && is_word && access.order == Order::Weak
+    }
+
+    /// A vector of pointers, `stride` bytes apart.
+    fn steps_from(&mut self, first: &Val, stride: i64) -> Val {
+        // The CPU adds offsets of 32 bits to a pointer by itself.
+        let is_near = i32::try_from(stride.saturating_mul(i64::from(self.lanes))).is_ok();
+        let steps = self.iota(if is_near { 32 } else { 64 }, stride);
+        let ty = Type::new(Scalar::Ptr, self.lanes);
+        self.b.assign(ty, format_args!("getelementptr i8, {}, {}", first.typed(), steps.typed()))
+    }
+
+    fn gather_native(&mut self, access: Access, ty: Ty, at: &Val) -> Vec<Val> {
+        if access.n == 1 {
+            return vec![self.gather_from(at, Self::memory_ty(ty, access.mem, self.lanes))];
+        }
+        let words = self.gather_from(at, Type::int(8 * access.step() as u32, self.lanes));
+        let all = self.b.bitcast(&words, Self::memory_ty(ty, access.mem, self.lanes * access.n as u32));
+        self.split(&all, access.n)
+    }
+
+    fn scatter_native(&mut self, access: Access, at: &Val, vals: &[Val]) {
+        if let [val] = vals {
+            self.scatter_to(at, val);
+            return;
+        }
+        let all = self.weave(vals);
+        let words = self.b.bitcast(&all, Type::int(8 * access.step() as u32, self.lanes));
+        self.scatter_to(at, &words);
+    }
+
     /// Each lane's pointer, `stride` bytes after the one before.
     fn pointers_of_line(&mut self, first: &Val, stride: &str) -> Vec<String> {
         let mut all = vec![first.text.clone()];
@@ -451,14 +490,9 @@ impl Emitter<'_> {
     }
 
     fn gather(&mut self, access: Access, ty: Ty, each: &Val) -> Vec<Val> {
-        let native = self.wide_gathers
-            && access.n == 1
-            && (32..=64).contains(&access.mem.bits)
-            && access.order == Order::Weak;
-        if native {
+        if self.is_native(access) {
             let at = self.pointer(access.space, each, access.offset);
-            let read = Self::memory_ty(ty, access.mem, self.lanes);
-            return vec![self.gather_from(&at, read)];
+            return self.gather_native(access, ty, &at);
         }
         if self.mask.is_some() && access.is_tuple() && !self.compact {
             return self.load_active(access, ty, each);
@@ -649,6 +683,9 @@ impl Emitter<'_> {
             } else if contiguous {
                 let all = self.weave(vals);
                 self.store_whole(access, &all, &at);
+            } else if self.is_native(access) && !access.streams {
+                let each = self.steps_from(&at, stride);
+                self.scatter_native(access, &each, vals);
             } else if self.compact {
                 let name = format!("store_line.{}", access.name());
                 let stride = self.i64(stride as u64);
@@ -780,16 +817,11 @@ impl Emitter<'_> {
     }
 
     fn scatter(&mut self, access: Access, each: &Val, vals: &[Val]) {
-        let native = self.wide_gathers
-            && access.n == 1
-            && (32..=64).contains(&access.mem.bits)
-            && access.order == Order::Weak;
-        if native {
-            let at = self.pointer(access.space, each, access.offset);
-            self.scatter_to(&at, &vals[0]);
+        let at = self.pointer(access.space, each, access.offset);
+        if self.is_native(access) {
+            self.scatter_native(access, &at, vals);
             return;
         }
-        let at = self.pointer(access.space, each, access.offset);
         match self.mask.clone() {
             None if self.compact => {
                 let name = format!("store_each.{}", access.name());
