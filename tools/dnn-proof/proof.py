@@ -14,6 +14,7 @@ import layers
 import multihead
 import networks
 import recurrent
+import rotations
 import sequences
 from device import prove
 from library import Library
@@ -68,6 +69,9 @@ FAMILIES = {
     "graphs of random numbers, and attention that drops": experts.random,
     "graphs of ragged rows": experts.ragged,
     "graphs of booleans": experts.booleans,
+    "graphs of rotary positions": rotations.rotations,
+    "graphs of rotary positions in front of attention": rotations.attention,
+    "graphs of rotary positions are refused when they are finalized": rotations.refusals,
     "graphs of complex products": experts.complexes,
     "graphs of routed layers are refused when they are finalized": experts.refusals,
     "graphs of layers are refused when they are finalized": networks.refusals,

@@ -12,5 +12,6 @@ pub mod overrides;
 pub mod plan;
 mod pooling;
 mod random;
+mod rotation;
 mod statistics;
 pub mod written;

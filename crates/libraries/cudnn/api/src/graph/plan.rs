@@ -19,7 +19,7 @@ use super::attention::{Attention, AttentionBackward};
 use super::descriptor::{Descriptor, Node};
 use super::layers::{self, Band, Norm, NormBackward, Slice, Softmax};
 use super::layout::Layout;
-use super::{blocks, grouped, moves, overrides, pooling, random, statistics};
+use super::{blocks, grouped, moves, overrides, pooling, random, rotation, statistics};
 use crate::error::{require, supports};
 use crate::tensor;
 use crate::types::*;
@@ -519,6 +519,8 @@ impl Operation {
             }
             Of::CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR => statistics::backward(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_TRANSPOSE_DESCRIPTOR => moves::transpose(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_ROPE_FWD_DESCRIPTOR => rotation::forward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_ROPE_BWD_DESCRIPTOR => rotation::backward(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_PAGED_CACHE_LOAD_DESCRIPTOR => moves::pages(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR => random::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_QUANTIZE_DESCRIPTOR => blocks::quantize(of, tensors),
