@@ -9,6 +9,7 @@ pub mod layers;
 mod layout;
 mod moves;
 pub mod overrides;
+mod parts;
 pub mod plan;
 mod pooling;
 mod random;
