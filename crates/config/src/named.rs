@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(program(Path::new("nowhere")), Err("No such file or directory".to_owned()));
         // Cargo starts tests in the package's folder.
         assert_eq!(
-            library(Path::new("src")),
+            library(Path::new("./src")),
             Err("it is neither a file nor a folder on the way to one".to_owned())
         );
     }
