@@ -31,6 +31,8 @@ def whole(library, rng):
         values = [drawn_eight(rng, values.shape, of) for values, of in zip((it.q, it.k, it.v), kinds)]
         of_q, of_k, of_v, of_s, scale_o = (float(np.float32(2.0 ** rng.uniform(-3, 1))) for _ in range(5))
         scale_s = float(np.float32(rng.uniform(20, MOST[kinds[0]] / 2)))
+        # About what takes the chances' factor off again, so that results are of 16 bits.
+        of_s = float(np.float32(of_s / scale_s))
         it.q, it.k, it.v = values[0] * of_q, values[1] * of_k, values[2]
         # The chances themselves, as the result for values that are one for a key and 0 for all others.
         eye = np.broadcast_to(np.eye(it.t), (it.b, it.h, it.t, it.t))
