@@ -644,7 +644,7 @@ def refusals(library, rng):
                      ("BAD_PARAM", 41, *attention, (2818, DOUBLE_, 1.0)),
                      ("BAD_PARAM", 41, *attention, (2815, DESCRIPTOR, one)),
                      ("BAD_PARAM", 41, *attention, (2806, DESCRIPTOR, one)),
-                     ("NOT_SUPPORTED", 41, *attention, (2822, DESCRIPTOR, one)),
+                     ("BAD_PARAM", 41, *attention, (2822, DESCRIPTOR, one)),
                      ("BAD_PARAM", 35, (1950, DESCRIPTOR, x), (1951, DESCRIPTOR, y), (1952, DESCRIPTOR, one), (1953, DESCRIPTOR, one))]
             for wanted, kind, *attributes in wrong:
                 operation, it = graph.final(kind, *attributes), graph.made(15)

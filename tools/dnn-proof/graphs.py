@@ -334,9 +334,9 @@ def refusals(library, rng):
             face("cudnnBackendGetAttribute", tensor, 902, INT64, ctypes.c_int64(6), ctypes.byref(number_), sizes)
             assert (number_.value, list(sizes)) == (4, [2, 3, 4, 5, 0, 0])
             # A graph is refused when it is finalized: an operation without an engine, one without its tensors, a virtual tensor of nobody's.
-            rope = graph.final(49)
+            band = graph.final(39)
             it = graph.made(15)
-            graph.set(it, 801, DESCRIPTOR, rope)
+            graph.set(it, 801, DESCRIPTOR, band)
             expect({8: 9, 9: 3001}[face.major], final, it)
             by = graph.final(0, (0, POINTWISE, 100), (1, DATA_TYPE, FLOAT))
             graph.set(operation, 750, DESCRIPTOR, by)

@@ -121,8 +121,9 @@ def softmax_of(scores):
 class Attention:
     """Drawn queries, keys and values; fewer heads of keys and values, lengths, a causal mask and a bias, if asked for."""
 
-    def __init__(self, rng, of, causal=False, bias=False, lengths=False, groups=False):
-        self.b, self.h, self.s, self.t, self.d, self.e = (int(size) for size in (rng.integers(1, 3), 4, rng.integers(1, 6), rng.integers(1, 6), rng.integers(1, 5), rng.integers(1, 5)))
+    def __init__(self, rng, of, causal=False, bias=False, lengths=False, groups=False, sizes=None):
+        drawn_sizes = (rng.integers(1, 3), 4, rng.integers(1, 6), rng.integers(1, 6), rng.integers(1, 5), rng.integers(1, 5))
+        self.b, self.h, self.s, self.t, self.d, self.e = (int(size) for size in sizes or drawn_sizes)
         self.k_heads, self.v_heads = (int(rng.choice([1, 2, 4])) for _ in range(2)) if groups else (4, 4)
         self.of, self.causal = of, causal
         self.scale = float(np.float32(rng.uniform(0.2, 1)))
@@ -161,6 +162,17 @@ class Attention:
     @property
     def large(self):
         return 8 * (1 + np.abs(self.v).max()) * (1 + np.abs(self.q).max() * np.abs(self.k).max() * self.d)
+
+    def slopes(self):
+        """The gradients by the chain rule, where there are too many elements to step along each."""
+        k, v = (np.repeat(values, self.h // values.shape[1], 1) for values in (self.k, self.v))
+        chances = softmax_of(self.scores(self.q, self.k))
+        d_chances = np.einsum("bhie,bhje->bhij", self.do, v)
+        mean = (chances * d_chances).sum(-1, keepdims=True)
+        d_scores = chances * (d_chances - mean) * self.scale
+        shared = lambda values, heads: values.reshape(self.b, heads, -1, *values.shape[2:]).sum(2)
+        return [np.einsum("bhij,bhjd->bhid", d_scores, k), shared(np.einsum("bhij,bhid->bhjd", d_scores, self.q), self.k_heads),
+                shared(np.einsum("bhij,bhie->bhje", chances, self.do), self.v_heads)]
 
     def gradients(self):
         return [derivative(lambda q: self.run(q, self.k, self.v), self.q, self.do), derivative(lambda k: self.run(self.q, k, self.v), self.k, self.do),
@@ -224,7 +236,8 @@ def masked(library, rng):
     that a right or a left bound and lengths move, and a softmax that gives statistics to either base."""
     for case in range(24):
         of, face = FLOATS[case % 4], library.drawn(rng)
-        it = Attention(rng, of, groups=case % 2 > 0)
+        # Some have more queries than are worked on together.
+        it = Attention(rng, of, groups=case % 2 > 0, sizes=(1, 4, 150, 90, 3, 3) if case % 6 == 5 else None)
         wide = DOUBLE if of == DOUBLE else FLOAT
         bound, is_left, moves = int(rng.integers(0, 3)), bool(rng.integers(0, 2)), bool(rng.integers(0, 2))
         # One length for all, or one for each sequence.
@@ -280,92 +293,105 @@ def in_parts(library, rng):
     for case in range(16):
         of, face = FLOATS[case % 4], library.drawn(rng)
         it = Attention(rng, of, causal=case % 2 > 0, bias=case % 3 > 0, groups=case % 5 > 2)
-        o, statistics = it.run(it.q, it.k, it.v, wants_statistics=True)
-        wide = DOUBLE if of == DOUBLE else FLOAT
-        scores_, rows = (it.b, it.h, it.s, it.t), (it.b, it.h, it.s, 1)
-        with Scope(face) as scope:
-            graph = Graph(scope)
-            by = graph.final(18, (1500, DATA_TYPE, wide))
-            product = lambda graph, a, b, c: graph.operations.append(graph.final(19, (1520, DESCRIPTOR, a), (1521, DESCRIPTOR, b), (1522, DESCRIPTOR, c), (1523, DESCRIPTOR, by)))
-
-            def reduce_(graph, x, y, op):
-                how = graph.final(21, (1600, REDUCTION, op), (1601, DATA_TYPE, wide))
-                graph.operations.append(graph.final(22, (1610, DESCRIPTOR, x), (1611, DESCRIPTOR, y), (1612, DESCRIPTOR, how)))
-
-            def transposed(graph, tensor):
-                """The same memory with the last two sizes the other way round."""
-                swap = lambda values: (*values[:2], values[3], values[2])
-                uid, made = graph.tensor(swap(tensor.sizes), swap(tensor.strides), tensor.of)
-                graph.given[uid] = tensor.at.value
-                return made
-
-            def scored(graph):
-                """The scores with bias and mask."""
-                s = graph.virtual(scores_, wide)
-                product(graph, graph.memory(tq), transposed(graph, tk), s)
-                scaled = graph.virtual(scores_, wide)
-                graph.pointwise(1, s, scaled, number_of(graph, it.scale))
-                if it.bias is not None:
-                    biased = graph.virtual(scores_, wide)
-                    graph.pointwise(0, scaled, biased, graph.memory(tbias))
-                    scaled = biased
-                if it.causal:
-                    row, column, mask, masked = graph.virtual(scores_, INT32), graph.virtual(scores_, INT32), graph.virtual(scores_, TRUTH), graph.virtual(scores_, wide)
-                    graph.pointwise(501, scaled, row, settings=((9, INT64, 2),))
-                    graph.pointwise(501, scaled, column, settings=((9, INT64, 3),))
-                    graph.pointwise(303, row, mask, column)
-                    graph.pointwise(601, scaled, masked, number_of(graph, -1e30), mask)
-                    scaled = masked
-                return scaled
-
-            tq, tk, tv, to = (scope.tensor(values, of, rng) for values in (it.q, it.k, it.v, o * 0))
-            tbias = scope.tensor(it.bias, of) if it.bias is not None else None
-            tstat = scope.tensor(statistics * 0, wide)
-            s = scored(graph)
-            most, far, e, total, log, p = (graph.virtual(sizes, wide) for sizes in (rows, scores_, scores_, rows, rows, scores_))
-            reduce_(graph, s, most, 3)
-            graph.pointwise(9, s, far, most)
-            graph.pointwise(13, far, e)
-            reduce_(graph, e, total, 0)
-            graph.pointwise(15, total, log)
-            graph.pointwise(0, most, graph.memory(tstat), log)
-            graph.pointwise(6, e, p, total)
-            product(graph, p, graph.memory(tv), graph.memory(to))
-            graph.run()
-            near(to.get(), o, it.large, of, it.t + it.d, "attention in parts")
-            near(tstat.get(), statistics, it.large + np.abs(statistics), wide, it.t + it.d, "statistics in parts")
-            # Back: transposes are views of virtual tensors, and heads that share keys are summed.
-            back = Graph(scope)
-            tdo, tdq, tdk, tdv = (scope.tensor(values, of, rng) for values in (it.do, it.q * 0, it.k * 0, it.v * 0))
-
-            def turned(x):
-                b, h, i, j = scores_
-                _, y = back.tensor((b, h, j, i), (h * i * j, i * j, 1, j), wide, virtual=True)
-                back.operations.append(back.final(31, (2200, DESCRIPTOR, x), (2201, DESCRIPTOR, y)))
-                return y
-
-            do, stat = back.memory(tdo), back.memory(tstat)
-            far, p, dp, mul, delta, less, ds, scaled = (back.virtual(sizes, wide) for sizes in (scores_, scores_, scores_, o.shape, rows, scores_, scores_, scores_))
-            back.pointwise(9, scored(back), far, stat)
-            back.pointwise(13, far, p)
-            dv = back.virtual((it.b, it.h, it.t, it.e), wide)
-            product(back, turned(p), do, dv)
-            reduce_(back, dv, back.memory(tdv), 0)
-            product(back, do, transposed(back, tv), dp)
-            back.pointwise(1, do, mul, back.memory(to))
-            reduce_(back, mul, delta, 0)
-            back.pointwise(9, dp, less, delta)
-            back.pointwise(1, less, ds, p)
-            back.pointwise(1, ds, scaled, number_of(back, it.scale))
-            product(back, scaled, back.memory(tk), back.memory(tdq))
-            dk = back.virtual((it.b, it.h, it.t, it.d), wide)
-            product(back, turned(scaled), back.memory(tq), dk)
-            reduce_(back, dk, back.memory(tdk), 0)
-            back.run()
-            slack = it.large**2 * (1 + np.abs(it.do).max()) * (1 if of in (FLOAT, DOUBLE) else 64)
-            for tensor, exact, what in zip((tdq, tdk, tdv), it.gradients(), "qkv"):
-                near(tensor.get(), exact, slack * it.h, of, it.s + it.t, f"gradient in parts {what}")
+        compared(face, it, rng, of, it.gradients)
     return 32
+
+
+def large(library, rng):
+    """The same of so many scores that heads are worked on one after the other."""
+    for case, sizes in enumerate(((2, 4, 700, 740, 8, 6), (1, 4, 1100, 1000, 5, 9))):
+        of, face = (FLOAT, HALF)[case], library.drawn(rng)
+        it = Attention(rng, of, causal=True, bias=case == 0, groups=True, sizes=sizes)
+        compared(face, it, rng, of, it.slopes)
+    return 4
+
+
+def compared(face, it, rng, of, gradients):
+    o, statistics = it.run(it.q, it.k, it.v, wants_statistics=True)
+    wide = DOUBLE if of == DOUBLE else FLOAT
+    scores_, rows = (it.b, it.h, it.s, it.t), (it.b, it.h, it.s, 1)
+    with Scope(face) as scope:
+        graph = Graph(scope)
+        by = graph.final(18, (1500, DATA_TYPE, wide))
+        product = lambda graph, a, b, c: graph.operations.append(graph.final(19, (1520, DESCRIPTOR, a), (1521, DESCRIPTOR, b), (1522, DESCRIPTOR, c), (1523, DESCRIPTOR, by)))
+
+        def reduce_(graph, x, y, op):
+            how = graph.final(21, (1600, REDUCTION, op), (1601, DATA_TYPE, wide))
+            graph.operations.append(graph.final(22, (1610, DESCRIPTOR, x), (1611, DESCRIPTOR, y), (1612, DESCRIPTOR, how)))
+
+        def transposed(graph, tensor):
+            """The same memory with the last two sizes the other way round."""
+            swap = lambda values: (*values[:2], values[3], values[2])
+            uid, made = graph.tensor(swap(tensor.sizes), swap(tensor.strides), tensor.of)
+            graph.given[uid] = tensor.at.value
+            return made
+
+        def scored(graph):
+            """The scores with bias and mask."""
+            s = graph.virtual(scores_, wide)
+            product(graph, graph.memory(tq), transposed(graph, tk), s)
+            scaled = graph.virtual(scores_, wide)
+            graph.pointwise(1, s, scaled, number_of(graph, it.scale))
+            if it.bias is not None:
+                biased = graph.virtual(scores_, wide)
+                graph.pointwise(0, scaled, biased, graph.memory(tbias))
+                scaled = biased
+            if it.causal:
+                row, column, mask, masked = graph.virtual(scores_, INT32), graph.virtual(scores_, INT32), graph.virtual(scores_, TRUTH), graph.virtual(scores_, wide)
+                graph.pointwise(501, scaled, row, settings=((9, INT64, 2),))
+                graph.pointwise(501, scaled, column, settings=((9, INT64, 3),))
+                graph.pointwise(303, row, mask, column)
+                graph.pointwise(601, scaled, masked, number_of(graph, -1e30), mask)
+                scaled = masked
+            return scaled
+
+        tq, tk, tv, to = (scope.tensor(values, of, rng) for values in (it.q, it.k, it.v, o * 0))
+        tbias = scope.tensor(it.bias, of) if it.bias is not None else None
+        tstat = scope.tensor(statistics * 0, wide)
+        s = scored(graph)
+        most, far, e, total, log, p = (graph.virtual(sizes, wide) for sizes in (rows, scores_, scores_, rows, rows, scores_))
+        reduce_(graph, s, most, 3)
+        graph.pointwise(9, s, far, most)
+        graph.pointwise(13, far, e)
+        reduce_(graph, e, total, 0)
+        graph.pointwise(15, total, log)
+        graph.pointwise(0, most, graph.memory(tstat), log)
+        graph.pointwise(6, e, p, total)
+        product(graph, p, graph.memory(tv), graph.memory(to))
+        graph.run()
+        near(to.get(), o, it.large, of, it.t + it.d, "attention in parts")
+        near(tstat.get(), statistics, it.large + np.abs(statistics), wide, it.t + it.d, "statistics in parts")
+        # Back: transposes are views of virtual tensors, and heads that share keys are summed.
+        back = Graph(scope)
+        tdo, tdq, tdk, tdv = (scope.tensor(values, of, rng) for values in (it.do, it.q * 0, it.k * 0, it.v * 0))
+
+        def turned(x):
+            b, h, i, j = scores_
+            _, y = back.tensor((b, h, j, i), (h * i * j, i * j, 1, j), wide, virtual=True)
+            back.operations.append(back.final(31, (2200, DESCRIPTOR, x), (2201, DESCRIPTOR, y)))
+            return y
+
+        do, stat = back.memory(tdo), back.memory(tstat)
+        far, p, dp, mul, delta, less, ds, scaled = (back.virtual(sizes, wide) for sizes in (scores_, scores_, scores_, o.shape, rows, scores_, scores_, scores_))
+        back.pointwise(9, scored(back), far, stat)
+        back.pointwise(13, far, p)
+        dv = back.virtual((it.b, it.h, it.t, it.e), wide)
+        product(back, turned(p), do, dv)
+        reduce_(back, dv, back.memory(tdv), 0)
+        product(back, do, transposed(back, tv), dp)
+        back.pointwise(1, do, mul, back.memory(to))
+        reduce_(back, mul, delta, 0)
+        back.pointwise(9, dp, less, delta)
+        back.pointwise(1, less, ds, p)
+        back.pointwise(1, ds, scaled, number_of(back, it.scale))
+        product(back, scaled, back.memory(tk), back.memory(tdq))
+        dk = back.virtual((it.b, it.h, it.t, it.d), wide)
+        product(back, turned(scaled), back.memory(tq), dk)
+        reduce_(back, dk, back.memory(tdk), 0)
+        back.run()
+        slack = it.large**2 * (1 + np.abs(it.do).max()) * (1 if of in (FLOAT, DOUBLE) else 64)
+        for tensor, exact, what in zip((tdq, tdk, tdv), gradients(), "qkv"):
+            near(tensor.get(), exact, slack * it.h, of, it.s + it.t, f"gradient in parts {what}")
 
 
 def shapes(library, rng):

@@ -7,6 +7,7 @@ proof.py SEED libcudnn.so.9 libcudart [WORD]: libcudnn.so.8 and the parts of bot
 import sys
 
 import convolutions
+import eight
 import experts
 import graphs
 import handles
@@ -14,6 +15,7 @@ import layers
 import multihead
 import networks
 import recurrent
+import rotations
 import sequences
 from device import prove
 from library import Library
@@ -59,6 +61,7 @@ FAMILIES = {
     "graphs of attention": networks.attention,
     "graphs of attention with masks": networks.masked,
     "graphs of attention in parts": networks.in_parts,
+    "graphs of attention in parts with many scores": networks.large,
     "graphs that join, reshape and pool back": networks.shapes,
     "graphs become nodes of CUDA graphs": networks.native,
     "graphs of few bits with factors of blocks": experts.blocks,
@@ -68,6 +71,12 @@ FAMILIES = {
     "graphs of random numbers, and attention that drops": experts.random,
     "graphs of ragged rows": experts.ragged,
     "graphs of booleans": experts.booleans,
+    "graphs of rotary positions": rotations.rotations,
+    "graphs of rotary positions in front of attention": rotations.attention,
+    "graphs of rotary positions are refused when they are finalized": rotations.refusals,
+    "graphs of attention in 8 bits": eight.whole,
+    "graphs of attention in 8 bits by blocks": eight.blocks,
+    "graphs of attention in 8 bits are refused when they are finalized": eight.refusals,
     "graphs of complex products": experts.complexes,
     "graphs of routed layers are refused when they are finalized": experts.refusals,
     "graphs of layers are refused when they are finalized": networks.refusals,

@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use secure::files;
 
 /// Why a folder or a file is not used.
 #[derive(Debug, thiserror::Error)]
@@ -276,7 +277,7 @@ fn walk(Viewer { root, user }: Viewer, path: &Path, missing: Missing) -> Result<
         if ahead.is_empty() {
             return Err(Error::Untrusted { path: next, why: Why::Link });
         }
-        if !is_trusted_above(found.st_uid, user) {
+        if !files::is_trusted_above(found.st_uid, user) {
             return Err(Error::Untrusted { path: next, why: Why::Owner(found.st_uid) });
         }
         n_links += 1;
@@ -331,7 +332,7 @@ fn judge(about: &Stat, wanted: FileType, path: &Path, user: u32) -> Result<(), E
         Why::Link
     } else if kind(about) != wanted {
         Why::Kind
-    } else if !is_trusted(about.st_uid, user) {
+    } else if !files::is_trusted(about.st_uid, user) {
         Why::Owner(about.st_uid)
     } else if mode & 0o022 != 0 {
         Why::Writable(mode)
@@ -343,45 +344,15 @@ fn judge(about: &Stat, wanted: FileType, path: &Path, user: u32) -> Result<(), E
 
 /// Whether nobody else can give what is in this folder, which leads to ours, another name.
 fn judge_above(about: &Stat, path: &Path, user: u32) -> Result<(), Error> {
-    let mode = about.st_mode & 0o777;
-    let is_sticky = about.st_mode & 0o1000 != 0;
-    // The group of the user's own number is the user alone: what makes such groups is what lets them write (pam_umask).
-    let is_own_group = about.st_gid == user;
-    let by_group = mode & 0o020 != 0 && !is_own_group;
-    let why = if kind(about) != FileType::Directory {
-        Why::Kind
-    } else if !is_trusted_above(about.st_uid, user) {
-        Why::Owner(about.st_uid)
-    } else if !is_sticky && (mode & 0o002 != 0 || by_group) {
-        Why::Writable(mode)
-    } else {
-        return Ok(());
-    };
-    Err(Error::Untrusted { path: path.to_path_buf(), why })
-}
-
-fn is_trusted(owner: u32, user: u32) -> bool {
-    owner == 0 || owner == user
-}
-
-/// As [`is_trusted`], of what leads to a folder of ours: in a user namespace (a rootless container) the system's own folders may
-/// belong to a user whom the namespace does not know.
-fn is_trusted_above(owner: u32, user: u32) -> bool {
-    is_trusted(owner, user) || is_unknown_here(owner)
-}
-
-fn is_unknown_here(owner: u32) -> bool {
-    let number = |text: &str| text.parse::<u32>().ok();
-    let overflow = std::fs::read_to_string("/proc/sys/kernel/overflowuid");
-    if overflow.ok().and_then(|text| number(text.trim())) != Some(owner) {
-        return false;
-    }
-    // Lines of: first number here, first number outside, how many.
-    let Ok(map) = std::fs::read_to_string("/proc/self/uid_map") else { return false };
-    !map.lines().any(|line| {
-        let mut words = line.split_whitespace().filter_map(number);
-        let (first, _, n) = (words.next(), words.next(), words.next());
-        first.zip(n).is_none_or(|(first, n)| owner.wrapping_sub(first) < n)
+    let about = files::About { mode: about.st_mode, owner: about.st_uid, group: about.st_gid };
+    let untrusted = |why| Error::Untrusted { path: path.to_path_buf(), why };
+    about.may_lead(user).map_err(|why| match why {
+        files::Why::Owner(owner) => untrusted(Why::Owner(owner)),
+        files::Why::Writable(mode) => untrusted(Why::Writable(mode)),
+        files::Why::Kind => untrusted(Why::Kind),
+        files::Why::System(number) => {
+            Error::Io { path: path.to_path_buf(), error: io::Error::from_raw_os_error(number) }
+        }
     })
 }
 

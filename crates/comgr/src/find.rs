@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use config::{Config, GfxCompiler, ROCM_LIBRARY_FOLDERS};
+use config::{Config, GfxCompiler, ROCM_LIBRARY_FOLDERS, named};
 
 use crate::protocol::Compiler;
 
@@ -62,6 +62,7 @@ fn fingerprint(path: &Path) -> String {
 pub fn backends(config: &Config) -> Vec<Backend> {
     let var = config::var;
     let compilers = match &config.gfx_compiler {
+        GfxCompiler::Library(path) if named::library(path).is_err() => Vec::new(),
         GfxCompiler::Library(path) => vec![Compiler::Library(path.clone())],
         GfxCompiler::Tools => tools(config.rocm_root.as_deref(), var),
         GfxCompiler::Auto => {
@@ -72,14 +73,18 @@ pub fn backends(config: &Config) -> Vec<Backend> {
     compilers.into_iter().map(Backend::new).collect()
 }
 
+/// Whether what lies there may be run; what the system's own variables (`PATH`, `LD_LIBRARY_PATH`) lead to is theirs to answer for.
+type MayRun = fn(&Path) -> bool;
+
 fn libraries(root: Option<&Path>, var: impl Fn(&str) -> Option<OsString> + Copy) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let mut real: Vec<PathBuf> = Vec::new();
-    let mut look_into = |folder: PathBuf| {
+    let mut look_into = |folder: PathBuf, may_run: MayRun| {
         for path in LIBRARY_NAMES.map(|name| folder.join(name)) {
             // One library under several names counts once.
             if let Ok(file) = path.canonicalize()
                 && !real.contains(&file)
+                && may_run(&path)
             {
                 real.push(file);
                 found.push(path);
@@ -87,14 +92,14 @@ fn libraries(root: Option<&Path>, var: impl Fn(&str) -> Option<OsString> + Copy)
         }
     };
     for rocm in config::rocm_roots(root, var) {
-        ROCM_LIBRARY_FOLDERS.iter().for_each(|folder| look_into(rocm.join(folder)));
+        ROCM_LIBRARY_FOLDERS.iter().for_each(|folder| look_into(rocm.join(folder), is_trusted_library));
     }
     if root.is_none() {
         // The loader's search, as far as it can be told from outside, then by the loader itself.
         let path = var("LD_LIBRARY_PATH").unwrap_or_default();
-        std::env::split_paths(&path).filter(|folder| folder.is_absolute()).for_each(&mut look_into);
-        let usual = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
-        usual.iter().for_each(|folder| look_into(folder.into()));
+        let asked = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+        let usual = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"].map(PathBuf::from);
+        asked.chain(usual).for_each(|folder| look_into(folder, |_| true));
         if found.is_empty() {
             found.extend(LIBRARY_NAMES.map(PathBuf::from));
         }
@@ -102,20 +107,35 @@ fn libraries(root: Option<&Path>, var: impl Fn(&str) -> Option<OsString> + Copy)
     found
 }
 
+fn is_trusted_library(path: &Path) -> bool {
+    named::library(path).is_ok()
+}
+
+fn is_trusted_program(path: &Path) -> bool {
+    named::program(path).is_ok()
+}
+
 fn tools(root: Option<&Path>, var: impl Fn(&str) -> Option<OsString> + Copy) -> Vec<Compiler> {
     let rocm = config::rocm_roots(root, var).into_iter();
     let rocm = rocm.flat_map(|root| [root.join("llvm/bin"), root.join("lib/llvm/bin")]);
-    let mut folders: Vec<PathBuf> = rocm.collect();
+    let mut folders: Vec<(PathBuf, MayRun)> =
+        rocm.map(|folder| (folder, is_trusted_program as MayRun)).collect();
     if root.is_none() {
-        folders.extend(LLVM_MAJORS.map(|major| PathBuf::from(format!("/usr/lib/llvm-{major}/bin"))));
-        folders.extend(std::env::split_paths(&var("PATH").unwrap_or_default()).filter(|it| it.is_absolute()));
+        let of_llvm = LLVM_MAJORS.map(|major| PathBuf::from(format!("/usr/lib/llvm-{major}/bin")));
+        let path = var("PATH").unwrap_or_default();
+        let searched = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+        // As a shell does.
+        let any: MayRun = |_| true;
+        folders.extend(of_llvm.into_iter().chain(searched).map(|folder| (folder, any)));
     }
     let mut found = Vec::new();
-    for folder in folders {
+    for (folder, may_run) in folders {
         let linker = folder.join("ld.lld");
         let compiler = ["clang", "llc"].into_iter().map(|name| folder.join(name)).find(|path| path.exists());
         if let Some(compiler) = compiler
             && linker.exists()
+            && may_run(&compiler)
+            && may_run(&linker)
         {
             found.push(Compiler::Tools { compiler, linker });
         }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod logging;
+pub mod named;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,17 @@ pub enum LibraryChoice {
     Cpu,
     /// A library: with names of NVIDIA's, in front of ours; or one that does its work, such as hipBLAS or a CBLAS.
     Path(PathBuf),
+}
+
+impl LibraryChoice {
+    /// The library that it names, where that may be opened ([`named::library`]).
+    #[must_use]
+    pub fn library(&self) -> Option<&Path> {
+        match self {
+            LibraryChoice::Path(path) if named::library(path).is_ok() => Some(path),
+            _ => None,
+        }
+    }
 }
 
 /// `CUDAWAY_CPU_SETTING`: how the CPU device runs a block (docs/architecture.md, "Settings").

@@ -42,6 +42,13 @@ pub enum OpenError {
 }
 
 impl Provider {
+    /// As [`Provider::open`], of a library that a variable names or a folder that it lies in, if that may be opened.
+    pub fn open_named(path: &OsStr) -> Result<Provider, OpenError> {
+        config::named::library(Path::new(path))
+            .map_err(|reason| OpenError::Load { path: PathBuf::from(path), reason })?;
+        Provider::open(path)
+    }
+
     /// Opens one library and asks it for its devices.
     pub fn open(path: &OsStr) -> Result<Provider, OpenError> {
         let shown = PathBuf::from(path);
@@ -137,7 +144,7 @@ fn rocm_candidates(root: Option<&Path>, var: impl Fn(&str) -> Option<OsString>) 
 pub fn open_rocm(root: Option<&Path>) -> Result<Provider, Vec<OpenError>> {
     let mut errors = Vec::new();
     for candidate in rocm_candidates(root, config::var) {
-        match Provider::open(&candidate) {
+        match Provider::open_named(&candidate) {
             Ok(provider) => return Ok(provider),
             Err(error) => errors.push(error),
         }
@@ -181,7 +188,7 @@ pub fn select(choices: &[DeviceChoice], rocm_root: Option<&Path>) -> Vec<Provide
         match choice {
             DeviceChoice::Hip => providers.extend(rocm(rocm_root)),
             DeviceChoice::Cpu => providers.extend(cpu()),
-            DeviceChoice::Path(path) => match Provider::open(path.as_os_str()) {
+            DeviceChoice::Path(path) => match Provider::open_named(path.as_os_str()) {
                 Ok(provider) => {
                     announce(&provider);
                     providers.push(provider);

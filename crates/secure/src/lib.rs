@@ -1,10 +1,13 @@
-//! Whether the environment may be believed: the one place that decides, for every object of ours.
+//! Whether the environment may be believed, and whose files may run ([`files`]): the one place that decides, for every object of
+//! ours.
 //!
 //! A program may run with rights that whoever started it does not have: set-user-ID, set-group-ID, file capabilities, or what a
 //! security module says. There the environment is a stranger's, so the rule is: no variable of ours is read, nor one that leads
 //! to files (`HOME`, `TMPDIR`, `XDG_*`, `PATH`, ROCm's). libc only, no allocation: usable before `main`.
 
 #![cfg_attr(not(test), no_std)]
+
+pub mod files;
 
 use core::ffi::CStr;
 

@@ -232,19 +232,21 @@ impl Library {
             slot.store(address, Ordering::Release);
         }
         let Some(list) = secure::variable(self.variable) else { return };
-        let mut path = [0 as c_char; beside::PATH_BYTES];
+        let mut path = [0; beside::PATH_BYTES];
         // The list's first entry is the outermost.
         for entry in list.to_bytes().rsplit(|&byte| byte == b',') {
             let entry = entry.trim_ascii();
             if !entry.contains(&b'/') || entry.len() >= path.len() {
                 continue;
             }
-            for (to, &from) in path.iter_mut().zip(entry) {
-                *to = from.cast_signed();
-            }
+            path[..entry.len()].copy_from_slice(entry);
             path[entry.len()] = 0;
-            // SAFETY: `path` ends in a zero; what a user names is opened as the loader would.
-            self.bind(unsafe { open(path.as_ptr()) }, false);
+            // What somebody else could have put there stays closed; our own backend says so in its log (`config::named`).
+            let Ok(path) = CStr::from_bytes_until_nul(&path) else { continue };
+            if secure::files::may_run(path, &mut secure::files::Reached::new()).is_ok() {
+                // SAFETY: a C string.
+                self.bind(unsafe { open(path.as_ptr()) }, false);
+            }
         }
     }
 

@@ -1,13 +1,14 @@
-//! Whom our libraries believe (docs/security.md): a cache that somebody else could have filled is not used, and a program with more
-//! rights than its user has follows none of that user's variables. The attacks need other users, so root makes them.
+//! Whom our libraries believe (docs/security.md): a cache that somebody else could have filled is not used, a library that a variable
+//! names is not opened if somebody else could have put it there, and a program with more rights than its user has follows none
+//! of that user's variables. The attacks need other users, so root makes them.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use testkit::{Ended, Installed, Run, TempDir};
 
 use super::doctor::same_files;
@@ -20,7 +21,7 @@ const DISTRUST: &str = "the cache is not used, since somebody else could have pu
 
 type Attack = (&'static str, fn(&Bench) -> Result<()>);
 
-const ATTACKS: [Attack; 10] = [
+const ATTACKS: [Attack; 12] = [
     ("a cache below a shared TMPDIR that another user made first is not used", shared_temporary_folder),
     ("a cache that belongs to another user is not used", folder_of_another),
     ("a cache in a folder of another user's is not used", folder_in_anothers),
@@ -29,6 +30,11 @@ const ATTACKS: [Attack; 10] = [
     ("a cache that root made for all is read by others", of_root),
     ("a cache of CUDAWAY_CACHE_PATH is used if it is root's, and not if it is another user's", shipped),
     ("what another user put where claims are kept is not preloaded", claims),
+    ("a library that a variable names is opened only if nobody else can have put it there", named_libraries),
+    (
+        "a compiler that a variable names is started only if nobody else can have put it there",
+        named_compilers,
+    ),
     ("a set-user-ID program follows no variable of whoever started it", set_user_id),
     ("a set-user-ID program starts no compiler of whoever started it", compiler),
 ];
@@ -271,6 +277,261 @@ fn names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// The variables that name a library, and where from the variable's value its file lies.
+const NAMED: [(&str, &str); 11] = [
+    ("CUDAWAY_DEVICE", ""),
+    ("CUDAWAY_BLAS", ""),
+    ("CUDAWAY_DNN", ""),
+    ("CUDAWAY_FFT", ""),
+    ("CUDAWAY_RAND", ""),
+    ("CUDAWAY_SOLVER", ""),
+    ("CUDAWAY_SPARSE", ""),
+    ("CUDAWAY_NVJITLINK", ""),
+    ("CUDAWAY_ROCM_ROOT", "lib/libamdhip64.so"),
+    ("HIP_PATH", "lib/libamdhip64.so"),
+    ("ROCM_PATH", "lib/libamdhip64.so"),
+];
+
+/// How a library comes to lie where somebody else could have put it, or does not: what is done to a folder of root's that has the
+/// good one, the path by which it is named then, and, if it is to be refused, the step at fault and why.
+struct Placing {
+    name: &'static str,
+    place: fn(&Path) -> Result<()>,
+    path: &'static str,
+    fault: Option<(&'static str, &'static str)>,
+}
+
+const GROUP: u32 = 100;
+
+const PLACINGS: [Placing; 13] = [
+    Placing { name: "root's own", place: |_| Ok(()), path: "in/x.so", fault: None },
+    Placing {
+        name: "in a sticky folder",
+        place: |folder| chmod(&folder.join("in"), 0o1777),
+        path: "in/x.so",
+        fault: None,
+    },
+    Placing {
+        name: "by a link of root's",
+        place: |folder| Ok(symlink("in/x.so", folder.join("link.so"))?),
+        path: "link.so",
+        fault: None,
+    },
+    Placing {
+        name: "its group may write it",
+        place: |folder| {
+            chown(folder.join("in/x.so"), None, Some(GROUP))?;
+            chmod(&folder.join("in/x.so"), 0o664)
+        },
+        path: "in/x.so",
+        fault: Some(("in/x.so", "others may write there")),
+    },
+    Placing {
+        name: "all may write it",
+        place: |folder| chmod(&folder.join("in/x.so"), 0o646),
+        path: "in/x.so",
+        fault: Some(("in/x.so", "others may write there")),
+    },
+    Placing {
+        name: "it belongs to another user",
+        place: |folder| Ok(chown(folder.join("in/x.so"), Some(NOBODY), Some(NOBODY))?),
+        path: "in/x.so",
+        fault: Some(("in/x.so", "it belongs to user 65534")),
+    },
+    Placing {
+        name: "another user's in a sticky folder",
+        place: |folder| {
+            chown(folder.join("in/x.so"), Some(NOBODY), Some(NOBODY))?;
+            chmod(&folder.join("in"), 0o1777)
+        },
+        path: "in/x.so",
+        fault: Some(("in/x.so", "it belongs to user 65534")),
+    },
+    Placing {
+        name: "by a link to one that all may write",
+        place: |folder| {
+            chmod(&folder.join("in/x.so"), 0o666)?;
+            Ok(symlink("in/x.so", folder.join("link.so"))?)
+        },
+        path: "link.so",
+        fault: Some(("in/x.so", "others may write there")),
+    },
+    Placing {
+        name: "by another user's link",
+        place: |folder| {
+            symlink("in/x.so", folder.join("link.so"))?;
+            Ok(lchown(folder.join("link.so"), Some(NOBODY), Some(NOBODY))?)
+        },
+        path: "link.so",
+        fault: Some(("link.so", "it belongs to user 65534")),
+    },
+    Placing {
+        name: "by a link to a folder that all may write",
+        place: |folder| {
+            chmod(&folder.join("in"), 0o777)?;
+            Ok(symlink(folder.join("in"), folder.join("link"))?)
+        },
+        path: "link/x.so",
+        fault: Some(("in", "others may write there")),
+    },
+    Placing {
+        name: "in a folder that all may write",
+        place: |folder| chmod(&folder.join("in"), 0o777),
+        path: "in/x.so",
+        fault: Some(("in", "others may write there")),
+    },
+    Placing {
+        name: "below a folder of another user's",
+        place: |folder| Ok(chown(folder, Some(NOBODY), Some(NOBODY))?),
+        path: "in/x.so",
+        fault: Some(("", "it belongs to user 65534")),
+    },
+    Placing {
+        name: "by a path through a folder that all may write and back",
+        place: |folder| {
+            fs::create_dir(folder.join("through"))?;
+            chmod(&folder.join("through"), 0o777)
+        },
+        path: "through/../in/x.so",
+        fault: Some(("through", "others may write there")),
+    },
+];
+
+const UNTRUSTED: &str = "is not opened, since somebody else could have put it there";
+
+impl Placing {
+    /// Has the file lie there in a new folder, to be run if it could be; gives the path by which it is named.
+    fn put(&self, bench: &Bench, name: &str, file: &Path) -> Result<PathBuf> {
+        let folder = bench.make(name, 0, 0o755)?;
+        fs::create_dir(folder.join("in"))?;
+        chmod(&folder.join("in"), 0o755)?;
+        let inside = folder.join("in/x.so");
+        fs::copy(file, &inside)?;
+        chmod(&inside, 0o644)?;
+        (self.place)(&folder)?;
+        chmod(&inside, inside.metadata()?.mode() & 0o777 | 0o111)?;
+        Ok(folder.join(self.path))
+    }
+
+    /// Whether the log has one line of it, that says which step is at fault, why, and how to mend it; of what is right, none.
+    fn is_told(&self, log: &str, path: &Path, folder: &Path) -> Result<()> {
+        let said: Vec<&str> = log.lines().filter(|line| line.contains(UNTRUSTED)).collect();
+        match (self.fault, &said[..]) {
+            (None, []) => Ok(()),
+            (Some((step, why)), [line]) => {
+                let step: PathBuf = folder.join(step).components().collect();
+                let words = format!("{} {UNTRUSTED}: {}: {why}", path.display(), step.display());
+                let is_mode = why.starts_with("others");
+                let mend =
+                    if is_mode { format!("chmod go-w {}", step.display()) } else { "copy it".to_owned() };
+                ensure!(
+                    line.contains(&words) && line.contains(&mend),
+                    "{line}\n does not say: {words} … {mend}"
+                );
+                Ok(())
+            }
+            _ => bail!("the log says {said:?}:\n{log}"),
+        }
+    }
+
+    /// What came of it: whether it ran, and what the log says.
+    fn judge(&self, has_run: bool, ended: &Ended, path: &Path, folder: &Path) -> Result<()> {
+        let is_right = has_run == self.fault.is_none();
+        ensure!(is_right, "it ran: {has_run}: {}", ended.describe());
+        self.is_told(&ended.stderr, path, folder)
+    }
+}
+
+/// Each variable with a library of its own, placed in each way.
+fn named_libraries(bench: &Bench) -> Result<()> {
+    let cache = bench.path("cache");
+    for (variable, tail) in NAMED {
+        let own = bench.make(variable, 0, 0o755)?;
+        let (library, mark) = (witness(bench, &own, "witness.so")?, own.join("loaded"));
+        for placing in &PLACINGS {
+            let what = || format!("{variable} {}", placing.name);
+            let folder = bench.path(&what());
+            let path = placing.put(bench, &what(), &library)?;
+            // In a folder that a variable names, the library has the name that is looked for there, by a link of root's.
+            let (value, opened) = if tail.is_empty() {
+                (path.clone(), path)
+            } else {
+                let root = bench.make(&format!("{} ROCm", what()), 0, 0o755)?;
+                fs::create_dir(root.join("lib"))?;
+                symlink(&path, root.join(tail))?;
+                (root.clone(), root.join(tail))
+            };
+            let device = Path::new(if tail.is_empty() { "cpu" } else { "auto" });
+            let variables = [
+                ("CUDAWAY_DEVICE", device),
+                ("CUDAWAY_CACHE_DIR", &cache),
+                ("CUDAWAY_LOG", Path::new("warn")),
+                (variable, &value),
+            ];
+            let ended = bench.start(&bench.program, 0, &variables)?;
+            placing.judge(mark.exists(), &ended, &opened, &folder).with_context(what)?;
+            _ = fs::remove_file(&mark);
+            // A device that cannot be opened is none; else CUDAway does the work itself.
+            let wanted =
+                if variable == "CUDAWAY_DEVICE" { "cuInit answers 100\n" } else { "the answer is 42\n" };
+            ensure!(ended.stdout == wanted, "{}: {}", what(), ended.describe());
+        }
+    }
+    // A path that does not begin at the root is looked at as well, and a name is the loader's business.
+    let own = bench.make("relative", 0, 0o755)?;
+    let (library, mark) = (witness(bench, &own, "witness.so")?, own.join("loaded"));
+    chmod(&library, 0o666)?;
+    for (value, is_opened) in
+        [("./witness.so", false), ("../relative/witness.so", false), ("witness.so", true)]
+    {
+        let run = Run::new(&bench.program).dir(&own).env("CUDAWAY_DEVICE", value).env("CUDAWAY_LOG", "warn");
+        let ended = run.env("CUDAWAY_CACHE_DIR", &cache).env("LD_LIBRARY_PATH", &own).run()?;
+        let is_right = mark.exists() == is_opened && ended.stderr.contains(UNTRUSTED) != is_opened;
+        ensure!(is_right, "{value}: {}", ended.describe());
+        _ = fs::remove_file(&mark);
+    }
+    Ok(())
+}
+
+/// The helper, a `libamd_comgr` that it opens, and ROCm's clang.
+fn named_compilers(bench: &Bench) -> Result<()> {
+    let source = bench.path("kernel.ptx");
+    fs::write(&source, KERNEL)?;
+    let marks = bench.make("marks", 0, 0o755)?;
+    let mark = marks.join("loaded");
+    let library = witness(bench, &marks, "witness.so")?;
+    let script = bench.path("script");
+    fs::write(&script, format!("#!/bin/sh\n: > {}\nexit 1\n", mark.display()))?;
+    for (variable, file) in
+        [("CUDAWAY_COMGR_HELPER", &script), ("CUDAWAY_GFX_COMPILER", &library), ("ROCM_PATH", &script)]
+    {
+        for placing in &PLACINGS {
+            let what = || format!("{variable} {}", placing.name);
+            let folder = bench.path(&what());
+            let path = placing.put(bench, &what(), file)?;
+            let run = Run::new(&bench.cudaway).args(["compile", "--target", "gfx1100", "--output"]);
+            let run = run.arg(bench.path("out")).arg(&source).env("CUDAWAY_LOG", "warn");
+            let run = run.env("CUDAWAY_CACHE_MAX_MB", "0");
+            let (run, opened) = if variable == "ROCM_PATH" {
+                let bin = bench.path(&format!("{} ROCm/llvm/bin", what()));
+                fs::create_dir_all(&bin)?;
+                fs::write(bin.join("ld.lld"), "")?;
+                symlink(&path, bin.join("clang"))?;
+                let root = bench.path(&format!("{} ROCm", what()));
+                let run =
+                    run.env(variable, root).env("CUDAWAY_GFX_COMPILER", "tools").env("PATH", "/nowhere");
+                (run, bin.join("clang"))
+            } else {
+                (run.env(variable, &path), path)
+            };
+            let ended = run.run()?;
+            placing.judge(mark.exists(), &ended, &opened, &folder).with_context(what)?;
+            _ = fs::remove_file(&mark);
+        }
+    }
+    Ok(())
+}
+
 fn set_user_id(bench: &Bench) -> Result<()> {
     let lent = bench.path("lent");
     fs::copy(&bench.program, &lent)?;
@@ -336,13 +597,12 @@ fn set_user_id(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
+const KERNEL: &str = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n";
+
 /// `cudaway compile`, of a file that asks for a compiler for AMD GPUs.
 fn compiler(bench: &Bench) -> Result<()> {
     let source = bench.path("kernel.ptx");
-    fs::write(
-        &source,
-        ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n",
-    )?;
+    fs::write(&source, KERNEL)?;
     // Beside `lib`, where the helper lies.
     fs::create_dir(bench.path("bin"))?;
     let (own, lent) = (bench.path("bin/cudaway"), bench.path("bin/lent"));
@@ -350,7 +610,7 @@ fn compiler(bench: &Bench) -> Result<()> {
         fs::copy(&bench.cudaway, path)?;
         chmod(path, mode)?;
     }
-    let theirs = bench.make("theirs", NOBODY, 0o777)?;
+    let theirs = bench.make("theirs", NOBODY, 0o755)?;
     let marks = theirs.join("marks");
     fs::create_dir(&marks)?;
     chmod(&marks, 0o777)?;

@@ -47,7 +47,10 @@ impl Setup {
     pub fn of_environment() -> Setup {
         let config = config::get();
         let helper = match &config.comgr_helper {
-            Some(path) => Ok(path.clone()),
+            Some(path) => {
+                let may_run = config::named::program(path);
+                may_run.map(|()| path.clone()).map_err(|why| format!("{}: {why}", path.display()))
+            }
             None => beside_us(),
         };
         let n_helpers = std::thread::available_parallelism().map_or(1, usize::from);

@@ -3,11 +3,13 @@
 /// Makes `entry`, `entry_value` and `missing`, which the generated exports call: no panic crosses them, every call has a span
 /// with its C name, and what is not supported logs itself once.
 ///
+/// `variable` is the field of the configuration that has the library's variable, such as `blas`.
+///
 /// The library's `Error` has the variants `NotSupported(&'static str)` and `Internal(&'static str)`, and `code`, which gives its
 /// status. `failed` hears of each call that fails, before the log does.
 #[macro_export]
 macro_rules! border {
-    (target: $target:literal, span: $span:literal, status: $status:ty, success: $success:expr, error: $error:ident, failed: $failed:expr $(,)?) => {
+    (target: $target:literal, span: $span:literal, variable: $variable:ident, status: $status:ty, success: $success:expr, error: $error:ident, failed: $failed:expr $(,)?) => {
         /// Runs one call's body and gives its answer in C's terms.
         pub fn entry(
             name: &'static str,
@@ -58,7 +60,14 @@ macro_rules! border {
 
         /// Not part of the generic bodies above, which there are many of.
         fn start() {
-            config::start_logging!($target);
+            static START: std::sync::Once = std::sync::Once::new();
+            START.call_once(|| {
+                config::start_logging!($target);
+                // Our shell has no log: what it did not open is told of here.
+                for choice in &config::get().$variable {
+                    _ = choice.library();
+                }
+            });
         }
     };
 }

@@ -111,7 +111,9 @@ impl Wanted {
         });
         let rocm = candidates(self.names, config::get().rocm_root.as_deref(), config::var);
         let found = paths.chain(rocm).find_map(|path| {
-            let library = open(&path);
+            let may_run = config::named::library(Path::new(&path));
+            let library =
+                may_run.map_err(|why| format!("{}: {why}", path.display())).and_then(|()| open(&path));
             if let Err(reason) = &library {
                 tracing::debug!(target: "cudaway::library", "{reason}");
             }

@@ -1,7 +1,5 @@
 //! Which engine a device's handles get.
 
-use config::LibraryChoice;
-
 use crate::Result;
 use crate::handle::Engine;
 
@@ -23,7 +21,7 @@ fn use_cblas() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         for choice in &config::get().blas {
-            let LibraryChoice::Path(path) = choice else { continue };
+            let Some(path) = choice.library() else { continue };
             match cublas_cpu::cblas::open(&path.to_string_lossy()) {
                 Ok(found) => {
                     tracing::info!(target: "cudaway::blas", "{} multiplies: {found:?}", path.display());

@@ -6,6 +6,7 @@ use crate::{Error, Result, cublasHandle_t, cublasStatus_t};
 kit::border! {
     target: "cudaway::blas",
     span: "blas",
+    variable: blas,
     status: cublasStatus_t,
     success: cublasStatus_t::CUBLAS_STATUS_SUCCESS,
     error: Error,

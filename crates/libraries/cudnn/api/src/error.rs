@@ -100,6 +100,7 @@ pub mod border {
     kit::border! {
         target: "cudaway::dnn",
         span: "dnn",
+        variable: dnn,
         status: cudnnStatus_t,
         success: cudnnStatus_t::CUDNN_STATUS_SUCCESS,
         error: Error,

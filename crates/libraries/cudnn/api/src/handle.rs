@@ -61,10 +61,8 @@ const ONEDNN: &str = "onednn";
 fn use_onednn() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        let paths = config::get().dnn.iter().filter_map(|choice| match choice {
-            LibraryChoice::Path(path) => Some(path.to_string_lossy().into_owned()),
-            _ => None,
-        });
+        let paths = config::get().dnn.iter().filter_map(LibraryChoice::library);
+        let paths = paths.map(|path| path.to_string_lossy().into_owned());
         let named = |path: String| match path.as_str() {
             ONEDNN => onednn::NAMES.map(str::to_owned).to_vec(),
             _ => vec![path],

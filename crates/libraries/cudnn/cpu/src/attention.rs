@@ -98,20 +98,30 @@ pub fn scores<V: Value>(shape: &Shape, of: &Inputs<V>) -> Vec<V> {
     all
 }
 
+/// Changes the scores of some queries.
+pub type Change<'o, V> = &'o (dyn Fn(usize, usize, &mut Vec<V>) + Sync);
+
+/// Gives a number of a smaller type.
+pub type Rounding<V> = fn(V) -> V;
+
 /// What a way forward has beside its inputs.
 #[derive(Clone, Copy)]
 pub struct Options<'o, V> {
     /// Scores in place of the products.
     pub scores: Option<&'o [V]>,
+    /// What scores of all keys become: of which head of which batch, by its number, and from which query on.
+    pub change: Option<Change<'o, V>>,
     /// For each head a score that has no key: it takes its part of the chances and gives no value.
     pub sink: Option<&'o [V]>,
     /// Whether a chance is kept, by its number among all, and what it is multiplied by then.
     pub kept: Option<(&'o (dyn Fn(usize) -> bool + Sync), f64)>,
+    /// What chances are multiplied by before they are made numbers of a smaller type, and that.
+    pub rounded: Option<(V, Rounding<V>)>,
 }
 
 impl<V> Default for Options<'_, V> {
     fn default() -> Self {
-        Options { scores: None, sink: None, kept: None }
+        Options { scores: None, change: None, sink: None, kept: None, rounded: None }
     }
 }
 
@@ -122,6 +132,8 @@ pub struct Given<V> {
     pub statistics: Vec<V>,
     pub most: Vec<V>,
     pub sums: Vec<V>,
+    /// The largest chance, where they are rounded.
+    pub largest: V,
 }
 
 /// Queries behind a sequence's end give 0, and minus infinity, as do those whose scores all are that.
@@ -135,12 +147,28 @@ pub fn forward<V: Value>(shape: &Shape, of: &Inputs<V>, options: &Options<V>) ->
         let mut statistics = vec![V::neg_infinity(); shape.queries];
         let (mut most_of, mut sums) = (statistics.clone(), vec![V::zero(); shape.queries]);
         let mut scores = vec![V::zero(); TILE * keys];
+        let mut changed = Vec::new();
+        let mut largest = V::zero();
         for first in (0..if keys == 0 { 0 } else { queries }).step_by(TILE) {
             let n = TILE.min(queries - first);
             let scores = &mut scores[..n * keys];
-            if let Some(given) = options.scores {
-                let rows = &given[(number * shape.queries + first) * shape.keys..];
-                for (to, from) in scores.chunks_mut(keys).zip(rows.chunks(shape.keys)) {
+            let rows = (number * shape.queries + first) * shape.keys;
+            let given = options.scores.map(|given| &given[rows..rows + n * shape.keys]);
+            if given.is_some() || options.change.is_some() {
+                changed.clear();
+                match given {
+                    Some(given) => changed.extend_from_slice(given),
+                    None => {
+                        changed.resize(n * shape.keys, V::zero());
+                        let (q, k) = (&q[first * shape.depth..], k);
+                        let sizes = (n, shape.keys, shape.depth);
+                        product((Op::N, Op::T), sizes, of.scale, (q, k), V::zero(), &mut changed);
+                    }
+                }
+                if let Some(change) = options.change {
+                    change(number, first, &mut changed);
+                }
+                for (to, from) in scores.chunks_mut(keys).zip(changed.chunks(shape.keys)) {
                     to.copy_from_slice(&from[..keys]);
                 }
             } else {
@@ -168,19 +196,30 @@ pub fn forward<V: Value>(shape: &Shape, of: &Inputs<V>, options: &Options<V>) ->
                         *score *= factor;
                     }
                 }
+                if let Some((factor, rounded)) = options.rounded {
+                    largest = scores.iter().fold(largest, |largest, score| largest.max(*score));
+                    scores.iter_mut().for_each(|score| *score = rounded(*score * factor));
+                }
             }
             let o = &mut o[first * shape.width..];
             product((Op::N, Op::N), (n, shape.width, keys), V::one(), (scores, v), V::zero(), o);
         }
-        Given { o, statistics, most: most_of, sums }
+        Given { o, statistics, most: most_of, sums, largest }
     };
     let heads: Vec<Given<V>> = (0..shape.batch * shape.heads).into_par_iter().map(head).collect();
-    let mut all = Given { o: Vec::new(), statistics: Vec::new(), most: Vec::new(), sums: Vec::new() };
+    let mut all = Given {
+        o: Vec::new(),
+        statistics: Vec::new(),
+        most: Vec::new(),
+        sums: Vec::new(),
+        largest: V::zero(),
+    };
     for head in heads {
         all.o.extend(head.o);
         all.statistics.extend(head.statistics);
         all.most.extend(head.most);
         all.sums.extend(head.sums);
+        all.largest = all.largest.max(head.largest);
     }
     all
 }

@@ -33,11 +33,17 @@ mod value;
 mod view;
 
 pub use cublas_cpu::{Op, gemm};
-pub use value::{Kind, Value};
+pub use value::{Kind, Value, rounded};
 pub use view::{MOST, View};
 
 /// What has to be done, in elements, before a second core is worth waking.
 const WORTH: usize = 1 << 15;
+
+/// Cores that work is done on.
+#[must_use]
+pub fn cores() -> usize {
+    rayon::current_num_threads()
+}
 
 /// Calls `body` with `0..count`, on several cores where `count` times `work` (elements per call) is much.
 pub fn parallel(count: usize, work: usize, body: impl Fn(usize) + Sync + Send) {

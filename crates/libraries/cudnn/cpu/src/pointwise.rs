@@ -1,5 +1,7 @@
 //! What is done element by element with several arrays.
 
+use std::borrow::Cow;
+
 use cublas_cpu::vectorized;
 
 use crate::View;
@@ -256,7 +258,7 @@ impl Pointwise {
     }
 
     /// The operation of arrays of one size, the first two times these factors.
-    pub fn apply<V: Value>(self, of: &[Vec<V>], (alpha, beta): (f64, f64), sizes: &[usize]) -> Vec<V> {
+    pub fn apply<V: Value>(self, of: &[Cow<[V]>], (alpha, beta): (f64, f64), sizes: &[usize]) -> Vec<V> {
         let (alpha, beta) = (V::of(alpha), V::of(beta));
         match self {
             Pointwise::One(one) => map(&of[0], |x| one.of(alpha * x)),
@@ -398,13 +400,13 @@ impl Two {
 }
 
 /// The values with sizes of 1 repeated.
-pub fn repeated<V: Value>(values: &[V], from: &[usize], to: &[usize]) -> Vec<V> {
+pub fn repeated<'v, V: Value>(values: &'v [V], from: &[usize], to: &[usize]) -> Cow<'v, [V]> {
     if from == to {
-        return values.to_vec();
+        return Cow::Borrowed(values);
     }
     // SAFETY: the values are an array of these sizes, which is read alone.
     unsafe {
         let view = View::packed(values.as_ptr().cast_mut().cast(), V::KIND, from);
-        view.repeated(to).load()
+        Cow::Owned(view.repeated(to).load())
     }
 }

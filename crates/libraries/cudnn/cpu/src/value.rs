@@ -122,6 +122,19 @@ impl Value for f64 {
     }
 }
 
+fn nearest<E: Element, V: Value>(value: V) -> V {
+    E::store(value).load()
+}
+
+/// The nearest number of a float type of 8 bits; the largest for what is larger.
+pub fn rounded<V: Value>(kind: Kind) -> Option<fn(V) -> V> {
+    match kind {
+        Kind::E4M3 => Some(nearest::<E4M3, V>),
+        Kind::E5M2 => Some(nearest::<E5M2, V>),
+        _ => None,
+    }
+}
+
 /// An element in memory. A way over `f64` and back costs nothing: the compiler takes it out.
 pub trait Element: Copy + Send + Sync + 'static {
     fn load<V: Value>(self) -> V;

@@ -98,6 +98,7 @@ impl trace::Answer for cufftResult {
 kit::border! {
     target: "cudaway::fft",
     span: "fft",
+    variable: fft,
     status: cufftResult,
     success: cufftResult::CUFFT_SUCCESS,
     error: Error,

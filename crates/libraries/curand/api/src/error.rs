@@ -86,6 +86,7 @@ impl trace::Answer for curandStatus_t {
 kit::border! {
     target: "cudaway::rand",
     span: "rand",
+    variable: rand,
     status: curandStatus_t,
     success: curandStatus_t::CURAND_STATUS_SUCCESS,
     error: Error,

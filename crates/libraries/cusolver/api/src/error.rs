@@ -79,6 +79,7 @@ impl trace::Answer for cusolverStatus_t {
 kit::border! {
     target: "cudaway::solver",
     span: "solver",
+    variable: solver,
     status: cusolverStatus_t,
     success: cusolverStatus_t::CUSOLVER_STATUS_SUCCESS,
     error: Error,

@@ -67,6 +67,7 @@ impl trace::Answer for cusparseStatus_t {
 kit::border! {
     target: "cudaway::sparse",
     span: "sparse",
+    variable: sparse,
     status: cusparseStatus_t,
     success: cusparseStatus_t::CUSPARSE_STATUS_SUCCESS,
     error: Error,

@@ -1,7 +1,11 @@
 //! The calls as C makes them. No panic crosses them, and handles are numbers, never followed.
 
 use core::ffi::{CStr, c_char, c_uint, c_void};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Once;
 
 use kit::Registry;
 use parking_lot::Mutex;
@@ -20,7 +24,17 @@ static LINKS: Registry<Mutex<Link>> = Registry::new();
 const VERSION: (c_uint, c_uint) = (12, 2);
 
 fn start() {
-    config::start_logging!("cudaway::nvjitlink");
+    static START: Once = Once::new();
+    START.call_once(|| {
+        config::start_logging!("cudaway::nvjitlink");
+        // Our shell has no log: what it did not open is told of here.
+        for path in config::var("CUDAWAY_NVJITLINK")
+            .iter()
+            .flat_map(|list| list.as_bytes().split(|&byte| byte == b','))
+        {
+            _ = config::named::library(Path::new(OsStr::from_bytes(path.trim_ascii())));
+        }
+    });
 }
 
 fn entry(release: Release, body: impl FnOnce() -> Result) -> i32 {

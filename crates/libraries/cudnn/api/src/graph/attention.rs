@@ -1,12 +1,16 @@
 //! Scaled dot-product attention as one operation of a graph, and its gradients.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
-use cudnn_cpu::Value;
 use cudnn_cpu::attention::{self, Inputs, Options, Shape};
+use cudnn_cpu::{Kind, Value, rounded};
 
+use super::blocks::Blocks;
 use super::descriptor::Descriptor;
 use super::layers::Takes;
+use super::parts::Part;
 use super::plan::{Graph, Operation, Tensor, Tensors, Work};
 use super::random;
 use crate::error::{require, supports};
@@ -31,8 +35,9 @@ pub struct Attention {
     /// Which tiles of scores count, a bit for each.
     blocks: Option<usize>,
     drop: Option<Drop>,
-    /// Statistics, the largest scores and their exponentials' sums, and which chances are kept.
-    gives: [bool; 4],
+    eight: Option<Eight>,
+    /// Statistics, the largest scores and their exponentials' sums, which chances are kept, the largest chance and the largest result.
+    gives: [bool; 6],
     /// Whether statistics are logarithms to the base 2.
     is_binary: bool,
 }
@@ -42,6 +47,74 @@ struct Drop {
     kept: f64,
     seed: Option<usize>,
     offset: Option<usize>,
+}
+
+/// Factors of attention in 8 bits, by where they are.
+enum Eight {
+    /// Of queries, keys, values and chances, by which numbers of 8 bits are multiplied; of chances and results, before they become such.
+    Whole { taken: [usize; 4], made: [usize; 2], kind: Kind },
+    /// Of blocks of queries, keys and values. Chances stay what they are.
+    Blocks([(usize, Blocks); 3]),
+}
+
+/// Elements of a block, along a query's, a key's or a value's sequence.
+const BLOCK: usize = 32;
+
+impl Eight {
+    /// The factors, and where the largest chance and the largest result go.
+    fn of(
+        of: &Descriptor,
+        tensors: &mut Tensors,
+        takes: &mut Takes,
+        inputs: [&Tensor; 3],
+    ) -> Result<(Option<Eight>, [Option<Tensor>; 2])> {
+        let mut named = |name: Name| tensors.of(of, name);
+        let factors = [
+            named(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DESCALE_QDESC)?,
+            named(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DESCALE_KDESC)?,
+            named(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DESCALE_VDESC)?,
+            named(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DESCALE_SDESC)?,
+            named(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SCALE_SDESC)?,
+            named(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_SCALE_ODESC)?,
+        ];
+        let largest = [
+            named(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_AMAX_SDESC)?,
+            named(Name::CUDNN_ATTR_OPERATION_SDPA_FWD_AMAX_ODESC)?,
+        ];
+        let is_eight = |it: &&Tensor| matches!(it.kind, Kind::E4M3 | Kind::E5M2);
+        if inputs.iter().filter(|it| is_eight(it)).count() != inputs.len() {
+            require(
+                factors.iter().chain(&largest).all(Option::is_none) && !inputs.iter().any(is_eight),
+                "factors of 8-bit floats and what is of that type do not fit each other",
+            )?;
+            return Ok((None, largest));
+        }
+        let is_number = |it: &Tensor| it.kind == Kind::F32 && it.is_one_number();
+        let are_numbers = largest.iter().flatten().all(is_number);
+        require(are_numbers, "the largest chance or result is no number in float")?;
+        if let [Some(q), Some(k), Some(v), ..] = &factors
+            && q.kind == Kind::E8M0
+        {
+            require(largest[0].is_none(), "a largest chance that blocks have not")?;
+            require(k.kind == Kind::E8M0 && v.kind == Kind::E8M0, "factors of blocks are of several types")?;
+            let [of_q, of_k, of_v] = inputs;
+            let blocks = [
+                (takes.add(q), Blocks::along(3, BLOCK, of_q, q)?),
+                (takes.add(k), Blocks::along(3, BLOCK, of_k, k)?),
+                (takes.add(v), Blocks::along(2, BLOCK, of_v, v)?),
+            ];
+            return Ok((Some(Eight::Blocks(blocks)), largest));
+        }
+        let [Some(q), Some(k), Some(v), Some(s), Some(scale_s), Some(scale_o)] = &factors else {
+            return Err(Error::BadParam("attention in 8 bits lacks a factor"));
+        };
+        require(largest[1].is_some(), "attention in 8 bits lacks where its largest result goes")?;
+        let are_numbers = factors.iter().flatten().all(is_number);
+        require(are_numbers, "a factor of 8-bit floats is no number in float")?;
+        let taken = [q, k, v, s].map(|it| takes.add(it));
+        let made = [scale_s, scale_o].map(|it| takes.add(it));
+        Ok((Some(Eight::Whole { taken, made, kind: inputs[0].kind }), largest))
+    }
 }
 
 /// Queries and keys that have one bit of a mask of tiles.
@@ -54,6 +127,8 @@ struct Scores {
     output: i64,
     first: usize,
     given: Vec<i64>,
+    /// Whether it makes each row of the same row.
+    is_by_rows: bool,
 }
 
 impl Scores {
@@ -84,7 +159,28 @@ impl Scores {
         let first = takes.0.len();
         given.iter().for_each(|tensor| _ = takes.add(tensor));
         let given = given.iter().map(|tensor| tensor.uid).collect();
-        Ok(Some(Scores { graph, input, output, first, given }))
+        let is_by_rows = graph.keeps_rows([sizes[0], sizes[1], sizes[2]]);
+        Ok(Some(Scores { graph, input, output, first, given, is_by_rows }))
+    }
+
+    /// What it takes beside scores.
+    fn others<'t, V: Value>(&self, taken: &[Taken<'t, V>]) -> Vec<(i64, &'t [V])> {
+        self.given.iter().zip(&taken[self.first..]).map(|(uid, (_, values))| (*uid, *values)).collect()
+    }
+
+    /// Some rows of one head, by its number.
+    fn rows<V: Value>(
+        &self,
+        shape: &Shape,
+        number: usize,
+        rows: Range<usize>,
+        scores: Vec<V>,
+        others: &[(i64, &[V])],
+    ) -> Vec<V> {
+        let (batch, head) = (number / shape.heads, number % shape.heads);
+        let all = [shape.batch, shape.heads, shape.queries];
+        let part = Part { all, batch, heads: head..head + 1, rows };
+        self.graph.rows(&part, (self.input, scores), others, self.output)
     }
 
     fn run<V: Value>(&self, scores: Vec<V>, taken: &[Taken<V>]) -> Vec<V> {
@@ -166,8 +262,6 @@ impl Attention {
             &[
                 (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_CU_SEQ_LEN_QDESC, "attention of summed lengths"),
                 (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_CU_SEQ_LEN_KVDESC, "attention of summed lengths"),
-                (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_DESCALE_QDESC, "attention in 8 bits"),
-                (Name::CUDNN_ATTR_OPERATION_SDPA_FWD_AMAX_ODESC, "attention in 8 bits"),
             ],
         )?;
         let q = tensors.needed(of, Name::CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC)?;
@@ -230,9 +324,12 @@ impl Attention {
         let lengths = lengths(&mut takes, sequences, shape.batch)?;
         let pages = tables.map(|table| takes.add_if(table.as_ref()));
         let (drop, kept) = Drop::of(of, tensors, &mut takes, &shape)?;
+        let (eight, [largest_chance, largest_result]) = Eight::of(of, tensors, &mut takes, [&q, &k, &v])?;
+        let in_blocks = matches!(eight, Some(Eight::Blocks(_)));
+        supports(!in_blocks || is_paged == [false; 2], "pages of keys with factors of blocks")?;
         let (sink, blocks) = (takes.add_if(sink.as_ref()), takes.add_if(blocks.as_ref()));
         let scores = Scores::of(of, tensors, &mut takes, &shape)?;
-        let given = [statistics, largest, sums, kept];
+        let given = [statistics, largest, sums, kept, largest_chance, largest_result];
         let gives = core::iter::once(o.uid).chain(given.iter().flatten().map(|it| it.uid)).collect();
         let work = Attention {
             shape,
@@ -243,6 +340,7 @@ impl Attention {
             sink,
             blocks,
             drop,
+            eight,
             gives: given.map(|it| it.is_some()),
             is_binary,
         };
@@ -289,16 +387,44 @@ impl Attention {
     }
 
     pub fn run<V: Value>(&self, taken: &[Taken<V>]) -> Vec<Vec<V>> {
-        let (k, v) = (self.gathered(1, taken), self.gathered(2, taken));
+        let (mut q, mut k, mut v) =
+            (Cow::Borrowed(taken[0].1), self.gathered(1, taken), self.gathered(2, taken));
+        let mut scale = self.scale(taken);
+        // What chances are rounded by, and what results are multiplied by before and behind their largest is taken.
+        let (mut by, mut factors) = (None, [V::one(); 2]);
+        match &self.eight {
+            Some(Eight::Blocks([of_q, of_k, of_v])) => {
+                q = Cow::Owned(of_q.1.multiplied(taken[0], taken[of_q.0]));
+                k = of_k.1.multiplied(taken[1], taken[of_k.0]);
+                v = of_v.1.multiplied(taken[2], taken[of_v.0]);
+            }
+            Some(Eight::Whole { taken: places, made, kind }) => {
+                let [of_q, of_k, of_v, of_s] = places.map(|place| taken[place].1[0]);
+                let [scale_s, scale_o] = made.map(|place| taken[place].1[0]);
+                scale *= of_q * of_k;
+                by = rounded::<V>(*kind).map(|rounded| (scale_s, rounded));
+                factors = [of_s * of_v, scale_o];
+            }
+            None => {}
+        }
         let lengths = self.lengths(taken);
         let lengths = lengths.as_ref().map(|(queries, keys)| (&queries[..], &keys[..]));
-        let inputs = Inputs { q: taken[0].1, k: &k, v: &v, scale: self.scale(taken), lengths };
-        let mut scores =
-            self.scores.as_ref().map(|by| by.run(attention::scores(&self.shape, &inputs), taken));
-        if let Some(place) = self.blocks {
-            let scores = scores.get_or_insert_with(|| attention::scores(&self.shape, &inputs));
-            mask(scores, &self.shape, taken[place].1);
-        }
+        let inputs = Inputs { q: &q, k: &k, v: &v, scale, lengths };
+        // A graph that needs all scores at once gets them.
+        let graph = self.scores.as_ref();
+        let all = graph.filter(|by| !by.is_by_rows);
+        let scores = all.map(|by| by.run(attention::scores(&self.shape, &inputs), taken));
+        let by_rows = graph.filter(|by| by.is_by_rows).map(|by| (by, by.others(taken)));
+        let change = |number: usize, first: usize, scores: &mut Vec<V>| {
+            if let Some((by, others)) = &by_rows {
+                let rows = first..first + scores.len() / self.shape.keys;
+                *scores = by.rows(&self.shape, number, rows, core::mem::take(scores), others);
+            }
+            if let Some(place) = self.blocks {
+                mask(scores, &self.shape, (number, first), taken[place].1);
+            }
+        };
+        let changes = by_rows.is_some() || self.blocks.is_some();
         let seed = |place: Option<usize>| place.map_or(0, |place| taken[place].1[0].get() as i64);
         let is_kept = |number: usize| {
             let drop = self.drop.as_ref();
@@ -306,8 +432,10 @@ impl Attention {
         };
         let options = Options {
             scores: scores.as_deref(),
+            change: changes.then_some(&change as _),
             sink: self.sink.map(|place| taken[place].1),
             kept: self.drop.as_ref().map(|drop| (&is_kept as _, 1.0 / drop.kept)),
+            rounded: by,
         };
         let mut made = attention::forward(&self.shape, &inputs, &options);
         if self.is_binary {
@@ -317,17 +445,27 @@ impl Attention {
         let count = self.shape.batch * self.shape.heads * self.shape.queries * self.shape.keys;
         let dump = if self.gives[3] { count } else { 0 };
         let dump = (0..dump).map(|number| V::of(f64::from(u8::from(is_kept(number))))).collect();
-        let others = [made.statistics, made.most, made.sums, dump].into_iter().zip(self.gives);
+        let mut largest = V::zero();
+        if self.eight.is_some() {
+            for value in &mut made.o {
+                *value *= factors[0];
+                largest = largest.max(value.abs());
+                *value *= factors[1];
+            }
+        }
+        let others =
+            [made.statistics, made.most, made.sums, dump, vec![made.largest], vec![largest]].into_iter();
+        let others = others.zip(self.gives);
         core::iter::once(made.o).chain(others.filter(|(_, gives)| *gives).map(|(list, _)| list)).collect()
     }
 }
 
 /// Scores of tiles whose bit is not set do not count.
-fn mask<V: Value>(scores: &mut [V], shape: &Shape, bits: &[V]) {
+fn mask<V: Value>(scores: &mut [V], shape: &Shape, (head, first): (usize, usize), bits: &[V]) {
     let across = shape.keys.div_ceil(MASKED).div_ceil(8);
     let down = shape.queries.div_ceil(MASKED);
     for (number, row) in scores.chunks_mut(shape.keys).enumerate() {
-        let (head, query) = (number / shape.queries, number % shape.queries);
+        let query = first + number;
         let bits = &bits[(head * down + query / MASKED) * across..][..across];
         for (tile, scores) in row.chunks_mut(MASKED).enumerate() {
             if bits[tile / 8].get() as u32 >> (tile % 8) & 1 == 0 {
@@ -411,7 +549,8 @@ impl AttentionBackward {
             sink: takes.add_if(sink.as_ref()),
             blocks: None,
             drop: None,
-            gives: [d_sink.is_some(), false, false, false],
+            eight: None,
+            gives: [d_sink.is_some(), false, false, false, false, false],
             is_binary: false,
         };
         let gives = [&dq, &dk, &dv].into_iter().chain(&d_sink).map(|it| it.uid).collect();

@@ -1,6 +1,6 @@
 //! Tensors of few bits with a factor for each block of elements, as MXFP8 and NVFP4 have them. Source: cuDNN manual, "Block Scaling".
 
-use cudnn_cpu::Kind;
+use cudnn_cpu::{Kind, Value};
 
 use super::descriptor::Descriptor;
 use super::layout::Layout;
@@ -12,7 +12,23 @@ use crate::{Error, Result};
 type Name = cudnnBackendAttributeName_t;
 
 /// Elements of a block along each size.
-struct Blocks(Vec<usize>);
+pub struct Blocks(Vec<usize>);
+
+impl Blocks {
+    /// Blocks of so many elements along one size, with a factor for each.
+    pub fn along(axis: usize, count: usize, x: &Tensor, scale: &Tensor) -> Result<Blocks> {
+        let mut blocks = vec![1; x.sizes.len()];
+        blocks[axis] = count;
+        require(fits(&x.sizes, scale, &blocks), "there is not a factor for each block")?;
+        Ok(Blocks(blocks))
+    }
+
+    /// Each element times its block's factor.
+    pub fn multiplied<V: Value>(&self, (x, values): (&Tensor, &[V]), (scale, by): (&Tensor, &[V])) -> Vec<V> {
+        let place = factors(&x.sizes, &scale.sizes, &self.0);
+        values.iter().enumerate().map(|(number, value)| *value * by[place(number)]).collect()
+    }
+}
 
 /// Whether there is a factor for each block: more of them only where tiles have to be whole.
 fn fits(x: &[usize], scale: &Tensor, blocks: &[usize]) -> bool {

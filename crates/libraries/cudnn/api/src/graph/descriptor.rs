@@ -102,6 +102,8 @@ fn has(kind: Kind, name: u32) -> bool {
         Kind::CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR => 3100..3200,
         Kind::CUDNN_BACKEND_OPERATION_TRANSPOSE_DESCRIPTOR => 3200..3300,
         Kind::CUDNN_BACKEND_OPERATION_SLICE_DESCRIPTOR => 3300..3400,
+        Kind::CUDNN_BACKEND_OPERATION_ROPE_FWD_DESCRIPTOR => 3400..3410,
+        Kind::CUDNN_BACKEND_OPERATION_ROPE_BWD_DESCRIPTOR => 3410..3500,
         // What no engine of ours runs keeps what it is told, and is refused when a graph of it is finalized.
         _ => 0..u32::MAX,
     };

@@ -458,7 +458,7 @@ impl Band {
         let otherwise = taken[self.otherwise].1[0];
         let mut y = x.to_vec();
         for (number_, y) in y.chunks_mut(columns).enumerate() {
-            let (row, batch) = ((number_ % rows) as f64, number_ / rows / heads);
+            let (row, batch) = ((tensor.first[2] + number_ % rows) as f64, number_ / rows / heads);
             let ends = number(self.lengths[1], batch) - number(self.lengths[0], batch);
             for (column, y) in y.iter_mut().enumerate() {
                 let (a, b) = match self.left {

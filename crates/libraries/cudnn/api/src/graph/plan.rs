@@ -19,7 +19,8 @@ use super::attention::{Attention, AttentionBackward};
 use super::descriptor::{Descriptor, Node};
 use super::layers::{self, Band, Norm, NormBackward, Slice, Softmax};
 use super::layout::Layout;
-use super::{blocks, grouped, moves, overrides, pooling, random, statistics};
+use super::parts::{Part, Stretch};
+use super::{blocks, grouped, moves, overrides, parts, pooling, random, rotation, statistics};
 use crate::error::{require, supports};
 use crate::tensor;
 use crate::types::*;
@@ -41,6 +42,8 @@ pub struct Tensor {
     /// The one number that it is whatever the run.
     constant: Option<f64>,
     pub layout: Layout,
+    /// Of a part: where it begins along the whole's first three sizes.
+    pub first: [usize; 3],
 }
 
 /// An operation: what it does, takes and gives.
@@ -109,6 +112,7 @@ pub struct Graph {
     tensors: BTreeMap<i64, Tensor>,
     /// In an order in which each comes behind those that it takes from.
     operations: Vec<Operation>,
+    stretches: Vec<Stretch>,
     is_double: bool,
     lacks: Option<i64>,
     /// What it was made of.
@@ -166,6 +170,7 @@ impl Tensor {
             is_virtual: of.number(Name::CUDNN_ATTR_TENSOR_IS_VIRTUAL)? != 0,
             is_value,
             constant: of.constant,
+            first: [0; 3],
         })
     }
 
@@ -519,6 +524,8 @@ impl Operation {
             }
             Of::CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR => statistics::backward(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_TRANSPOSE_DESCRIPTOR => moves::transpose(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_ROPE_FWD_DESCRIPTOR => rotation::forward(of, tensors),
+            Of::CUDNN_BACKEND_OPERATION_ROPE_BWD_DESCRIPTOR => rotation::backward(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_PAGED_CACHE_LOAD_DESCRIPTOR => moves::pages(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR => random::operation(of, tensors),
             Of::CUDNN_BACKEND_OPERATION_BLOCK_SCALE_QUANTIZE_DESCRIPTOR => blocks::quantize(of, tensors),
@@ -627,8 +634,11 @@ impl Graph {
         let is_double = tensors
             .values()
             .any(|tensor| tensor.kind == Kind::F64 || (tensor::is_double(tensor.kind) && !is_exact(tensor)));
+        let operations = in_order(operations, &gives)?;
+        let stretches = parts::stretches(&operations, &tensors);
         Ok(Graph {
-            operations: in_order(operations, &gives)?,
+            operations,
+            stretches,
             tensors,
             is_double,
             lacks: lacks.first().copied(),
@@ -654,7 +664,46 @@ impl Graph {
     /// A part's result from all that it is given.
     pub fn result<V: Value>(&self, mut values: BTreeMap<i64, Vec<V>>, output: i64) -> Vec<V> {
         // SAFETY: no memory is given: all is among the values.
-        unsafe { self.execute(&mut values, &BTreeMap::new()) };
+        unsafe { self.execute(&mut values, &BTreeMap::new(), Some(output)) };
+        values.remove(&output).unwrap_or_default()
+    }
+
+    /// Whether a part of a graph, which takes scores of these sizes, can be run by rows of them.
+    pub fn keeps_rows(&self, all: [usize; 3]) -> bool {
+        parts::keeps_rows(&self.operations, &self.tensors, all)
+    }
+
+    /// As [`Graph::result`], of some rows: the input is those, the others are given whole.
+    pub fn rows<V: Value>(
+        &self,
+        part: &Part,
+        input: (i64, Vec<V>),
+        others: &[(i64, &[V])],
+        output: i64,
+    ) -> Vec<V> {
+        let mut values = BTreeMap::from([input]);
+        for operation in &self.operations {
+            let of = |uid: &i64| self.tensors[uid].part(part);
+            let takes: Vec<_> = operation.takes.iter().map(of).collect();
+            let to: Vec<_> = operation.gives.iter().map(|uid| of(uid).0).collect();
+            let constant = |tensor: &Tensor| [V::of(tensor.constant.unwrap_or(0.0))];
+            let constants: Vec<[V; 1]> = takes.iter().map(|(tensor, _)| constant(tensor)).collect();
+            let taken: Vec<(&Tensor, &[V])> = operation
+                .takes
+                .iter()
+                .zip(&takes)
+                .zip(&constants)
+                .map(|((uid, (tensor, places)), constant)| {
+                    if let Some(own) = values.get(uid) {
+                        return (tensor, &own[..]);
+                    }
+                    let other = others.iter().find(|(other, _)| other == uid);
+                    (tensor, other.map_or(&constant[..], |(_, values)| &values[places.clone()]))
+                })
+                .collect();
+            let made = operation.work.run(&to.iter().collect::<Vec<_>>(), None, &taken);
+            values.extend(operation.gives.iter().copied().zip(made));
+        }
         values.remove(&output).unwrap_or_default()
     }
 
@@ -695,53 +744,98 @@ impl Graph {
     /// As of [`Graph::run`].
     unsafe fn run_in<V: Value>(&self, given: &BTreeMap<i64, Given>) {
         // SAFETY: the caller's word.
-        unsafe { self.execute(&mut BTreeMap::<i64, Vec<V>>::new(), given) };
+        unsafe { self.execute(&mut BTreeMap::<i64, Vec<V>>::new(), given, None) };
     }
 
+    /// Values are there until the last operation that takes them has run, but for the one that is asked for.
+    ///
     /// # Safety
     /// As of [`Graph::run`].
-    unsafe fn execute<V: Value>(&self, values: &mut BTreeMap<i64, Vec<V>>, given: &BTreeMap<i64, Given>) {
-        // SAFETY: the caller's word.
-        let offsets = |of: &Tensor| unsafe { self.offsets(of, given) };
-        for operation in &self.operations {
-            let to: Vec<&Tensor> = operation.gives.iter().map(|uid| &self.tensors[uid]).collect();
-            for uid in &operation.takes {
-                if !values.contains_key(uid) {
-                    let tensor = &self.tensors[uid];
-                    let loaded = match (tensor.constant, given.get(uid)) {
-                        // SAFETY: the caller's word.
-                        (None, Some(Given::Memory(at))) => unsafe { tensor.load(at.get(), &offsets(tensor)) },
-                        (constant, given) => {
-                            let given = match given {
-                                Some(Given::Value(value)) => *value,
-                                // A run is given all that it wants.
-                                _ => 0.0,
-                            };
-                            vec![V::of(constant.unwrap_or(given)); tensor.sizes.iter().product()]
-                        }
-                    };
-                    values.insert(*uid, loaded);
+    unsafe fn execute<V: Value>(
+        &self,
+        values: &mut BTreeMap<i64, Vec<V>>,
+        given: &BTreeMap<i64, Given>,
+        asked: Option<i64>,
+    ) {
+        let mut last: BTreeMap<i64, usize> = BTreeMap::new();
+        for (number, operation) in self.operations.iter().enumerate() {
+            last.extend(operation.takes.iter().map(|uid| (*uid, number)));
+        }
+        let mut number = 0;
+        while number < self.operations.len() {
+            let stretch = self.stretches.iter().find(|it| it.operations.start == number);
+            let end = stretch.map_or(number + 1, |it| it.operations.end);
+            let is_later = |uid: &i64| last.get(uid).is_some_and(|last| *last >= end) || Some(*uid) == asked;
+            let within = &self.operations[number..end];
+            for uid in within.iter().flat_map(|it| &it.takes) {
+                let is_own = stretch.is_some() && within.iter().any(|it| it.gives.contains(uid));
+                if !values.contains_key(uid) && !is_own {
+                    // SAFETY: the caller's word.
+                    values.insert(*uid, unsafe { self.loaded(*uid, given) });
                 }
             }
-            let before = match (&operation.work, given.get(&to[0].uid)) {
-                (
-                    Work::Forward(by) | Work::BackwardData(by) | Work::BackwardFilter(by),
-                    Some(Given::Memory(at)),
-                ) if by.beta != 0.0 => {
-                    // SAFETY: as above.
-                    Some(unsafe { to[0].load(at.get(), &offsets(to[0])) })
-                }
-                _ => None,
+            let made = match stretch {
+                Some(stretch) => stretch.run(&self.operations, &self.tensors, values, |uid| {
+                    is_later(&uid) || matches!(given.get(&uid), Some(Given::Memory(_)))
+                }),
+                // SAFETY: the caller's word.
+                None => unsafe { self.made(&within[0], values, given) },
             };
-            let taken: Vec<(&Tensor, &[V])> =
-                operation.takes.iter().map(|uid| (&self.tensors[uid], &values[uid][..])).collect();
-            let made = operation.work.run(&to, before, &taken);
-            for (to, made) in to.iter().zip(made) {
-                if let Some(Given::Memory(at)) = given.get(&to.uid) {
+            for (uid, made) in made {
+                let tensor = &self.tensors[&uid];
+                if let Some(Given::Memory(at)) = given.get(&uid) {
                     // SAFETY: as above.
-                    unsafe { to.store(at.get(), &offsets(to), &made) };
+                    unsafe { tensor.store(at.get(), &self.offsets(tensor, given), &made) };
                 }
-                values.insert(to.uid, made);
+                values.insert(uid, made);
+            }
+            values.retain(|uid, _| is_later(uid));
+            number = end;
+        }
+    }
+
+    /// What one operation gives.
+    ///
+    /// # Safety
+    /// As of [`Graph::run`].
+    unsafe fn made<V: Value>(
+        &self,
+        operation: &Operation,
+        values: &BTreeMap<i64, Vec<V>>,
+        given: &BTreeMap<i64, Given>,
+    ) -> BTreeMap<i64, Vec<V>> {
+        let to: Vec<&Tensor> = operation.gives.iter().map(|uid| &self.tensors[uid]).collect();
+        let before = match (&operation.work, given.get(&to[0].uid)) {
+            (
+                Work::Forward(by) | Work::BackwardData(by) | Work::BackwardFilter(by),
+                Some(Given::Memory(at)),
+            ) if by.beta != 0.0 => {
+                // SAFETY: the caller's word.
+                Some(unsafe { to[0].load(at.get(), &self.offsets(to[0], given)) })
+            }
+            _ => None,
+        };
+        let taken: Vec<(&Tensor, &[V])> =
+            operation.takes.iter().map(|uid| (&self.tensors[uid], &values[uid][..])).collect();
+        operation.gives.iter().copied().zip(operation.work.run(&to, before, &taken)).collect()
+    }
+
+    /// The elements of a tensor that no operation has given so far.
+    ///
+    /// # Safety
+    /// As of [`Graph::run`].
+    unsafe fn loaded<V: Value>(&self, uid: i64, given: &BTreeMap<i64, Given>) -> Vec<V> {
+        let tensor = &self.tensors[&uid];
+        match (tensor.constant, given.get(&uid)) {
+            // SAFETY: the caller's word.
+            (None, Some(Given::Memory(at))) => unsafe { tensor.load(at.get(), &self.offsets(tensor, given)) },
+            (constant, given) => {
+                let given = match given {
+                    Some(Given::Value(value)) => *value,
+                    // A run is given all that it wants.
+                    _ => 0.0,
+                };
+                vec![V::of(constant.unwrap_or(given)); tensor.elements()]
             }
         }
     }
@@ -900,7 +994,7 @@ impl Work {
         }
     }
 
-    fn run<V: Value>(
+    pub fn run<V: Value>(
         &self,
         given: &[&Tensor],
         before: Option<Vec<V>>,
@@ -939,11 +1033,15 @@ impl Work {
                 made = by.turned(to, &turned);
             }
             Work::Pointwise(function, alpha, beta) => {
-                let arrays: Vec<Vec<V>> = taken
+                let arrays: Vec<Cow<[V]>> = taken
                     .iter()
                     .map(|(tensor, values)| pointwise::repeated(values, &tensor.sizes, &to.sizes))
                     .collect();
                 made = function.apply(&arrays, (*alpha, *beta), &to.sizes);
+                if let Pointwise::Index(axis @ 0..3) = function {
+                    let first = V::of(to.first[*axis] as f64);
+                    made.iter_mut().for_each(|place| *place += first);
+                }
             }
             Work::Matmul(of) => {
                 let [(a, a_values), (b, b_values)] = [taken[0], taken[1]];
