@@ -328,9 +328,13 @@ fn start() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let folder = std::env::temp_dir().join(format!("cudaway-gfx-{}", std::process::id()));
+        // What a variable names is not started where others may write, and the checkout may lie there.
+        let own_helper = folder.join("cudaway-comgr");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(helper(), &own_helper).unwrap();
         // SAFETY: nothing else runs yet that reads the environment.
         unsafe {
-            std::env::set_var("CUDAWAY_COMGR_HELPER", helper());
+            std::env::set_var("CUDAWAY_COMGR_HELPER", own_helper);
             std::env::set_var("CUDAWAY_GFX_COMPILER", "/usr/lib/x86_64-linux-gnu/libamd_comgr.so.2");
             std::env::set_var("CUDAWAY_CACHE_DIR", folder);
             std::env::set_var("CUDAWAY_TRACE", std::env::temp_dir().join("cudaway-gfx-trace"));

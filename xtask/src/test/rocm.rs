@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -25,8 +25,10 @@ pub fn run(installed: &Installed, chapters: &[String], report: &mut Report) {
 
 fn all(installed: &Installed, chapters: &[String], report: &mut Report) -> Result<()> {
     let archive = build::static_library("hip-recorder")?;
+    // Not in the checkout: what a variable names is not opened where others may write, and a checkout may lie there.
+    let folder = testkit::temporary()?;
     for release in RELEASES {
-        let recorder = Recorder::link(release, &archive, installed)?;
+        let recorder = Recorder::link(release, &archive, folder.path(), installed)?;
         recorder.keeps_promises(installed, chapters, report)?;
         if release == "6.4" && chapters.is_empty() {
             report.note(
@@ -65,9 +67,7 @@ struct Recorder {
 
 impl Recorder {
     /// A version script keeps inside what the release lacks.
-    fn link(release: &'static str, archive: &PathBuf, installed: &Installed) -> Result<Recorder> {
-        let out = setup::root().join("target/rocm");
-        fs::create_dir_all(&out)?;
+    fn link(release: &'static str, archive: &Path, out: &Path, installed: &Installed) -> Result<Recorder> {
         let script = out.join(format!("{release}.version"));
         let global: String = exports(release)?.iter().map(|name| format!("    {name};\n")).collect();
         fs::write(&script, format!("{{\n  global:\n{global}  local: *;\n}};\n"))?;
