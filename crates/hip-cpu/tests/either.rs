@@ -3,7 +3,6 @@
 
 use compiler::back::cpu::Setting;
 use hip_cpu::harness::{Arg, Error, How, load, run};
-use hip_cpu::jit::Effort;
 
 const THREADS: usize = 192;
 
@@ -61,18 +60,7 @@ fn arrays_one_behind_the_other_are_read_up_to_their_border() {
                 array[i].wrapping_add(pair)
             })
             .collect();
-        let mut how = How::new(3, (THREADS / 3) as u32);
-        how.setting = Some(Setting::Lane);
-        let mut ways = vec![how.clone(), How { effort: Effort::Baseline, ..how.clone() }];
-        for (setting, width, vector_bits) in [
-            (Setting::Simd, None, None),
-            (Setting::Simd, Some(8), Some(256)),
-            (Setting::Simd, Some(64), None),
-            (Setting::Warp, None, None),
-        ] {
-            ways.push(How { setting: Some(setting), width, vector_bits, ..how.clone() });
-        }
-        for how in ways {
+        for how in How::new(3, (THREADS / 3) as u32).in_each_setting() {
             let (mut first, mut second, mut out) = (bytes(&first), bytes(&second), vec![0; THREADS * 4]);
             let mut args = [
                 Arg::Buffer(&mut first),

@@ -4,7 +4,6 @@
 
 use compiler::back::cpu::Setting;
 use hip_cpu::harness::{Arg, Error, How, emit, load, run};
-use hip_cpu::jit::Effort;
 
 const BLOCK: usize = 96;
 const BLOCKS: usize = 2;
@@ -96,18 +95,7 @@ fn lanes_far_apart_read_and_write_what_is_theirs() {
             let k = k as usize;
             (moved[2 * k], moved[2 * k + 1]) = (pairs[2 * k + 1], pairs[2 * k].wrapping_add(5));
         }
-        let how = How::new(BLOCKS as u32, BLOCK as u32);
-        let lane = How { setting: Some(Setting::Lane), ..how.clone() };
-        let mut ways = vec![lane.clone(), How { effort: Effort::Baseline, ..lane }];
-        for (setting, width, vector_bits) in [
-            (Setting::Simd, None, None),
-            (Setting::Simd, Some(8), Some(256)),
-            (Setting::Simd, Some(64), None),
-            (Setting::Warp, None, None),
-        ] {
-            ways.push(How { setting: Some(setting), width, vector_bits, ..how.clone() });
-        }
-        for how in ways {
+        for how in How::new(BLOCKS as u32, BLOCK as u32).in_each_setting() {
             let (mut from, mut at, mut of) = (bytes(&parts), bytes(&index), bytes(&pairs));
             let (mut to, mut there) = (vec![0; from.len()], vec![0; of.len()]);
             let mut args = [

@@ -119,6 +119,14 @@ impl How {
         self
     }
 
+    /// In each setting, in L by baseline code too and in S in groups and vectors of several widths.
+    pub fn in_each_setting(&self) -> Vec<How> {
+        let narrow = How { vector_bits: Some(256), ..self.clone() };
+        let any = How { setting: Some(Setting::Simd), ..self.clone() };
+        let how = || self.clone();
+        vec![how().lane(), how().baseline(), any, narrow.simd(8), how().simd(64), how().warp()]
+    }
+
     fn target(&self) -> Target {
         self.vector_bits.map_or_else(|| Target::host().clone(), Target::narrowed)
     }
