@@ -93,18 +93,10 @@ pub fn example(name: &str) -> Result<Command> {
 /// Tests of the workspace; each counts as one check of ours. As many binaries run at a time as there are cores: many have one test that
 /// takes long, which would leave the others idle.
 pub fn cargo_test(all: bool, report: &mut Report) {
-    let (mut command, mut beside) = (setup::cargo(), setup::cargo());
-    let selections = if all {
-        command.args(["test", "--workspace"]);
-        vec![command]
-    } else {
-        others(command.arg("test"));
-        libraries(beside.arg("test"));
-        vec![command, beside]
-    };
+    let selections: &[Select] = if all { &[everything] } else { &[others, libraries] };
     let name = "tests of the workspace";
     let mut all = Ran::default();
-    for (of, ran) in beside_each_other(&selections) {
+    for (of, ran) in beside_each_other(selections) {
         match ran {
             Ok(ran) => all.add(&of, ran),
             Err(error) => report.note(&format!("{name}: {of}"), Err::<(), _>(error)),
@@ -132,25 +124,17 @@ struct Tests {
     command: Command,
 }
 
-/// A `cargo test` once more, with more arguments.
-fn again(command: &Command, arguments: &[&str]) -> Command {
-    let mut again = Command::new(command.get_program());
-    again.args(command.get_args()).args(arguments);
-    if let Some(folder) = command.get_current_dir() {
-        again.current_dir(folder);
-    }
-    for (key, value) in command.get_envs() {
-        match value {
-            Some(value) => again.env(key, value),
-            None => again.env_remove(key),
-        };
-    }
-    again
+/// Tells cargo of which packages.
+type Select = fn(&mut Command) -> &mut Command;
+
+fn everything(command: &mut Command) -> &mut Command {
+    command.arg("--workspace")
 }
 
-/// The test binaries that this `cargo test` would run, built.
-fn binaries(command: &Command) -> Result<Vec<Tests>> {
-    let mut command = again(command, &["--no-run", "--message-format", "json-render-diagnostics"]);
+/// The test binaries of these packages, built.
+fn binaries(select: Select) -> Result<Vec<Tests>> {
+    let mut command = setup::cargo();
+    select(command.arg("test")).args(["--no-run", "--message-format", "json-render-diagnostics"]);
     let output = setup::stay_offline(&mut command).stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "they do not build: {command:?}");
     let messages = String::from_utf8(output.stdout)?;
@@ -173,9 +157,10 @@ fn binary(message: &str) -> Option<Tests> {
     Some(Tests { name: message["target"]["name"].as_str()?.to_owned(), command })
 }
 
-/// What the documentation shows.
-fn documentation(command: &Command) -> Tests {
-    let mut command = again(command, &["--doc", "--no-fail-fast"]);
+/// What the documentation of these packages shows.
+fn documentation(select: Select) -> Tests {
+    let mut command = setup::cargo();
+    select(command.arg("test")).args(["--doc", "--no-fail-fast"]);
     setup::stay_offline(&mut command);
     Tests { name: "documentation".to_owned(), command }
 }
@@ -195,14 +180,14 @@ impl Queue {
     }
 }
 
-/// Runs the tests of these `cargo test`s on all cores, those of one while another is built still, and prints what each has said when it
+/// Runs the tests of these selections on all cores, those of one while another is built still, and prints what each has said when it
 /// has ended.
-fn beside_each_other(selections: &[Command]) -> Vec<(String, Result<Ran>)> {
+fn beside_each_other(selections: &[Select]) -> Vec<(String, Result<Ran>)> {
     let poisoned = "nothing panics with it";
     let queue = Mutex::new(Queue { waiting: vec![], n_building: selections.len() });
     let changed = Condvar::new();
     let ended = Mutex::new(vec![]);
-    let build = |selection: &Command| {
+    let build = |selection: Select| {
         let found = binaries(selection);
         let mut queue = queue.lock().expect(poisoned);
         queue.n_building -= 1;
@@ -230,8 +215,8 @@ fn beside_each_other(selections: &[Command]) -> Vec<(String, Result<Ran>)> {
         }
     };
     thread::scope(|scope| {
-        for selection in selections {
-            scope.spawn(|| build(selection));
+        for &selection in selections {
+            scope.spawn(move || build(selection));
         }
         for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
             scope.spawn(run);
