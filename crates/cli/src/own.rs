@@ -40,7 +40,7 @@ pub fn unlinked() -> Option<&'static str> {
 
 /// The folder of the objects' own files: `lib` may have links in their place.
 pub fn files(lib: &Path) -> PathBuf {
-    let driver = lib.join(namesake::DRIVER.to_string_lossy().as_ref()).canonicalize();
+    let driver = lib.join(loader::names::DRIVER.to_string_lossy().as_ref()).canonicalize();
     let folder = driver.ok().and_then(|driver| driver.parent().map(Path::to_path_buf));
     folder.or_else(|| lib.canonicalize().ok()).unwrap_or_else(|| lib.to_path_buf())
 }

@@ -17,7 +17,7 @@ const RELEASES: [(&str, c_int); 4] =
 fn version() -> c_int {
     static VERSION: OnceLock<c_int> = OnceLock::new();
     *VERSION.get_or_init(|| {
-        let name = beside::file_name(version as fn() -> c_int as *const c_void).unwrap_or_default();
+        let name = loader::place::file_name(version as fn() -> c_int as *const c_void).unwrap_or_default();
         let name = name.to_string_lossy();
         let release = RELEASES.iter().find(|(release, _)| name.contains(&format!("-{release}.so")));
         release.unwrap_or_else(|| refuse(&format!("no release of ROCm is known for {name}"))).1

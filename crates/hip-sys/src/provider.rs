@@ -173,8 +173,8 @@ pub fn open_cpu() -> Result<Provider, OpenError> {
 /// The file this code was loaded from.
 fn own_path() -> Option<PathBuf> {
     let here = own_path as fn() -> Option<PathBuf> as *const c_void;
-    let mut path = [0; beside::PATH_BYTES];
-    beside::join(here, beside::file_name(here)?, &mut path)?;
+    let mut path = [0; loader::place::PATH_BYTES];
+    loader::place::join(here, loader::place::file_name(here)?, &mut path)?;
     // SAFETY: `join` ends it with a zero.
     let path = unsafe { CStr::from_ptr(path.as_ptr()) };
     Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))

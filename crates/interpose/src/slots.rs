@@ -137,7 +137,7 @@ fn find(library: *mut c_void, name: &[u8]) -> Option<usize> {
 
 /// Opens a library of the directory that holds this very object.
 fn open_beside_us(file: &CStr) -> Option<*mut c_void> {
-    let mut path = [0 as c_char; beside::PATH_BYTES];
+    let mut path = [0 as c_char; loader::place::PATH_BYTES];
     join_own_directory(file, &mut path)?;
     // SAFETY: `path` ends in a zero. Called from a program's own call into the runtime, where dlopen is allowed.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -145,8 +145,8 @@ fn open_beside_us(file: &CStr) -> Option<*mut c_void> {
 }
 
 /// Writes `<directory of this object>/<file>` with a final zero.
-pub fn join_own_directory(file: &CStr, path: &mut [c_char; beside::PATH_BYTES]) -> Option<()> {
-    beside::join(bind as *const c_void, file, path)
+pub fn join_own_directory(file: &CStr, path: &mut [c_char; loader::place::PATH_BYTES]) -> Option<()> {
+    loader::place::join(bind as *const c_void, file, path)
 }
 
 /// What a name does when our runtime library cannot be opened: the call fails with cudaErrorInitializationError, and nothing crashes.

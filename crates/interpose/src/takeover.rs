@@ -77,7 +77,7 @@ fn is_the_mapped_one(file: File, object: Loaded) -> bool {
 /// Our own forwarders have the same SONAMEs and names.
 fn is_ours(mapping: &Mapping) -> bool {
     crate::slots::RUNTIMES.iter().any(|runtime| {
-        let mut path = [0 as c_char; beside::PATH_BYTES];
+        let mut path = [0 as c_char; loader::place::PATH_BYTES];
         let mut ours = MaybeUninit::<libc::stat>::uninit();
         crate::slots::join_own_directory(runtime.file, &mut path).is_some()
             // SAFETY: the path ends in a zero, `ours` is written when stat succeeds.

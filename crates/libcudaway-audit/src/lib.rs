@@ -34,7 +34,7 @@ pub unsafe extern "C" fn la_objsearch(
         return name;
     }
     // SAFETY: the caller's promise.
-    match namesake::of_path(unsafe { CStr::from_ptr(name) }.to_bytes()) {
+    match loader::names::of_path(unsafe { CStr::from_ptr(name) }.to_bytes()) {
         Some(ours) => place::path(ours).unwrap_or(name),
         None => name,
     }

@@ -44,11 +44,11 @@ struct Place {
     is_known: AtomicBool,
 }
 
-static PLACES: [Place; namesake::ALL.len()] = {
-    let mut places = [const { Place::new(namesake::DRIVER) }; namesake::ALL.len()];
+static PLACES: [Place; loader::names::ALL.len()] = {
+    let mut places = [const { Place::new(loader::names::DRIVER) }; loader::names::ALL.len()];
     let mut at = 0;
     while at < places.len() {
-        places[at].file = namesake::ALL[at];
+        places[at].file = loader::names::ALL[at];
         at += 1;
     }
     places

@@ -25,7 +25,7 @@ pub unsafe extern "C" fn symbol(
     let name = unsafe { CStr::from_ptr(name) };
     let Some(file) = library(name.to_bytes(), handle) else { return nothing };
     let Some(found) = ours::function(file, name) else { return nothing };
-    if beside::path(found) == Some(ours::path_of(handle)) {
+    if loader::place::path(found) == Some(ours::path_of(handle)) {
         return nothing; // libc finds the same.
     }
     if options::has(options::LOG) {
@@ -40,11 +40,11 @@ fn library(name: &[u8], handle: *mut c_void) -> Option<&'static CStr> {
     let among = |names: &[&str]| names.binary_search_by(|it| it.as_bytes().cmp(name)).is_ok();
     // Most names are none of these, and are told so by their first letters.
     match name {
-        [b'c', b'u', b'A'..=b'Z', ..] if among(&names::DRIVER) => Some(namesake::DRIVER),
-        [b'n', b'v', b'm', b'l', ..] if among(&names::NVML) => Some(namesake::NVML),
+        [b'c', b'u', b'A'..=b'Z', ..] if among(&names::DRIVER) => Some(loader::names::DRIVER),
+        [b'n', b'v', b'm', b'l', ..] if among(&names::NVML) => Some(loader::names::NVML),
         [b'c', b'u', b'd', b'a', ..] | [b'_', b'_', b'c', b'u', ..] if among(&names::RUNTIME) => {
-            namesake::of_path(ours::path_of(handle).to_bytes())
-                .filter(|file| namesake::RUNTIMES.contains(file))
+            loader::names::of_path(ours::path_of(handle).to_bytes())
+                .filter(|file| loader::names::RUNTIMES.contains(file))
         }
         _ => None,
     }
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn file(file: *const c_char, caller: *const c_void) -> *co
     // SAFETY: the caller's promise.
     let asked = unsafe { CStr::from_ptr(file) };
     // Under its SONAME the loader finds what is in the process, wherever it came from.
-    match namesake::of_path(asked.to_bytes()) {
+    match loader::names::of_path(asked.to_bytes()) {
         Some(ours) if ours != asked && ours::is_here(ours) => {
             if options::has(options::LOG) {
                 say::file(asked, caller, ours);
@@ -84,7 +84,7 @@ mod tests {
         }
         assert_eq!(names::DRIVER.len(), 729);
         let has = |name: &[u8]| library(name, core::ptr::null_mut());
-        assert_eq!(has(b"cuInit"), Some(namesake::DRIVER));
+        assert_eq!(has(b"cuInit"), Some(loader::names::DRIVER));
         for name in [
             "cuInitialise",
             "cuIni",

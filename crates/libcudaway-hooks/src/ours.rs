@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_void};
 
-use beside::PATH_BYTES;
+use loader::place::PATH_BYTES;
 
 use crate::real;
 
@@ -12,16 +12,16 @@ use crate::real;
 /// glibc 2.36's `dlsym` follows a list in it that only `dlopen` makes, and `dlopen` allocates.
 pub fn function(file: &CStr, name: &CStr) -> Option<*mut c_void> {
     // Each major's names have a version of its own, which is called as the library is.
-    let found = real::global(name, namesake::has_versions(file).then_some(file));
+    let found = real::global(name, loader::names::has_versions(file).then_some(file));
     (!found.is_null() && is_ours(found)).then_some(found)
 }
 
 /// Whether our library `file` is in the process.
 pub fn is_here(file: &CStr) -> bool {
     let any = match file {
-        _ if file == namesake::DRIVER => c"cuInit",
-        _ if file == namesake::NVML => c"nvmlInit_v2",
-        _ => match namesake::families().find(|family| family.files.contains(&file)) {
+        _ if file == loader::names::DRIVER => c"cuInit",
+        _ if file == loader::names::NVML => c"nvmlInit_v2",
+        _ => match loader::names::families().find(|family| family.files.contains(&file)) {
             Some(family) => family.own,
             None => return false,
         },
@@ -32,8 +32,11 @@ pub fn is_here(file: &CStr) -> bool {
 /// Whether the address is in an object that lies beside this one.
 fn is_ours(address: *const c_void) -> bool {
     let (mut its, mut own) = ([0; PATH_BYTES], [0; PATH_BYTES]);
-    let joined =
-        beside::join(address, c"", &mut its).and(beside::join(is_ours as *const c_void, c"", &mut own));
+    let joined = loader::place::join(address, c"", &mut its).and(loader::place::join(
+        is_ours as *const c_void,
+        c"",
+        &mut own,
+    ));
     // SAFETY: `join` ends them with a zero.
     joined.is_some() && unsafe { CStr::from_ptr(its.as_ptr()) == CStr::from_ptr(own.as_ptr()) }
 }

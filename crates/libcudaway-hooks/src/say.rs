@@ -65,6 +65,6 @@ struct Caller(*const c_void);
 impl fmt::Display for Caller {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         write!(out, "{:?}", self.0)?;
-        beside::file_name(self.0).map_or(Ok(()), |name| write!(out, " in {}", Shown(name)))
+        loader::place::file_name(self.0).map_or(Ok(()), |name| write!(out, " in {}", Shown(name)))
     }
 }

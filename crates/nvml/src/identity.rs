@@ -64,7 +64,7 @@ fn library() -> Option<&'static Library> {
 fn open_library() -> Option<Library> {
     let failed =
         |path: &CStr, reason: &CStr| tracing::debug!(target: "cudaway::nvml", "{path:?}: {reason:?}");
-    let handle = beside::open(library as *const c_void, c"libcuda.so.1", failed)?;
+    let handle = loader::place::open(library as *const c_void, c"libcuda.so.1", failed)?;
     // SAFETY: the loader's handle, which nobody else closes.
     Some(unsafe { Library::from_raw(handle.as_ptr()) })
 }

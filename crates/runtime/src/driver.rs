@@ -462,7 +462,7 @@ pub fn get() -> Result<&'static Driver> {
 fn library() -> Result<Library> {
     let failed =
         |path: &CStr, reason: &CStr| tracing::debug!(target: "cudaway::runtime", "{path:?}: {reason:?}");
-    let handle = beside::open(library as *const c_void, c"libcuda.so.1", failed);
+    let handle = loader::place::open(library as *const c_void, c"libcuda.so.1", failed);
     let handle = handle.ok_or(Error::NoDriver("libcuda.so.1 cannot be opened"))?;
     // SAFETY: the loader's handle, which nobody else closes.
     Ok(unsafe { Library::from_raw(handle.as_ptr()) })

@@ -232,7 +232,7 @@ impl Library {
             slot.store(address, Ordering::Release);
         }
         let Some(list) = secure::variable(self.variable) else { return };
-        let mut path = [0; beside::PATH_BYTES];
+        let mut path = [0; loader::place::PATH_BYTES];
         // The list's first entry is the outermost.
         for entry in list.to_bytes().rsplit(|&byte| byte == b',') {
             let entry = entry.trim_ascii();
@@ -298,8 +298,8 @@ fn with_major<'r>(name: &'r CStr, major: u8, room: &'r mut [u8; NAME_BYTES]) -> 
 /// The library that lies beside the object of `place`; NULL when it cannot be opened. For a program's call, never a constructor
 /// of ours, where dlopen is not allowed.
 pub fn open_beside(place: *const c_void, name: &CStr) -> *mut c_void {
-    let mut path = [0 as c_char; beside::PATH_BYTES];
-    match beside::join(place, name, &mut path) {
+    let mut path = [0 as c_char; loader::place::PATH_BYTES];
+    match loader::place::join(place, name, &mut path) {
         // SAFETY: `path` ends in a zero.
         Some(_) => unsafe { open(path.as_ptr()) },
         None => core::ptr::null_mut(),

@@ -97,7 +97,7 @@ pub fn files(blas_signatures: &Signatures, blas_bodies: &Bodies) -> Result<Vec<(
     for (major, runtime) in NODES {
         files.push((format!("crates/trampoline/preload/v{major}/src/lib.rs"), preloaded(major, runtime)?));
     }
-    files.push(("crates/namesake/src/generated/libraries.rs".to_owned(), known()?));
+    files.push(("crates/loader/src/generated/libraries.rs".to_owned(), known()?));
     Ok(files)
 }
 
@@ -279,11 +279,11 @@ fn stems() -> Vec<(&'static Library, Vec<&'static Object>)> {
     stems
 }
 
-/// `crates/namesake/src/generated/libraries.rs`
+/// `crates/loader/src/generated/libraries.rs`
 fn known() -> Result<String> {
     let stems = stems();
     let mut text = format!(
-        "//! The libraries that tools/data describes. {HEAD}; do not edit.\n\nuse crate::Family;\n\n\
+        "//! The libraries that tools/data describes. {HEAD}; do not edit.\n\nuse crate::names::Family;\n\n\
          pub const FAMILIES: [Family; {}] = [\n",
         stems.len()
     );
@@ -308,7 +308,7 @@ fn known() -> Result<String> {
     }
     text += "];\n";
     let aside: Vec<&Library> = libraries::all().iter().filter(|it| !it.folder.is_empty()).collect();
-    ensure!(aside.len() == 1, "crates/namesake knows one library in a folder of its own");
+    ensure!(aside.len() == 1, "crates/loader knows one library in a folder of its own");
     let Library { folder, objects, implementation, .. } = aside[0];
     write!(
         text,

@@ -52,7 +52,7 @@ pub fn run(by_name: bool, report: &mut Report) {
 fn test(name: &str, cc: &Path, sysroot: &Path, report: &mut Report) {
     let mut command = setup::cargo();
     command.args(["test", "--no-fail-fast", "--target", TARGET]);
-    for package in ["beside", "namesake", "libcudaway-hooks", "libcudaway-audit"] {
+    for package in ["loader", "libcudaway-hooks", "libcudaway-audit"] {
         command.args(["--package", package]);
     }
     // Cargo does not link again for another linker.

@@ -35,7 +35,7 @@ pub const PROGRAMS: &[&str] = &[
     "expr 6 * 7",
     "factor 5040",
     "file --version",
-    "find crates/beside",
+    "find crates/loader",
     "fold -w 9 Cargo.toml",
     "g++ --version",
     "gdb -nx -batch -ex print(6*7)",

@@ -14,29 +14,29 @@ struct Shipped {
 }
 
 fn shipped() -> Vec<Shipped> {
-    let with_plain = [namesake::DRIVER, namesake::NVML];
-    let objects = namesake::ALL.iter().map(|file| {
+    let with_plain = [loader::names::DRIVER, loader::names::NVML];
+    let objects = loader::names::ALL.iter().map(|file| {
         let name = file.to_string_lossy().into_owned();
-        let family = namesake::families().find(|family| family.files[0] == *file && family.is_plain);
+        let family = loader::names::families().find(|family| family.files[0] == *file && family.is_plain);
         let plain = with_plain.contains(file) || family.is_some();
         let (stem, _) = name.split_once(".so").unwrap_or((&name, ""));
         let links = if plain { vec![format!("{stem}.so")] } else { Vec::new() };
-        Shipped { node: namesake::has_versions(file).then(|| name.clone()), links, name }
+        Shipped { node: loader::names::has_versions(file).then(|| name.clone()), links, name }
     });
     let implementations = ["libcudaway_cudart.so", "libcudaway_cpu.so"].into_iter();
-    let implementations = implementations.chain(namesake::IMPLEMENTATIONS);
+    let implementations = implementations.chain(loader::names::IMPLEMENTATIONS);
     let implementations =
         implementations.map(|name| Shipped { name: name.to_owned(), node: None, links: Vec::new() });
     // What `cudaway run` preloads: the links there are names that the loader gives the object.
-    let several = namesake::PRELOADED.iter().map(|(runtime, links)| Shipped {
+    let several = loader::names::PRELOADED.iter().map(|(runtime, links)| Shipped {
         name: format!("preload/{runtime}"),
         node: Some((*runtime).to_owned()),
         links: links.iter().map(|link| (*link).to_owned()).collect(),
     });
-    let refusing = namesake::REFUSING.iter().map(|(file, node)| (*file, Some((*node).to_owned())));
-    let refusing = refusing.chain([(namesake::REFUSING_IMPLEMENTATION, None)]);
+    let refusing = loader::names::REFUSING.iter().map(|(file, node)| (*file, Some((*node).to_owned())));
+    let refusing = refusing.chain([(loader::names::REFUSING_IMPLEMENTATION, None)]);
     let refusing = refusing.map(|(file, node)| Shipped {
-        name: format!("{}/{file}", namesake::REFUSED),
+        name: format!("{}/{file}", loader::names::REFUSED),
         node,
         links: Vec::new(),
     });

@@ -146,7 +146,7 @@ pub fn end_to_end(lib: &Path, subject: &Subject) -> Result<Finding> {
 
 /// What the process that was started does.
 pub fn test_here(lib: &Path) -> ExitCode {
-    match open(lib, namesake::DRIVER)
+    match open(lib, loader::names::DRIVER)
         .and_then(|cuda| kernel(&cuda))
         .and_then(|said| Ok(format!("{said}; {}", nvml(lib)?)))
     {
@@ -214,8 +214,8 @@ pub fn kernel(cuda: &Library) -> Result<String, String> {
 
 /// NVML must speak of the same device.
 fn nvml(lib: &Path) -> Result<String, String> {
-    let cuda = open(lib, namesake::DRIVER)?;
-    let nvml = open(lib, namesake::NVML)?;
+    let cuda = open(lib, loader::names::DRIVER)?;
+    let nvml = open(lib, loader::names::NVML)?;
     let mut uuid = [0u8; 16];
     let (mut handle, mut text, mut version) =
         (core::ptr::null_mut::<c_void>(), [0 as c_char; 96], [0 as c_char; 80]);

@@ -83,7 +83,7 @@ impl Bound {
     /// A line such as `  17:  trying file=/lib/libcuda.so.1`.
     fn read(&mut self, line: &str) {
         if let Some((_, path)) = line.split_once("trying file=") {
-            if namesake::of_path(path.as_bytes()).is_some() {
+            if loader::names::of_path(path.as_bytes()).is_some() {
                 self.tried.insert(path.into());
             }
             return;
@@ -98,7 +98,7 @@ impl Bound {
             self.is_running && self.started.contains(to)
         } else {
             // Ours among each other are no calls of the program's.
-            namesake::of_path(from.as_bytes()).is_none()
+            loader::names::of_path(from.as_bytes()).is_none()
         };
         if is_asked && is_cudas(name) {
             self.names.entry(to.into()).or_default().insert(name.to_owned());
@@ -119,7 +119,7 @@ impl Bound {
             let first = names.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
             let seen = format!("{} answers for {} of CUDA's names: {first}", path.display(), names.len());
             // A static runtime, or the program itself, answers its own calls: it comes to the driver.
-            if is_ours(path) || namesake::of_path(path.as_os_str().as_encoded_bytes()).is_none() {
+            if is_ours(path) || loader::names::of_path(path.as_os_str().as_encoded_bytes()).is_none() {
                 findings.push(Finding::fine("loader", seen));
             } else {
                 findings.push(Finding::fault(

@@ -13,7 +13,7 @@ pub const PATH: &str = "/etc/cdi/cudaway.json";
 
 pub fn spec(root: &Root, prefix: &Path) -> Result<String> {
     let lib = prefix.join("lib");
-    let preloaded = namesake::ALL.into_iter().filter(|name| namesake::is_preloaded(name));
+    let preloaded = loader::names::ALL.into_iter().filter(|name| loader::names::is_preloaded(name));
     let preload: Vec<String> =
         preloaded.map(|name| lib.join(name.to_string_lossy().as_ref()).display().to_string()).collect();
     let preload = preload.join(":");

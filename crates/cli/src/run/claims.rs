@@ -63,7 +63,7 @@ pub fn names(lib: &Path, wanted: &[String], searched: &[PathBuf]) -> Vec<Claim> 
         .chain(wanted.iter().cloned())
         .chain(files)
         .filter(|name| !is_ours(name) && seen.insert(name.clone()))
-        .filter_map(|name| namesake::of_path(name.as_bytes()).map(|ours| (name, ours)))
+        .filter_map(|name| loader::names::of_path(name.as_bytes()).map(|ours| (name, ours)))
         .filter(|(_, ours)| lib.join(ours.to_string_lossy().as_ref()).exists())
         .take(MOST)
         .collect()
@@ -80,7 +80,7 @@ fn expand(pattern: &str) -> Vec<PathBuf> {
 fn files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if namesake::of(entry.file_name().as_bytes()).is_none() {
+        if loader::names::of(entry.file_name().as_bytes()).is_none() {
             continue;
         }
         let path = entry.path();
@@ -202,7 +202,7 @@ mod tests {
         )
         .into_iter()
         .map(|(name, ours)| {
-            assert_eq!(ours, namesake::DRIVER);
+            assert_eq!(ours, loader::names::DRIVER);
             name
         })
         .collect();
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn the_same_names_are_the_same_files() {
         let folder = tempfile::tempdir().unwrap();
-        let claims = [("libcuda.so".to_owned(), namesake::DRIVER)];
+        let claims = [("libcuda.so".to_owned(), loader::names::DRIVER)];
         let ours = |name: &CStr| Path::new("/opt/lib").join(name.to_string_lossy().as_ref());
         let object = |claims: &[Claim]| objects(claims, &[], ours, Some(folder.path())).unwrap().remove(0);
         let first = object(&claims);

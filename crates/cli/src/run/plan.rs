@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
-use namesake::REFUSED;
+use loader::names::REFUSED;
 use serde_json::{Value, json};
 
 use super::preflight::Finding;
@@ -68,7 +68,7 @@ pub fn make(arguments: &Arguments, lib: &Path, alone: &[&CStr]) -> Result<Plan> 
         let auditors = std::env::join_paths(auditors.chain(theirs.iter().flat_map(std::env::split_paths)));
         variables.push(("LD_AUDIT", auditors.context("our folder's name cannot stand in LD_AUDIT")?));
     }
-    let parts = namesake::ALL.into_iter().filter(|name| !namesake::is_preloaded(name));
+    let parts = loader::names::ALL.into_iter().filter(|name| !loader::names::is_preloaded(name));
     let parts = parts.filter_map(|name| file(arguments, lib, alone, name)).collect();
     Ok(Plan { preload, parts, unclaimed, variables })
 }
@@ -94,11 +94,11 @@ fn file(arguments: &Arguments, lib: &Path, alone: &[&CStr], name: &CStr) -> Opti
 
 /// The driver first: what the others need is then in the process.
 fn preload(arguments: &Arguments, lib: &Path, alone: &[&CStr]) -> Result<Vec<PathBuf>> {
-    ours(lib, &namesake::DRIVER.to_string_lossy())?;
+    ours(lib, &loader::names::DRIVER.to_string_lossy())?;
     let mut preload: Vec<PathBuf> = Vec::new();
-    for path in namesake::ALL
+    for path in loader::names::ALL
         .into_iter()
-        .filter(|name| namesake::is_preloaded(name))
+        .filter(|name| loader::names::is_preloaded(name))
         .filter_map(|name| file(arguments, lib, alone, name))
     {
         if !preload.contains(&path) {
@@ -125,7 +125,7 @@ fn several(lib: &Path, name: &CStr) -> Option<PathBuf> {
     let folder = lib.join("preload");
     let name = name.to_string_lossy();
     let is_it = |(runtime, links): &&(&str, &[&str])| *runtime == name || links.contains(&&*name);
-    let (runtime, links) = namesake::PRELOADED.iter().find(is_it)?;
+    let (runtime, links) = loader::names::PRELOADED.iter().find(is_it)?;
     // In a tree without links it has one name alone.
     let is_several = folder.join(&*name).exists() && links.iter().any(|link| folder.join(link).exists());
     // Of a folder that cannot stand in LD_PRELOAD the loader would only take names, which are those in `lib`.

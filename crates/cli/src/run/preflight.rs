@@ -136,7 +136,7 @@ fn judge(listed: &[Listed], complaints: &str, plan: &Plan) -> Vec<Finding> {
     for library in listed {
         let Some(file) = &library.file else { continue };
         let is_ours = plan.preload.iter().any(|ours| same(ours, file));
-        let named = |path: &Path| namesake::of_path(path.as_os_str().as_encoded_bytes());
+        let named = |path: &Path| loader::names::of_path(path.as_os_str().as_encoded_bytes());
         // A stub of ours is listed by the path it claims and the file it is.
         let is_claim = plan.preload.iter().any(|ours| ours.parent().is_some_and(|it| file.starts_with(it)));
         let Some(ours) = named(Path::new(&library.name)).or_else(|| named(file)) else { continue };
@@ -231,7 +231,7 @@ mod tests {
             format!("{LISTED}\t/app/libcuda.so.1 => /app/libcuda.so.1 (0x1)\n\tlibx.so.2 => not found\n");
         let findings = judge(&listed(&list), "", &plan(&["/opt/c/lib/libcuda.so.1"]));
         assert!(
-            matches!(&findings[0], Past(ours, why) if *ours == namesake::DRIVER && why.contains("--claim /app/libcuda.so.1")),
+            matches!(&findings[0], Past(ours, why) if *ours == loader::names::DRIVER && why.contains("--claim /app/libcuda.so.1")),
             "{findings:?}"
         );
         assert!(matches!(&findings[1], Partly(why) if why.contains("libx.so.2")), "{findings:?}");

@@ -17,7 +17,7 @@ const TEXT_BYTES: usize = 256;
 impl Nvml {
     /// Opens the library in `lib` and initialises it.
     pub fn open(lib: &Path) -> Result<Nvml> {
-        let path = lib.join(namesake::NVML.to_string_lossy().as_ref());
+        let path = lib.join(loader::names::NVML.to_string_lossy().as_ref());
         // SAFETY: our own library; its constructors do nothing.
         let library = unsafe { Library::new(&path) }.with_context(|| path.display().to_string())?;
         let nvml = Nvml(library);

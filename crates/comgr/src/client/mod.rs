@@ -69,15 +69,16 @@ const HELPER: &CStr = c"cudaway-comgr";
 /// The helper lies beside the library or program that this code is linked into, or in `../lib` beside its `bin`.
 fn beside_us() -> Result<PathBuf, String> {
     let here = beside_us as fn() -> Result<PathBuf, String> as *const c_void;
-    let mut path = [0; beside::PATH_BYTES];
-    beside::join(here, HELPER, &mut path).ok_or("the directory of this library is not known")?;
+    let mut path = [0; loader::place::PATH_BYTES];
+    loader::place::join(here, HELPER, &mut path).ok_or("the directory of this library is not known")?;
     // SAFETY: `join` ends it with a zero.
     let first = unsafe { CStr::from_ptr(path.as_ptr()) };
     let first = PathBuf::from(OsStr::from_bytes(first.to_bytes()));
     let name = OsStr::from_bytes(HELPER.to_bytes());
     let in_lib = first.parent().and_then(|folder| folder.parent()).map(|root| root.join("lib").join(name));
     // Loaded through a symbolic link in a folder that has only the link.
-    let own = beside::file_name(here).map(|own| first.with_file_name(OsStr::from_bytes(own.to_bytes())));
+    let own =
+        loader::place::file_name(here).map(|own| first.with_file_name(OsStr::from_bytes(own.to_bytes())));
     let real = own.and_then(|own| own.canonicalize().ok()).map(|own| own.with_file_name(name));
     let places = [Some(first.clone()), in_lib, real];
     places.into_iter().flatten().find(|path| path.exists()).ok_or(format!("no {}", first.display()))

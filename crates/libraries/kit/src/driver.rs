@@ -93,7 +93,7 @@ pub fn driver() -> Result<&'static Driver> {
 fn library() -> Option<Library> {
     let failed =
         |path: &CStr, reason: &CStr| tracing::debug!(target: "cudaway::library", "{path:?}: {reason:?}");
-    let handle = beside::open(library as *const c_void, c"libcuda.so.1", failed)?;
+    let handle = loader::place::open(library as *const c_void, c"libcuda.so.1", failed)?;
     // SAFETY: the loader's handle, which nobody else closes.
     Some(unsafe { Library::from_raw(handle.as_ptr()) })
 }

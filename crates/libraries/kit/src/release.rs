@@ -51,8 +51,8 @@ fn theirs() -> Option<u32> {
 
 /// The folder of the object that has the address.
 fn folder(address: *const c_void) -> Option<CString> {
-    let mut path = [0; beside::PATH_BYTES];
-    beside::join(address, c"", &mut path)?;
+    let mut path = [0; loader::place::PATH_BYTES];
+    loader::place::join(address, c"", &mut path)?;
     // SAFETY: `join` ends it with a zero.
     Some(unsafe { CStr::from_ptr(path.as_ptr()) }.to_owned())
 }

@@ -4,8 +4,6 @@
 //! path (`LD_PRELOAD=lib/libcuda.so.1`) and the program has changed its directory since. libc only, no allocation: usable
 //! before `main`.
 
-#![cfg_attr(not(test), no_std)]
-
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
 

@@ -3,10 +3,11 @@
 //! Exact names only: `libcuda.so`, its versions, and so on; never a prefix, which would catch `libcudnn.so.9`. No
 //! allocation, so it can be asked inside a loader's callback.
 
-#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 use core::ffi::CStr;
+
+use crate::generated::libraries;
 
 pub const DRIVER: &CStr = c"libcuda.so.1";
 pub const NVML: &CStr = c"libnvidia-ml.so.1";
@@ -28,25 +29,20 @@ pub struct Family {
     pub is_part: bool,
 }
 
-mod generated {
-    //! Made by `cargo xtask codegen`.
-    #[rustfmt::skip]
-    pub mod libraries;
-}
-pub use generated::libraries::{IMPLEMENTATIONS, PRELOADED, REFUSED, REFUSING, REFUSING_IMPLEMENTATION};
+pub use libraries::{IMPLEMENTATIONS, PRELOADED, REFUSED, REFUSING, REFUSING_IMPLEMENTATION};
 
 const RUNTIME: Family =
     Family { stem: b"libcudart.so", files: &RUNTIMES, own: c"cudaMalloc", is_plain: false, is_part: false };
 
 /// The runtimes, and the libraries that tools/data describes.
 pub fn families() -> impl Iterator<Item = &'static Family> {
-    core::iter::once(&RUNTIME).chain(&generated::libraries::FAMILIES)
+    core::iter::once(&RUNTIME).chain(&libraries::FAMILIES)
 }
 
 const N_FILES: usize = {
     let (mut count, mut at) = (2 + RUNTIMES.len(), 0);
-    while at < generated::libraries::FAMILIES.len() {
-        count += generated::libraries::FAMILIES[at].files.len();
+    while at < libraries::FAMILIES.len() {
+        count += libraries::FAMILIES[at].files.len();
         at += 1;
     }
     count
@@ -62,8 +58,8 @@ pub const ALL: [&CStr; N_FILES] = {
         (end, at) = (end + 1, at + 1);
     }
     let mut family = 0;
-    while family < generated::libraries::FAMILIES.len() {
-        let files = generated::libraries::FAMILIES[family].files;
+    while family < libraries::FAMILIES.len() {
+        let files = libraries::FAMILIES[family].files;
         let mut at = 0;
         while at < files.len() {
             all[end] = files[at];
