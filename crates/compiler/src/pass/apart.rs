@@ -8,9 +8,9 @@
 use std::collections::HashMap;
 
 use super::bits::BitSet;
+use super::divergence::Divergence;
 use super::loops::Loops;
-use super::number::Numbers;
-use super::shape::Shape;
+use super::value_ranges::ValueRanges;
 use super::visit::Definition;
 use crate::ir::*;
 
@@ -22,10 +22,10 @@ pub struct View<'a> {
     pub function: &'a Function,
     pub definitions: &'a [Definition],
     pub loops: &'a Loops,
-    pub shapes: &'a [Shape],
+    pub divergences: &'a [Divergence],
     /// Values that are the same for a whole block.
     pub is_prologue: &'a BitSet,
-    pub numbers: &'a Numbers,
+    pub ranges: &'a ValueRanges,
 }
 
 /// A value that an address tells apart: addresses that are the same have the same low bits of it.
@@ -64,8 +64,9 @@ impl View<'_> {
             _ => return None,
         }
         // No two lanes' numbers are the same modulo 2^32.
-        let is_number =
-            |value: Value| matches!(self.shape(value), Shape::Affine { stride: 1..=0xffff, assumed: false });
+        let is_number = |value: Value| {
+            matches!(self.divergence(value), Divergence::Affine { stride: 1..=0xffff, assumed: false })
+        };
         match inst.args[..] {
             [number, value] | [value, number] if is_number(number) && !is_number(value) => Some(value),
             _ => None,
@@ -79,12 +80,16 @@ impl View<'_> {
         }
     }
 
-    fn shape(&self, value: Value) -> Shape {
-        if self.is_prologue.contains(value.index()) { Shape::Uniform } else { self.shapes[value.index()] }
+    fn divergence(&self, value: Value) -> Divergence {
+        if self.is_prologue.contains(value.index()) {
+            Divergence::Uniform
+        } else {
+            self.divergences[value.index()]
+        }
     }
 
     fn is_uniform(&self, value: Value) -> bool {
-        self.shape(value).is_uniform()
+        self.divergence(value).is_uniform()
     }
 
     /// The values on the way to an address: what is added is the same for all lanes, and what is shifted out is lost.
@@ -104,7 +109,7 @@ impl View<'_> {
                 (Op::Int(IntBin::Add, _), &[a, b]) if self.is_uniform(b) => a,
                 (Op::Int(IntBin::Add, _), &[a, b]) if self.is_uniform(a) => b,
                 (Op::Int(op @ (IntBin::Shl | IntBin::Mul), _), &[a, by]) => {
-                    let Some(by) = self.numbers.constant(by) else { return all };
+                    let Some(by) = self.ranges.constant(by) else { return all };
                     let count = match op {
                         IntBin::Shl => by,
                         _ if by.is_power_of_two() => by.trailing_zeros().into(),
@@ -148,7 +153,7 @@ impl View<'_> {
     fn keeps_told_bits(&self, inst: &Inst, told: &[&Told]) -> bool {
         let (Op::Int(IntBin::And, int), &[a, b]) = (&inst.op, &inst.args[..]) else { return false };
         [(a, b), (b, a)].into_iter().any(|(value, by)| {
-            let kept = self.numbers.constant(by).map(|by| by & ((1u128 << int.bits) - 1));
+            let kept = self.ranges.constant(by).map(|by| by & ((1u128 << int.bits) - 1));
             kept.is_some_and(|kept| told.iter().any(|told| told.value == value && kept >> told.bits == 0))
         })
     }

@@ -4,14 +4,14 @@
 //! of them reach, or where a warp's members at a collective are not provably those that execute it. In S the same holds
 //! for the threads of the whole block; in P warps may wait for each other.
 
+use super::divergence::{Among, Divergences, Spread};
 use super::dominators::Dominators;
 use super::known::Known;
 use super::layout::Layout;
 use super::loops::Loops;
 use super::members::Members;
-use super::number::Numbers;
-use super::shape::{Among, Shapes, Spread};
 use super::spins;
+use super::value_ranges::ValueRanges;
 use crate::ir::*;
 
 pub struct View<'a> {
@@ -21,10 +21,10 @@ pub struct View<'a> {
     pub loops: &'a Loops,
     pub layout: &'a Layout,
     /// Shapes among the lanes of a group.
-    pub group: &'a Shapes,
+    pub group: &'a Divergences,
     /// Shapes among the threads of a block.
-    pub block: &'a Shapes,
-    pub numbers: &'a Numbers,
+    pub block: &'a Divergences,
+    pub ranges: &'a ValueRanges,
     pub known: &'a Known<'a>,
 }
 
@@ -156,10 +156,10 @@ fn collectives(view: &View<'_>) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::pass::number::Threads;
+    use crate::pass::divergence::Among;
     use crate::pass::regions::plan;
-    use crate::pass::shape::Among;
     use crate::pass::testing::function;
+    use crate::pass::value_ranges::Threads;
 
     fn verdict(source: &str) -> Result<usize, String> {
         verdict_among(source, Among::Block)

@@ -1,7 +1,7 @@
 //! What an operation on integers gives where its arguments are known: the one place in the compiler that says so. (`crates/oracle` has its
 //! own, so that tests compare two.)
 
-use super::number::{mask, signed};
+use super::value_ranges::{mask, signed};
 use crate::ir::{Bool, Cmp, Int, IntBin, IntUn, Op};
 
 /// The result number `nth`, of `bits` bits. `from`: bits of the first argument. `None`: not such an operation.

@@ -1,7 +1,7 @@
 //! Values and branches that the block's shape decides: `threadIdx.x < 1024` in a block of 256 is no question.
 
 use super::cfg;
-use super::number::{Numbers, Threads};
+use super::value_ranges::{Threads, ValueRanges};
 use super::visit::{Definition, definitions, term_values_mut};
 use crate::ir::{Function, Inst, IntBin, Op, Term, Value};
 
@@ -10,9 +10,9 @@ const ROUNDS: usize = 16;
 
 pub fn run(function: &mut Function, threads: Threads) {
     for _ in 0..ROUNDS {
-        let numbers = Numbers::of(function, threads);
-        let decided = decide(function, &numbers);
-        let simpler = simplify(function, &numbers);
+        let ranges = ValueRanges::of(function, threads);
+        let decided = decide(function, &ranges);
+        let simpler = simplify(function, &ranges);
         if decided {
             cfg::clean(function);
         }
@@ -23,18 +23,18 @@ pub fn run(function: &mut Function, threads: Threads) {
 }
 
 /// Makes decided values constants and decided branches jumps; whether a branch was.
-fn decide(function: &mut Function, numbers: &Numbers) -> bool {
+fn decide(function: &mut Function, ranges: &ValueRanges) -> bool {
     let mut changed = false;
     for block in &mut function.blocks {
         for inst in block.insts.iter_mut().filter(|inst| inst.op.is_pure() && inst.results.len() == 1) {
-            let constant = numbers.constant(inst.results[0]);
+            let constant = ranges.constant(inst.results[0]);
             if let Some(bits) = constant.filter(|_| !matches!(inst.op, Op::Const(_) | Op::SharedAddr(_))) {
                 inst.op = Op::Const(bits);
                 inst.args.clear();
             }
         }
         if let Term::Branch { cond, then, otherwise } = &block.term
-            && let Some(holds) = numbers.constant(*cond)
+            && let Some(holds) = ranges.constant(*cond)
         {
             block.term = Term::Jump(if holds == 1 { then } else { otherwise }.clone());
             changed = true;
@@ -45,7 +45,7 @@ fn decide(function: &mut Function, numbers: &Numbers) -> bool {
 
 /// What a decided operand leaves of an operation: nvcc writes `x % 32` of a signed x as `x - ((x + s) & -32)` with
 /// `s = (x >> 31) >>> 27`, which is zero where x is not negative.
-fn simplify(function: &mut Function, numbers: &Numbers) -> bool {
+fn simplify(function: &mut Function, ranges: &ValueRanges) -> bool {
     let definitions = definitions(function);
     let mut renamed: Vec<Option<Value>> = vec![None; function.values.len()];
     let mut constants = vec![];
@@ -56,7 +56,7 @@ fn simplify(function: &mut Function, numbers: &Numbers) -> bool {
                 continue;
             };
             let (op, int, a, b, result) = (*op, *int, *a, *b, *result);
-            let is_zero = |value| numbers.constant(value) == Some(0);
+            let is_zero = |value| ranges.constant(value) == Some(0);
             let same = match op {
                 IntBin::Add | IntBin::Or | IntBin::Xor if is_zero(b) => Some(a),
                 IntBin::Add | IntBin::Or | IntBin::Xor if is_zero(a) => Some(b),
@@ -72,7 +72,7 @@ fn simplify(function: &mut Function, numbers: &Numbers) -> bool {
             let part = &function.blocks[home].insts[index];
             let is_part =
                 op == IntBin::Sub && matches!(part.op, Op::Int(IntBin::And, _)) && part.args.contains(&a);
-            let mask = part.args.iter().find(|&&arg| arg != a).and_then(|&arg| numbers.constant(arg));
+            let mask = part.args.iter().find(|&&arg| arg != a).and_then(|&arg| ranges.constant(arg));
             let Some(mask) = mask.filter(|_| is_part) else { continue };
             let pos = inst.pos;
             let kept = function.new_value(function.ty(a));

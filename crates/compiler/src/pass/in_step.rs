@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::dominators::{Dominators, successors};
 use super::loops::Loops;
-use super::number::signed;
+use super::value_ranges::signed;
 use super::visit::{Definition, definitions};
 use crate::ir::*;
 

@@ -375,10 +375,10 @@ fn is_back(loops: &Loops, parent: Option<usize>, to: &[usize]) -> bool {
 mod tests {
     use super::*;
     use crate::lower::verify::verify;
-    use crate::pass::number::Threads;
+    use crate::pass::divergence::Among;
     use crate::pass::regions::plan;
-    use crate::pass::shape::Among;
     use crate::pass::testing::{function, text};
+    use crate::pass::value_ranges::Threads;
 
     /// Whether warps may run it in step, with what waits for others changed.
     fn verdict(source: &str) -> Result<usize, String> {

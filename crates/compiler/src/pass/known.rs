@@ -5,7 +5,7 @@
 
 use super::dominators::Dominators;
 use super::evaluate::{evaluate, is_evaluated};
-use super::number::Threads;
+use super::value_ranges::Threads;
 use super::visit::{Definition, definitions};
 use crate::ir::*;
 use std::cell::RefCell;

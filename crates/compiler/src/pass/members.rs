@@ -5,8 +5,8 @@
 
 use super::bits::BitSet;
 use super::classify::View;
-use super::number::signed;
-use super::shape::{Spread, mirrored};
+use super::divergence::{Spread, mirrored};
+use super::value_ranges::signed;
 use super::visit::{Definition, definitions};
 use crate::ir::*;
 
@@ -206,7 +206,7 @@ impl<'a> Members<'a> {
         let inst = self.inst(value)?;
         let Op::Icmp(mut cmp, int) = inst.op else { return None };
         let (mut a, mut b) = (inst.args[0], inst.args[1]);
-        let number = |value: Value| self.view.numbers.constant(value).map(|bits| read(bits, int));
+        let number = |value: Value| self.view.ranges.constant(value).map(|bits| read(bits, int));
         if number(a).is_some() && number(b).is_none() {
             (a, b, cmp) = (b, a, mirrored(cmp));
         }
@@ -248,10 +248,10 @@ fn read(bits: u128, int: Int) -> i128 {
 
 #[cfg(test)]
 mod tests {
-    use crate::pass::number::Threads;
+    use crate::pass::divergence::Among;
     use crate::pass::regions::plan;
-    use crate::pass::shape::Among;
     use crate::pass::testing::function;
+    use crate::pass::value_ranges::Threads;
 
     fn verdict(source: &str) -> Result<usize, String> {
         let threads = Threads { block: [256, 1, 1], open: false, width: 32 };

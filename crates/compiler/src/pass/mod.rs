@@ -1,16 +1,28 @@
-//! Passes over the IR, one file each; this file is the ordered list.
+//! Passes over the IR, one file each. This is the list, in the order in which they run for a kernel and a block shape:
 //!
-//! `open` says which kernels need no code for each block shape · `fold` decides what the block's shape decides · `common` does each pure thing once · `cfg` cleans the graph, splits at
-//! barriers and gives loops one back edge and exits of their own · `invariant` finds what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
-//! ranges and divisors) · `classify` decides whether lockstep is allowed (`members`: whether a collective's have all come) and `in_step` whether it is counted on · `spins`
-//! finds loops that wait, `intake` has them take in what their lanes do before they meet · `release` has them take in what others wait for and `waves` says which kernels cannot have two warps in a wave (AMD GPUs) · `regions` cuts at barriers · `places` finds what passes through a region.
-//! `offsets` finds values whose lanes lie at constant distances · `apart` finds atomics whose lanes all have words of their own · `effects` finds what others see of a block · `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
+//! 1. `open`: which kernels need no code for each block shape.
+//! 2. `fold`: what the block's shape decides.
+//! 3. `common_subexpressions`: each pure thing is done once.
+//! 4. `cfg`: a clean graph, split at barriers, whose loops have one back edge and exits of their own.
+//! 5. `invariant`: what never changes for a thread.
+//! 6. `lcssa`: loops are closed.
+//! 7. `divergence`: what lanes have in common; `value_ranges` has ranges and divisors for it.
+//! 8. `classify`: whether lockstep is allowed (`members`: whether a collective's have all come), and `in_step` whether it is counted
+//!    on.
+//! 9. `spins`: loops that wait; `intake` has them take in what their lanes do before they meet, `release` what others wait for.
+//!    `waves` says which kernels cannot have two warps in a wave (AMD GPUs).
+//! 10. `regions`: cuts at barriers; `places` finds what passes through a region.
+//! 11. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `effects`:
+//!     what others see of a block; `known`: tables of what follows from the thread index; `steps`: how long a launch's threads are.
+//!
+//! `bits`, `dominators`, `evaluate`, `layout`, `liveness`, `loops`, `ssa` and `visit` are what they stand on.
 
 pub mod apart;
 pub mod bits;
 pub mod cfg;
 pub mod classify;
-pub mod common;
+pub mod common_subexpressions;
+pub mod divergence;
 pub mod dominators;
 pub mod effects;
 pub mod evaluate;
@@ -24,17 +36,16 @@ pub mod lcssa;
 pub mod liveness;
 pub mod loops;
 pub mod members;
-pub mod number;
 pub mod offsets;
 pub mod open;
 pub mod places;
 pub mod regions;
 pub mod release;
-pub mod shape;
 pub mod spins;
 pub mod ssa;
 pub mod steps;
 #[cfg(test)]
 pub mod testing;
+pub mod value_ranges;
 pub mod visit;
 pub mod waves;

@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use super::bits::BitSet;
-use super::number::{Numbers, signed};
-use super::shape::{Shape, window_offsets};
+use super::divergence::{Divergence, window_offsets};
+use super::value_ranges::{ValueRanges, signed};
 use crate::ir::*;
 
 /// One offset per lane; lane 0's is 0.
@@ -22,20 +22,20 @@ pub struct Offsets {
 
 struct Finder<'a> {
     function: &'a Function,
-    numbers: &'a Numbers,
-    shapes: &'a [Shape],
+    ranges: &'a ValueRanges,
+    divergences: &'a [Divergence],
     width: i64,
     found: Offsets,
 }
 
 impl Offsets {
-    pub fn of(function: &Function, numbers: &Numbers, shapes: &[Shape], width: u32) -> Offsets {
+    pub fn of(function: &Function, ranges: &ValueRanges, divergences: &[Divergence], width: u32) -> Offsets {
         let found = Offsets { of: vec![None; function.values.len()], windows: window_offsets(function) };
-        let mut finder = Finder { function, numbers, shapes, width: width.into(), found };
+        let mut finder = Finder { function, ranges, divergences, width: width.into(), found };
         for id in function.reverse_post_order() {
             for inst in &function.block(id).insts {
                 if let [result] = inst.results[..]
-                    && shapes[result.index()].is_varying()
+                    && divergences[result.index()].is_varying()
                     && inst.op.is_pure()
                 {
                     finder.found.of[result.index()] = finder.look_at(inst, result);
@@ -63,16 +63,16 @@ impl Finder<'_> {
 
     fn lanes(&self, value: Value) -> Option<Lanes> {
         let line = |stride: i64| (0..self.width).map(|lane| lane.wrapping_mul(stride)).collect();
-        match self.shapes[value.index()] {
-            Shape::Uniform => Some(line(0)),
-            Shape::Affine { stride, assumed: false } => Some(line(stride)),
-            Shape::Affine { .. } => None,
-            Shape::Varying => self.found.of[value.index()].clone(),
+        match self.divergences[value.index()] {
+            Divergence::Uniform => Some(line(0)),
+            Divergence::Affine { stride, assumed: false } => Some(line(stride)),
+            Divergence::Affine { .. } => None,
+            Divergence::Varying => self.found.of[value.index()].clone(),
         }
     }
 
     fn constant(&self, value: Value) -> Option<u128> {
-        self.numbers.constant(value)
+        self.ranges.constant(value)
     }
 
     fn look_at(&self, inst: &Inst, result: Value) -> Option<Lanes> {
@@ -161,7 +161,7 @@ impl Finder<'_> {
                     self.constant(b).filter(|by| by.is_power_of_two() && by.trailing_zeros() < 31)? as i128;
                 let positive = |(_, high): (u64, u64)| high < 1 << (u32::from(int.bits) - 1);
                 self.low(a)?;
-                if int.signed && !self.numbers.range(a).is_some_and(positive) {
+                if int.signed && !self.ranges.range(a).is_some_and(positive) {
                     return None;
                 }
                 by_constant(a, &|offset| if op == IntBin::Div { offset / by } else { offset % by })
@@ -172,7 +172,7 @@ impl Finder<'_> {
 
     /// The bits in which lanes may differ, when lane 0 has none of them.
     fn low(&self, value: Value) -> Option<i128> {
-        let clear = self.numbers.divisor(value).min(40);
+        let clear = self.ranges.divisor(value).min(40);
         let lanes = self.lanes(value)?;
         lanes.iter().all(|offset| (0..1i64 << clear).contains(offset)).then_some((1 << clear) - 1)
     }
@@ -180,17 +180,17 @@ impl Finder<'_> {
     /// Whether widening keeps the distances: no lane's number wraps between lane 0's and its own.
     fn widens(&self, value: Value, is_signed: bool) -> bool {
         let half = 1u64 << (self.bits(value).min(64) - 1);
-        self.numbers.range(value).is_some_and(|(low, high)| high - low < half && (!is_signed || high < half))
+        self.ranges.range(value).is_some_and(|(low, high)| high - low < half && (!is_signed || high < half))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pass::number::Threads;
+    use crate::pass::divergence::Among;
     use crate::pass::regions::plan;
-    use crate::pass::shape::Among;
     use crate::pass::testing::function;
+    use crate::pass::value_ranges::Threads;
 
     /// Of the last store's address.
     fn offsets(source: &str) -> Option<Vec<i64>> {

@@ -1,7 +1,7 @@
 //! Which kernels lose nothing by code for flat blocks of any length ([`Options::open`](crate::back::cpu::Options)).
 
 use super::fold;
-use super::number::Threads;
+use super::value_ranges::Threads;
 use super::visit::term_values;
 use crate::ir::{Function, Inst, IntBin, Op, Special, Value};
 

@@ -4,8 +4,8 @@
 //! part and another behind it. Both names get one place where no barrier has both alive; then that part neither loads
 //! nor stores the sum.
 
+use super::divergence::Divergence;
 use super::regions::{Region, Saved};
-use super::shape::Shape;
 use super::visit::{for_each_use, term_values};
 use crate::ir::{Inst, Op, Ty, Value};
 use std::collections::{HashMap, HashSet};
@@ -148,7 +148,7 @@ impl Places {
 /// One vector for each group, of which nothing is known.
 pub fn is_plain(saved: &Saved) -> bool {
     let is_one = !saved.is_block_uniform && !saved.is_reduced_here && saved.ty != Ty::Pred;
-    is_one && saved.shape.is_varying() && saved.in_run.is_none_or(Shape::is_varying)
+    is_one && saved.divergence.is_varying() && saved.in_run.is_none_or(Divergence::is_varying)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -223,10 +223,10 @@ fn origins_of_sums(region: &Region) -> Vec<Origin> {
 
 #[cfg(test)]
 mod tests {
-    use crate::pass::number::Threads;
+    use crate::pass::divergence::Among;
     use crate::pass::regions::plan;
-    use crate::pass::shape::Among;
     use crate::pass::testing::function;
+    use crate::pass::value_ranges::Threads;
 
     /// For each region and barrier at its end: how many of the values saved there are in their place.
     fn staying(source: &str) -> Vec<usize> {

@@ -7,7 +7,8 @@
 use super::bits::BitSet;
 use super::cfg;
 use super::classify::{View, classify, loses_threads};
-use super::common;
+use super::common_subexpressions;
+use super::divergence::{Among, Divergence, Divergences, analyse, structure, together};
 use super::dominators::{Dominators, successors};
 use super::fold;
 use super::intake;
@@ -17,12 +18,11 @@ use super::layout::Layout;
 use super::lcssa;
 use super::liveness::live_in;
 use super::loops::Loops;
-use super::number::{Numbers, Threads};
 use super::offsets::Offsets;
 use super::places::Places;
-use super::shape::{Among, Shape, Shapes, analyse, structure, together};
 use super::spins;
 use super::ssa::{Graph, rebuild};
+use super::value_ranges::{Threads, ValueRanges};
 use super::visit::{Definition, definitions, term_values_mut};
 use crate::ir::*;
 use std::collections::HashMap;
@@ -33,9 +33,9 @@ pub struct Saved {
     /// Its name in the whole kernel.
     pub value: Value,
     pub ty: Ty,
-    pub shape: Shape,
+    pub divergence: Divergence,
     /// As [`Runs`] has it.
-    pub in_run: Option<Shape>,
+    pub in_run: Option<Divergence>,
     /// Kept once for all threads of the block, because it is the same for them.
     pub is_block_uniform: bool,
     /// What the barrier in front of the region reduced.
@@ -47,12 +47,12 @@ pub struct Region {
     pub dominators: Dominators,
     pub loops: Loops,
     pub layout: Layout,
-    pub shapes: Vec<Shape>,
-    pub numbers: Numbers,
+    pub divergences: Vec<Divergence>,
+    pub ranges: ValueRanges,
     pub offsets: Offsets,
     pub divergent: Vec<bool>,
     /// What holds, and which branches may part lanes, while all lanes go together.
-    pub together: Shapes,
+    pub together: Divergences,
     /// In the order of the entry block's parameters.
     pub saved: Vec<Saved>,
     /// Per block: the region behind the barrier it ends in.
@@ -67,7 +67,7 @@ pub struct Region {
 /// a row of a matrix fragment.
 pub struct Runs {
     pub length: u32,
-    pub shapes: Vec<Shape>,
+    pub divergences: Vec<Divergence>,
 }
 
 impl Runs {
@@ -75,8 +75,8 @@ impl Runs {
     fn of(
         threads: Threads,
         function: &Function,
-        group: &[Shape],
-        analyse: impl Fn(Threads) -> Vec<Shape>,
+        group: &[Divergence],
+        analyse: impl Fn(Threads) -> Vec<Divergence>,
     ) -> Option<Runs> {
         let insts = || function.blocks.iter().flat_map(|block| &block.insts);
         let accesses: Vec<(Value, i64)> = insts()
@@ -95,12 +95,12 @@ impl Runs {
         }
         let lengths = [16, 8, 4].into_iter().filter(|&length| length < threads.width);
         let tried = lengths.map(|length| {
-            let shapes = analyse(Threads { width: length, ..threads });
+            let divergences = analyse(Threads { width: length, ..threads });
             let is_near = |&&(address, bytes): &&(Value, i64)| {
-                shapes[address.index()].line().is_some_and(|(stride, _)| Runs::are_near(stride, bytes))
+                divergences[address.index()].line().is_some_and(|(stride, _)| Runs::are_near(stride, bytes))
             };
             let near = accesses.iter().filter(is_near).count();
-            (near, Runs { length, shapes })
+            (near, Runs { length, divergences })
         });
         // Of equal ones the longest, which is the first.
         let best = tried.reduce(|best, other| if other.0 > best.0 { other } else { best })?;
@@ -137,7 +137,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     cfg::clean(&mut body);
     fold::run(&mut body, threads);
     cfg::isolate_barriers(&mut body);
-    common::run(&mut body);
+    common_subexpressions::run(&mut body);
     cfg::canonical_loops(&mut body).ok_or_else(irreducible)?;
     let invariant = Invariant::of(&body);
     lcssa::run(&mut body, &invariant.thread).ok_or_else(irreducible)?;
@@ -145,12 +145,12 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     let graph = successors(&body);
     let (dominators, loops, layout) = structure(&body).ok_or_else(irreducible)?;
     let none = HashMap::new();
-    let numbers = Numbers::of(&body, threads);
-    let group = analyse(&body, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &none);
-    let block = analyse(&body, &loops, &layout, &numbers, threads, Among::Block, local_bytes, &none);
+    let ranges = ValueRanges::of(&body, threads);
+    let group = analyse(&body, &loops, &layout, &ranges, threads, Among::Group, local_bytes, &none);
+    let block = analyse(&body, &loops, &layout, &ranges, threads, Among::Block, local_bytes, &none);
     let runs = Runs::of(threads, &body, &group.of, |threads| {
-        let numbers = Numbers::of(&body, threads);
-        analyse(&body, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &none).of
+        let ranges = ValueRanges::of(&body, threads);
+        analyse(&body, &loops, &layout, &ranges, threads, Among::Group, local_bytes, &none).of
     });
     let view = View {
         function: &body,
@@ -160,7 +160,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
         layout: &layout,
         group: &group,
         block: &block,
-        numbers: &numbers,
+        ranges: &ranges,
         known: &Known::of(&body, &dominators, threads),
     };
     classify(&view, among)?;
@@ -198,7 +198,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
         .map(|(&entry, &reduced)| {
             let mut needs = Needs::at(&body, &live[entry], &invariant, &places, &group.of, &block.of);
             for saved in &mut needs.saved {
-                saved.in_run = runs.as_ref().map(|runs| runs.shapes[saved.value.index()]);
+                saved.in_run = runs.as_ref().map(|runs| runs.divergences[saved.value.index()]);
                 saved.is_block_uniform &= among == Among::Block;
                 saved.is_reduced_here = reduced == Some(saved.value);
             }
@@ -249,8 +249,8 @@ impl Needs {
         live: &BitSet,
         invariant: &Invariant,
         places: &[Definition],
-        group: &[Shape],
-        block: &[Shape],
+        group: &[Divergence],
+        block: &[Divergence],
     ) -> Needs {
         let mut needs = Needs { saved: vec![], again: vec![] };
         let mut done = BitSet::new(body.values.len());
@@ -273,7 +273,7 @@ impl Needs {
             needs.saved.push(Saved {
                 value,
                 ty: body.ty(value),
-                shape: group[index],
+                divergence: group[index],
                 in_run: None,
                 is_block_uniform: agreed || is_reduction(body, places, value),
                 is_reduced_here: false,
@@ -444,27 +444,28 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
     let irreducible = || "a region between barriers has irreducible control flow".to_owned();
     cfg::canonical_loops(&mut function).ok_or_else(irreducible)?;
     lcssa::run(&mut function, thread).ok_or_else(irreducible)?;
-    let given: HashMap<Value, Shape> = function.blocks[0]
+    let given: HashMap<Value, Divergence> = function.blocks[0]
         .params
         .iter()
         .zip(&need.saved)
-        .map(|(&param, saved)| (param, saved.shape))
+        .map(|(&param, saved)| (param, saved.divergence))
         .collect();
     loop {
         let (dominators, loops, layout) = structure(&function).ok_or_else(irreducible)?;
-        let numbers = Numbers::of(&function, threads);
-        let shapes =
-            analyse(&function, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &given);
+        let ranges = ValueRanges::of(&function, threads);
+        let divergences =
+            analyse(&function, &loops, &layout, &ranges, threads, Among::Group, local_bytes, &given);
         let runs = run.map(|length| {
             let threads = Threads { width: length, ..threads };
             let params = function.blocks[0].params.iter().zip(&need.saved);
             let given = params.filter_map(|(&param, saved)| Some((param, saved.in_run?))).collect();
-            let numbers = Numbers::of(&function, threads);
-            let shapes =
-                analyse(&function, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &given).of;
-            Runs { length, shapes }
+            let ranges = ValueRanges::of(&function, threads);
+            let divergences =
+                analyse(&function, &loops, &layout, &ranges, threads, Among::Group, local_bytes, &given).of;
+            Runs { length, divergences }
         });
-        let together = together(&function, &loops, &layout, &numbers, threads, local_bytes, &given, &shapes);
+        let together =
+            together(&function, &loops, &layout, &ranges, threads, local_bytes, &given, &divergences);
         if split_checks(&mut function, &together.of, runs.as_ref()) {
             continue;
         }
@@ -482,7 +483,7 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
             dominators: &dominators,
             loops: &loops,
             layout: &layout,
-            divergent: &shapes.divergent,
+            divergent: &divergences.divergent,
             known: &Known::of(&function, &dominators, threads),
         };
         let spins = match among {
@@ -495,10 +496,10 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
             dominators,
             loops,
             layout,
-            offsets: Offsets::of(&function, &numbers, &shapes.of, threads.width),
-            shapes: shapes.of,
-            numbers,
-            divergent: shapes.divergent,
+            offsets: Offsets::of(&function, &ranges, &divergences.of, threads.width),
+            divergences: divergences.of,
+            ranges,
+            divergent: divergences.divergent,
             together,
             saved: need.saved.clone(),
             next,
@@ -508,19 +509,20 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
 }
 
 /// Widenings whose result is a straight line only if the narrow one did not wrap.
-pub fn is_checked(inst: &Inst, shapes: &[Shape]) -> bool {
-    matches!(inst.op, Op::Zext | Op::Sext | Op::MulWide(_)) && shapes[inst.results[0].index()].is_assumed()
+pub fn is_checked(inst: &Inst, divergences: &[Divergence]) -> bool {
+    matches!(inst.op, Op::Zext | Op::Sext | Op::MulWide(_))
+        && divergences[inst.results[0].index()].is_assumed()
 }
 
 /// A checked widening stands before every effect of its block, so the block can be started again.
-fn split_checks(function: &mut Function, shapes: &[Shape], runs: Option<&Runs>) -> bool {
-    let in_rows = |inst: &Inst| runs.is_some_and(|runs| is_checked(inst, &runs.shapes));
+fn split_checks(function: &mut Function, divergences: &[Divergence], runs: Option<&Runs>) -> bool {
+    let in_rows = |inst: &Inst| runs.is_some_and(|runs| is_checked(inst, &runs.divergences));
     for at in 0..function.blocks.len() {
         let mut effects = false;
         let position = function.blocks[at].insts.iter().position(|inst| {
             effects |= !inst.op.is_pure()
                 && !matches!(inst.op, Op::Load { order: Order::Weak, .. } | Op::Special(_));
-            effects && (is_checked(inst, shapes) || in_rows(inst))
+            effects && (is_checked(inst, divergences) || in_rows(inst))
         });
         if let Some(position) = position {
             let rest = function.new_block();

@@ -1,11 +1,11 @@
 //! Loops in which a thread may wait for another one, and whether lanes of its own warp could be who it waits for.
 
 use super::bits::BitSet;
+use super::divergence::{Among, Spread};
 use super::dominators::{Dominators, post_dominators};
 use super::known::Known;
 use super::layout::Layout;
 use super::loops::Loops;
-use super::shape::{Among, Spread};
 use super::visit::{Definition, definitions};
 use crate::ir::*;
 use crate::texture::Access;
@@ -480,10 +480,10 @@ enum Event {
 
 #[cfg(test)]
 mod tests {
-    use crate::pass::number::Threads;
+    use crate::pass::divergence::Among;
     use crate::pass::regions::plan;
-    use crate::pass::shape::Among;
     use crate::pass::testing::function;
+    use crate::pass::value_ranges::Threads;
 
     /// Loops of all regions in which a warp lets others run.
     fn yields(source: &str) -> Result<usize, String> {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::dominators::{Dominators, post_dominators, reverse_post_order, successors};
 use super::evaluate::{evaluate_known, is_evaluated};
 use super::loops::Loops;
-use super::number::{mask, signed};
+use super::value_ranges::{mask, signed};
 use super::visit::{Definition, definitions};
 use crate::ir::*;
 

@@ -5,13 +5,13 @@
 
 use super::cfg;
 use super::classify::leading_to;
+use super::divergence::{Among, Divergence, Spread, analyse, structure};
 use super::dominators::successors;
 use super::invariant::Invariant;
 use super::known::Known;
 use super::lcssa;
-use super::number::{Numbers, Threads};
-use super::shape::{Among, Shape, Spread, analyse, structure};
 use super::spins::{self, Parts};
+use super::value_ranges::{Threads, ValueRanges};
 use crate::ir::*;
 
 /// Who of a wave may wait for whom, as far as one can tell.
@@ -76,10 +76,10 @@ fn look_into(function: &Function, block: Option<[u32; 3]>) -> Option<Waits> {
     let is_of_one_warp = |at: usize| {
         known.iter().all(|known| known.threads_at(at).is_none_or(|(first, last)| first / WARP == last / WARP))
     };
-    let numbers = Numbers::of(&body, threads(shapes[0]));
+    let ranges = ValueRanges::of(&body, threads(shapes[0]));
     // A device function's arguments can be anything.
-    let given = body.blocks[0].params.iter().map(|param| (*param, Shape::Varying)).collect();
-    let among = |whom| analyse(&body, &loops, &layout, &numbers, threads(shapes[0]), whom, 0, &given);
+    let given = body.blocks[0].params.iter().map(|param| (*param, Divergence::Varying)).collect();
+    let among = |whom| analyse(&body, &loops, &layout, &ranges, threads(shapes[0]), whom, 0, &given);
     let [lanes, warps] = [Among::Group, Among::Block].map(among);
     let parts = |divergent| Parts {
         function: &body,

@@ -18,7 +18,7 @@ pub(super) fn are_many(plan: &Plan) -> bool {
     let regions = plan.regions.iter();
     let is_apart = |region: &Region, inst: &&Inst| {
         matches!(inst.op, Op::Atomic { space: Space::Shared, .. })
-            && region.shapes[inst.args[0].index()].is_varying()
+            && region.divergences[inst.args[0].index()].is_varying()
     };
     let all = regions.flat_map(|region| {
         let insts = region.function.blocks.iter().flat_map(|block| &block.insts);
@@ -145,9 +145,9 @@ impl Emitter<'_> {
             function: &here.function,
             definitions: &self.definitions,
             loops: &here.loops,
-            shapes: &here.shapes,
+            divergences: &here.divergences,
             is_prologue: &self.plan.is_prologue,
-            numbers: &here.numbers,
+            ranges: &here.ranges,
         };
         view.holds(at, inst.args[0], bits / 8)
     }
@@ -186,7 +186,7 @@ impl Emitter<'_> {
         let each = if narrow { self.b.resize(each, 32, false) } else { each.clone() };
         let mut params = vec![base, each];
         for (arg, &value) in args.iter().zip(&inst.args[1..]) {
-            let is_one = self.shape(value).is_uniform();
+            let is_one = self.divergence(value).is_uniform();
             params.push(if is_one { self.extract(arg, "0") } else { arg.clone() });
         }
         let (vector, unused) = (args[0].ty, inst.results.is_empty());

@@ -6,10 +6,10 @@ use super::transfer::Transfers;
 use super::{Copy, Emitter, Place, Spot};
 use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{BarrierKind, Op, Space, Term, Ty, Value};
+use crate::pass::divergence::Divergence;
 use crate::pass::liveness::{crosses_blocks, live_in};
 use crate::pass::places::Places;
 use crate::pass::regions::Saved;
-use crate::pass::shape::Shape;
 use crate::pass::visit::definitions;
 
 impl Emitter<'_> {
@@ -81,10 +81,10 @@ impl Emitter<'_> {
                     Ty::Pred => 8,
                     ty => u64::from(ty.bits() / 8) * u64::from(self.lanes),
                 };
-                if !each.shape.is_varying() {
+                if !each.divergence.is_varying() {
                     place.scalar = Some(self.reserve(scalar_bytes * self.groups));
                 }
-                if each.shape.is_varying() || each.shape.is_assumed() {
+                if each.divergence.is_varying() || each.divergence.is_assumed() {
                     let at = self.reserve(vector_bytes * self.groups);
                     place.vector = Some(Spot { at, stride: vector_bytes });
                 }
@@ -381,7 +381,7 @@ impl Emitter<'_> {
     pub(super) fn slots_of(&self, value: Value, masked: bool) -> Vec<(String, Type)> {
         let ty = self.ty(value);
         let (own, other) =
-            (self.shapes(Copy::Unmasked)[value.index()], self.shapes(Copy::Masked)[value.index()]);
+            (self.divergences(Copy::Unmasked)[value.index()], self.divergences(Copy::Masked)[value.index()]);
         let mut slots = vec![];
         if !own.is_varying() {
             slots.push((self.scalar_slot(value), Type::of(ty, 1)));
@@ -490,7 +490,7 @@ impl Emitter<'_> {
                 let slot = self.scalar_slot(param);
                 self.store_slot(&slot, &val);
             }
-            if each.shape.is_varying() {
+            if each.divergence.is_varying() {
                 self.restore_vector(each, param);
             }
         }
@@ -507,7 +507,7 @@ impl Emitter<'_> {
     fn restore_vectors(&mut self, saved: &[Saved]) {
         let params = self.here().function.blocks[0].params.clone();
         for (each, param) in saved.iter().zip(params) {
-            if !each.is_block_uniform && each.shape.is_assumed() {
+            if !each.is_block_uniform && each.divergence.is_assumed() {
                 self.restore_vector(each, param);
             }
         }
@@ -602,14 +602,14 @@ impl Emitter<'_> {
                 }
             }
             if let Some(at) = place.scalar {
-                let stride = if let Shape::Affine { stride, .. } = each.shape { stride } else { 0 };
+                let stride = if let Divergence::Affine { stride, .. } = each.divergence { stride } else { 0 };
                 let val = self.any_lanes(value, stride);
                 let to = self.in_context(at, u64::from(each.ty.bits() / 8).max(8));
                 self.b.inst(format_args!("store {}, ptr {to}", val.typed()));
             }
             if let Some(spot) = place.vector {
                 let is_there = self.is_summed_at(value, spot);
-                if is_there || each.shape.is_assumed() && self.copy == Copy::Unmasked {
+                if is_there || each.divergence.is_assumed() && self.copy == Copy::Unmasked {
                     continue;
                 }
                 vectors.push((spot, self.vector(value)));
@@ -635,9 +635,9 @@ impl Emitter<'_> {
 
     /// Lane 0's value of a line with this stride, from any active lane.
     fn any_lanes(&mut self, value: Value, stride: i64) -> Val {
-        match self.shape(value) {
-            Shape::Uniform if stride == 0 => self.scalar(value),
-            Shape::Affine { stride: own, assumed }
+        match self.divergence(value) {
+            Divergence::Uniform if stride == 0 => self.scalar(value),
+            Divergence::Affine { stride: own, assumed }
                 if own == stride && (!assumed || self.copy == Copy::Unmasked || stride != 0) =>
             {
                 self.scalar(value)

@@ -4,8 +4,8 @@ use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Block, Cmp, Edge, Inst, Op, Term, Value};
 use crate::pass::bits::BitSet;
+use crate::pass::divergence::Divergence;
 use crate::pass::layout::Item;
-use crate::pass::shape::Shape;
 
 /// What an edge carries to its target's parameters.
 pub(super) struct Carried {
@@ -27,16 +27,17 @@ impl Emitter<'_> {
         self.rows.clear();
         self.operands.clear();
         self.sums.clear();
-        self.asks_ahead = false;
+        self.prefetches = false;
     }
 
     pub(super) fn carried(&mut self, edge: &Edge) -> Vec<Carried> {
         let params = self.here().function.block(edge.block).params.clone();
         let mut all = vec![];
         for (param, &arg) in params.into_iter().zip(&edge.args) {
-            let shape = self.shape(param);
-            let scalar = (!shape.is_varying()).then(|| self.scalar(arg));
-            let wants_vector = shape.is_varying() || (shape.is_assumed() && self.copy == Copy::Masked);
+            let divergence = self.divergence(param);
+            let scalar = (!divergence.is_varying()).then(|| self.scalar(arg));
+            let wants_vector =
+                divergence.is_varying() || (divergence.is_assumed() && self.copy == Copy::Masked);
             let vector = wants_vector.then(|| self.vector(arg));
             all.push(Carried { param, scalar, vector });
         }
@@ -80,7 +81,7 @@ impl Emitter<'_> {
             let Item::Block(at) = item else { continue };
             self.b.start_block(&format!("u{region}_{at}"));
             self.begin(Copy::Unmasked, None);
-            self.asks_ahead = self.comes_again(at);
+            self.prefetches = self.comes_again(at);
             let block = self.block(at);
             self.instructions(at, &block.insts)?;
             self.unmasked_end(at, &block.term)?;
@@ -134,10 +135,10 @@ impl Emitter<'_> {
                     };
                     self.b.start_block(&mixed);
                     let against = self.b.not(&mask);
-                    if self.is_detour(at, then, otherwise) {
-                        self.detour(at, then, (&yes, &no), mask)?;
-                    } else if self.is_detour(at, otherwise, then) {
-                        self.detour(at, otherwise, (&no, &yes), against)?;
+                    if self.is_converted(at, then, otherwise) {
+                        self.convert_if(at, then, (&yes, &no), mask)?;
+                    } else if self.is_converted(at, otherwise, then) {
+                        self.convert_if(at, otherwise, (&no, &yes), against)?;
                     } else {
                         self.leave((then, &yes, &mask), (otherwise, &no, &against));
                         let to = self.behind_in_masked(at, [then, otherwise]);
@@ -195,7 +196,7 @@ impl Emitter<'_> {
         for (_, carried, _) in [then, otherwise] {
             self.store_carried(carried);
             for each in carried {
-                let own = self.shape(each.param).line();
+                let own = self.divergence(each.param).line();
                 if let (Some(val), Some((stride, _)), true) = (&each.scalar, own, self.bends(each.param)) {
                     let all = if stride == 0 { self.splat(val) } else { self.line(val, stride) };
                     let slot = self.vector_slot(each.param);
@@ -214,7 +215,7 @@ impl Emitter<'_> {
 
     /// Whether M, which takes the value over from U, knows less of it.
     fn bends(&self, value: Value) -> bool {
-        let is_line = |copy: Copy| !self.shapes(copy)[value.index()].is_varying();
+        let is_line = |copy: Copy| !self.divergences(copy)[value.index()].is_varying();
         is_line(Copy::Unmasked) && !is_line(Copy::Masked)
     }
 
@@ -257,10 +258,12 @@ impl Emitter<'_> {
         if int.bits != 32 {
             return None;
         }
-        let (line, bound, cmp) = match (self.shape(inst.args[0]), self.shape(inst.args[1])) {
-            (Shape::Affine { stride, .. }, Shape::Uniform) => ((inst.args[0], stride), inst.args[1], cmp),
-            (Shape::Uniform, Shape::Affine { stride, .. }) => {
-                ((inst.args[1], stride), inst.args[0], crate::pass::shape::mirrored(cmp))
+        let (line, bound, cmp) = match (self.divergence(inst.args[0]), self.divergence(inst.args[1])) {
+            (Divergence::Affine { stride, .. }, Divergence::Uniform) => {
+                ((inst.args[0], stride), inst.args[1], cmp)
+            }
+            (Divergence::Uniform, Divergence::Affine { stride, .. }) => {
+                ((inst.args[1], stride), inst.args[0], crate::pass::divergence::mirrored(cmp))
             }
             _ => return None,
         };
@@ -363,7 +366,7 @@ impl Emitter<'_> {
             }
             Term::Branch { cond, then, otherwise } => {
                 let (yes, no) = (self.carried(then), self.carried(otherwise));
-                let (for_yes, for_no) = if self.shape(*cond).is_varying() {
+                let (for_yes, for_no) = if self.divergence(*cond).is_varying() {
                     let cond = self.vector(*cond);
                     let against = self.b.not(&cond);
                     (self.b.and(&mask, &cond), self.b.and(&mask, &against))
@@ -473,7 +476,7 @@ impl Emitter<'_> {
             };
             inst.op.is_pure()
         }) && cost <= 8
-            && !block.insts.iter().any(|inst| crate::pass::regions::is_checked(inst, &here.shapes))
+            && !block.insts.iter().any(|inst| crate::pass::regions::is_checked(inst, &here.divergences))
     }
 
     /// What `straight` has to hold in M where a widening's result is taken for a line: if it stops holding, the
@@ -485,7 +488,7 @@ impl Emitter<'_> {
         let straight = self.load_flag();
         let values: Vec<Value> = self.crossing.iter().map(|index| Value(index as u32)).collect();
         for value in values {
-            let Shape::Affine { stride, assumed: true } = self.shape(value) else { continue };
+            let Divergence::Affine { stride, assumed: true } = self.divergence(value) else { continue };
             let ty = self.vector_ty(self.ty(value));
             let (slot, from) = (self.vector_slot(value), self.scalar_slot(value));
             let scalar = self.load_slot(&from, Type::new(ty.scalar, 1));

@@ -4,7 +4,7 @@
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{Inst, Mem, Op, Order, Scope, Space, Ty, Value};
-use crate::pass::shape::Shape;
+use crate::pass::divergence::Divergence;
 use crate::pass::visit::Definition;
 
 /// Where the lanes of an access go, as byte offsets from the space's base.
@@ -71,10 +71,12 @@ impl Access {
 
 impl Emitter<'_> {
     pub(super) fn lanes_of(&mut self, address: Value, space: Space) -> Lanes {
-        let lanes = match self.shape(address) {
-            Shape::Uniform => Lanes::One(self.scalar(address)),
-            Shape::Affine { stride, assumed } => Lanes::Line { base: self.scalar(address), stride, assumed },
-            Shape::Varying => Lanes::Each(self.vector(address)),
+        let lanes = match self.divergence(address) {
+            Divergence::Uniform => Lanes::One(self.scalar(address)),
+            Divergence::Affine { stride, assumed } => {
+                Lanes::Line { base: self.scalar(address), stride, assumed }
+            }
+            Divergence::Varying => Lanes::Each(self.vector(address)),
         };
         if space != Space::Local {
             return lanes;
@@ -167,7 +169,7 @@ impl Emitter<'_> {
 
     /// The distance of lanes within rows, where the address is no line of the group.
     pub(super) fn rows_of(&self, address: Value, access: Access) -> Option<i64> {
-        if self.shape(address).is_varying() { self.stride_in_rows(address, access) } else { None }
+        if self.divergence(address).is_varying() { self.stride_in_rows(address, access) } else { None }
     }
 
     fn ordering(order: Order, store: bool) -> &'static str {
@@ -286,14 +288,13 @@ impl Emitter<'_> {
         }
         let (cond, sides) = (select.args[0], [select.args[1], select.args[2]]);
         let step = access.step();
-        let is_line =
-            |side: Value| matches!(self.shape(side), Shape::Affine { stride, .. } if stride == step);
-        if !self.shape(cond).is_varying() || !sides.into_iter().all(is_line) {
+        let is_line = |side: Value| matches!(self.divergence(side), Divergence::Affine { stride, .. } if stride == step);
+        if !self.divergence(cond).is_varying() || !sides.into_iter().all(is_line) {
             return None;
         }
         let (cond, each) = (self.vector(cond), self.vector(address));
         let [first, second] = sides.map(|side| self.scalar(side));
-        let asks_ahead = std::mem::replace(&mut self.asks_ahead, false);
+        let prefetches = std::mem::replace(&mut self.prefetches, false);
         let all = self.all(&cond);
         let vals = self.fork(
             &all,
@@ -307,7 +308,7 @@ impl Emitter<'_> {
                 )
             },
         );
-        self.asks_ahead = asks_ahead;
+        self.prefetches = prefetches;
         Some(vals)
     }
 
@@ -330,7 +331,7 @@ impl Emitter<'_> {
             return self.gather_line(access, ty, base, stride);
         }
         let at = self.pointer(access.space, base, access.offset);
-        self.ask_ahead(access, std::slice::from_ref(&at), access.step() * i64::from(self.lanes));
+        self.prefetch_tile(access, std::slice::from_ref(&at), access.step() * i64::from(self.lanes));
         let wide = Self::memory_ty(ty, access.mem, self.lanes * access.n as u32);
         let align = access.step();
         let all = match self.mask.clone() {
@@ -608,7 +609,7 @@ impl Emitter<'_> {
             // All lanes write one place: the last one stays.
             let last = self.last_active();
             for (nth, &arg) in inst.args[1..].iter().enumerate() {
-                let val = if self.shape(arg).is_uniform() {
+                let val = if self.divergence(arg).is_uniform() {
                     self.scalar(arg)
                 } else {
                     let vector = self.vector(arg);

@@ -6,15 +6,15 @@
 //! jumps to the same point of the M copy, which runs every block under a mask and stays to the region's end.
 //! IR values that cross blocks live in stack slots that both copies share; LLVM makes them registers.
 
-mod ahead;
 mod atomic;
 mod block;
 mod control;
-mod detour;
+mod if_conversion;
 mod matrix;
 mod memory;
 mod operation;
 mod outline;
+mod prefetch;
 mod runs;
 mod special;
 mod step;
@@ -32,9 +32,9 @@ use crate::ir::{Function, Ty, Value};
 use crate::lines::Lines;
 use crate::matrix::Mma;
 use crate::pass::bits::BitSet;
-use crate::pass::number::Threads;
+use crate::pass::divergence::Among;
 use crate::pass::regions::{Plan, Region, plan};
-use crate::pass::shape::Among;
+use crate::pass::value_ranges::Threads;
 use crate::pass::visit::Definition;
 use crate::program::{GlobalSpace, Kernel, Program};
 use std::collections::{HashMap, HashSet};
@@ -203,7 +203,7 @@ struct Emitter<'a> {
     /// Values that are read from each block on.
     live: Vec<BitSet>,
     /// Loads of the block being written ask for what they load the next time.
-    asks_ahead: bool,
+    prefetches: bool,
     /// Values the region finds that are read from their places, and their numbers.
     in_place: HashMap<Value, usize>,
     /// The same for those of which the rows' first lanes are kept.
@@ -267,7 +267,7 @@ impl<'a> Emitter<'a> {
             copy: Copy::Unmasked,
             crossing: BitSet::default(),
             live: vec![],
-            asks_ahead: false,
+            prefetches: false,
             in_place: HashMap::new(),
             by_rows: HashMap::new(),
             written: HashMap::new(),

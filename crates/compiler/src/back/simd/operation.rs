@@ -3,8 +3,8 @@
 use super::{Copy, Emitter};
 use crate::back::llvm::{Type, Val, emit_pure, texture};
 use crate::ir::{Fault, Inst, Op, Ty, Value};
+use crate::pass::divergence::Divergence;
 use crate::pass::regions::is_checked;
-use crate::pass::shape::Shape;
 use crate::texture::Access;
 
 impl Emitter<'_> {
@@ -78,18 +78,18 @@ impl Emitter<'_> {
         if !matches!(inst.op, Op::Zext) || !self.here().offsets.is_in_window(inst.results[0]) {
             return &inst.op;
         }
-        let from_lane_0 = match self.shape(inst.results[0]) {
-            Shape::Uniform => false,
-            Shape::Affine { .. } => true,
+        let from_lane_0 = match self.divergence(inst.results[0]) {
+            Divergence::Uniform => false,
+            Divergence::Affine { .. } => true,
             // The sign makes no difference within the window, and what gathers takes numbers with signs.
-            Shape::Varying => self.wide_gathers || self.here().offsets.get(inst.results[0]).is_some(),
+            Divergence::Varying => self.wide_gathers || self.here().offsets.get(inst.results[0]).is_some(),
         };
         if from_lane_0 { &Op::Sext } else { &inst.op }
     }
 
     fn compute(&mut self, at: usize, inst: &Inst) -> Result<(), String> {
         let (arg_tys, result_tys) = (self.types(&inst.args), self.types(&inst.results));
-        let varying = inst.results.iter().any(|&result| self.shape(result).is_varying());
+        let varying = inst.results.iter().any(|&result| self.divergence(result).is_varying());
         if varying && self.compute_by_rows(at, inst)? {
             return Ok(());
         }
@@ -100,7 +100,7 @@ impl Emitter<'_> {
             let args = self.vectors_of(&inst.args);
             let results = self.pure(self.widening(inst), &args, &arg_tys, &result_tys, self.lanes)?;
             for (&value, val) in inst.results.iter().zip(results) {
-                if self.shape(value).is_varying() {
+                if self.divergence(value).is_varying() {
                     self.define_vector(value, val);
                 } else {
                     let first = self.extract(&val, "0");
@@ -109,25 +109,25 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
-        if inst.args.iter().any(|&arg| self.shape(arg).is_varying()) {
+        if inst.args.iter().any(|&arg| self.divergence(arg).is_varying()) {
             // One value in spite of what the lanes bring: its range is one number.
             let result = inst.results[0];
-            let found = self.here().numbers.range(result).filter(|(low, high)| low == high);
+            let found = self.here().ranges.range(result).filter(|(low, high)| low == high);
             let (low, _) = found.ok_or("a uniform result of varying operands")?;
             let val = crate::back::llvm::Builder::bits(Type::of(self.ty(result), 1), low.into());
             self.define_scalar(result, val);
             return Ok(());
         }
         // Only in M, and only behind a line that may bend, the vector is computed too.
-        let bends =
-            self.copy == Copy::Masked && inst.results.iter().any(|&result| self.shape(result).is_assumed());
+        let bends = self.copy == Copy::Masked
+            && inst.results.iter().any(|&result| self.divergence(result).is_assumed());
         let truth = if bends {
             let args = self.vectors_of(&inst.args);
             Some(self.pure(&inst.op, &args, &arg_tys, &result_tys, self.lanes)?)
         } else {
             None
         };
-        if is_checked(inst, self.shapes(self.copy)) {
+        if is_checked(inst, self.divergences(self.copy)) {
             self.check(at, inst);
         }
         let args: Vec<Val> = inst.args.iter().map(|&arg| self.scalar(arg)).collect();
@@ -143,9 +143,9 @@ impl Emitter<'_> {
 
     /// A widening takes a line of narrow numbers for a line of wide ones: it is, if no lane's number wraps.
     fn check(&mut self, at: usize, inst: &Inst) {
-        let line = inst.args.iter().copied().find(|&arg| !self.shape(arg).is_uniform());
+        let line = inst.args.iter().copied().find(|&arg| !self.divergence(arg).is_uniform());
         let (Some(arg), false) = (line, inst.args.is_empty()) else { return };
-        let Shape::Affine { stride, .. } = self.shape(arg) else { return };
+        let Divergence::Affine { stride, .. } = self.divergence(arg) else { return };
         let signed = matches!(inst.op, Op::Sext) || matches!(inst.op, Op::MulWide(int) if int.signed);
         let base = self.scalar(arg);
         let last = stride.wrapping_mul(i64::from(self.lanes) - 1);
@@ -296,7 +296,8 @@ impl Emitter<'_> {
     fn texture(&mut self, access: Access, inst: &Inst) -> Result<(), String> {
         let mut args = self.vectors_of(&inst.args[1..]);
         let handle = inst.args[0];
-        let handle = if self.shape(handle).is_uniform() { self.scalar(handle) } else { self.vector(handle) };
+        let handle =
+            if self.divergence(handle).is_uniform() { self.scalar(handle) } else { self.vector(handle) };
         args.insert(0, handle);
         let results = self.types(&inst.results);
         if self.lanes == 1 {

@@ -6,16 +6,16 @@ use super::memory::Access;
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Op, Order, Space, Ty, Value};
+use crate::pass::divergence::Divergence;
 use crate::pass::regions::{Runs, Saved, is_checked};
-use crate::pass::shape::Shape;
 use std::collections::HashMap;
 
 impl Emitter<'_> {
     /// What the lanes of each row have in common, where the group has not.
-    fn in_row(&self, value: Value) -> Option<Shape> {
+    fn in_row(&self, value: Value) -> Option<Divergence> {
         let runs = self.here().runs.as_ref()?;
-        let shape = runs.shapes[value.index()];
-        (self.is_whole() && !shape.is_varying()).then_some(shape)
+        let divergence = runs.divergences[value.index()];
+        (self.is_whole() && !divergence.is_varying()).then_some(divergence)
     }
 
     /// All lanes run the block being written, and together.
@@ -42,17 +42,17 @@ impl Emitter<'_> {
             return known.clone();
         }
         let (row, count) = (self.row(), self.lanes / self.row());
-        let firsts = match self.shape(value) {
-            Shape::Varying if self.by_rows.contains_key(&value) => self.kept_firsts(value),
-            Shape::Uniform => {
+        let firsts = match self.divergence(value) {
+            Divergence::Varying if self.by_rows.contains_key(&value) => self.kept_firsts(value),
+            Divergence::Uniform => {
                 let scalar = self.scalar(value);
                 self.with_lanes(count, |me| me.splat(&scalar))
             }
-            Shape::Affine { stride, .. } => {
+            Divergence::Affine { stride, .. } => {
                 let scalar = self.scalar(value);
                 self.with_lanes(count, |me| me.line(&scalar, stride * i64::from(row)))
             }
-            Shape::Varying => {
+            Divergence::Varying => {
                 let all = self.vector(value);
                 let picks: Vec<_> = (0..count as usize).map(|nth| Some(nth * row as usize)).collect();
                 self.shuffle(&all, None, &picks)
@@ -98,14 +98,18 @@ impl Emitter<'_> {
     /// Of a line within each row the rows' first lanes are kept; all lanes' values only by the masked copy.
     pub(super) fn is_by_rows(&self, saved: &Saved) -> bool {
         let is_number = matches!(saved.ty, Ty::B16 | Ty::B32 | Ty::B64);
-        let is_line = saved.in_run.is_some_and(|shape| !shape.is_varying());
-        is_number && is_line && saved.shape.is_varying() && !saved.is_block_uniform && !saved.is_reduced_here
+        let is_line = saved.in_run.is_some_and(|divergence| !divergence.is_varying());
+        is_number
+            && is_line
+            && saved.divergence.is_varying()
+            && !saved.is_block_uniform
+            && !saved.is_reduced_here
     }
 
     /// Whether what is kept of it stands for all lanes only while assumed lines hold.
     pub(super) fn is_assumed(&self, saved: &Saved) -> bool {
-        let in_rows = self.is_by_rows(saved) && saved.in_run.is_some_and(Shape::is_assumed);
-        saved.shape.is_assumed() || in_rows
+        let in_rows = self.is_by_rows(saved) && saved.in_run.is_some_and(Divergence::is_assumed);
+        saved.divergence.is_assumed() || in_rows
     }
 
     pub(super) fn firsts_bytes(&self, saved: &Saved) -> u64 {
@@ -173,7 +177,7 @@ impl Emitter<'_> {
         let is_number = |ty: Ty| matches!(ty, Ty::B16 | Ty::B32 | Ty::B64);
         let is_line = |value: Value| self.in_row(value).is_some() && is_number(self.ty(value));
         let fits = is_line(result) && inst.args.iter().all(|&arg| is_line(arg));
-        let is_checked = self.here().runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.shapes));
+        let is_checked = self.here().runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.divergences));
         if !fits {
             return match is_checked && self.is_whole() {
                 true => Err("a row's index is widened in a way that is not checked".to_owned()),
@@ -199,7 +203,7 @@ impl Emitter<'_> {
     fn check_rows(&mut self, at: usize, inst: &Inst) {
         let line = inst.args.iter().copied().find(|&arg| self.in_row(arg).is_some_and(|it| !it.is_uniform()));
         let Some(arg) = line else { return };
-        let Some((stride, _)) = self.in_row(arg).and_then(Shape::line) else { return };
+        let Some((stride, _)) = self.in_row(arg).and_then(Divergence::line) else { return };
         let signed = matches!(inst.op, Op::Sext) || matches!(inst.op, Op::MulWide(int) if int.signed);
         let firsts = self.firsts(arg);
         let wide = self.b.resize(&firsts, 64, signed);
@@ -214,11 +218,12 @@ impl Emitter<'_> {
 
     /// The same in the masked copy, where a row's first lane may not be active: each lane asks for its row.
     pub(super) fn bend_unless_rows_hold(&mut self, inst: &Inst) {
-        let Some(runs) = self.here().runs.as_ref().filter(|runs| is_checked(inst, &runs.shapes)) else {
+        let Some(runs) = self.here().runs.as_ref().filter(|runs| is_checked(inst, &runs.divergences)) else {
             return;
         };
-        let lines = inst.args.iter().map(|&arg| (arg, runs.shapes[arg.index()]));
-        let Some((arg, Shape::Affine { stride, .. })) = lines.into_iter().find(|(_, it)| !it.is_uniform())
+        let lines = inst.args.iter().map(|&arg| (arg, runs.divergences[arg.index()]));
+        let Some((arg, Divergence::Affine { stride, .. })) =
+            lines.into_iter().find(|(_, it)| !it.is_uniform())
         else {
             return;
         };
@@ -256,9 +261,9 @@ impl Emitter<'_> {
         if stride != 0 {
             let firsts: Vec<Val> =
                 starts.iter().map(|start| self.pointer(access.space, start, access.offset)).collect();
-            self.ask_ahead(access, &firsts, access.step() * i64::from(self.row()));
+            self.prefetch_tile(access, &firsts, access.step() * i64::from(self.row()));
         }
-        let asks = std::mem::take(&mut self.asks_ahead);
+        let asks = std::mem::take(&mut self.prefetches);
         let mut rows = vec![];
         for start in starts {
             let row = self.row();
@@ -275,7 +280,7 @@ impl Emitter<'_> {
                 elements.map(one).collect()
             }));
         }
-        self.asks_ahead = asks;
+        self.prefetches = asks;
         (0..access.n).map(|nth| self.stacked(rows.iter().map(|row| row[nth].clone()).collect())).collect()
     }
 

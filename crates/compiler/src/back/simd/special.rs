@@ -4,7 +4,7 @@ use super::Emitter;
 use crate::back::lane::layout::launch;
 use crate::back::llvm::{self, Builder, Type, Val};
 use crate::ir::{CLUSTER_SHIFT, Inst, Op, Space, Special, TENSOR_MEMORY};
-use crate::pass::shape::Shape;
+use crate::pass::divergence::Divergence;
 
 fn i32_ty() -> Type {
     Type::int(32, 1)
@@ -154,7 +154,7 @@ impl Emitter<'_> {
                 let step = self.b.assign(Type::int(64, 1), format_args!("mul i64 {first}, {bytes}"));
                 let start = self.b.add(&base, &step);
                 let op = if *to_generic { "add" } else { "sub" };
-                if self.shape(result).is_varying() || self.shape(result).is_assumed() {
+                if self.divergence(result).is_varying() || self.divergence(result).is_assumed() {
                     let arg = self.vector(inst.args[0]);
                     let starts = self.splat(&start);
                     let steps = self.iota(64, bytes as i64);
@@ -162,7 +162,7 @@ impl Emitter<'_> {
                     let val = self.b.bin(op, &arg, &starts);
                     self.define_vector(result, val);
                 }
-                if !self.shape(result).is_varying() {
+                if !self.divergence(result).is_varying() {
                     let arg = self.scalar(inst.args[0]);
                     let val = self.b.bin(op, &arg, &start);
                     self.define_scalar(result, val);
@@ -171,7 +171,7 @@ impl Emitter<'_> {
             }
             Op::Cvta { .. } => {
                 let arg = inst.args[0];
-                if self.shape(result).is_varying() || self.shape(result).is_assumed() {
+                if self.divergence(result).is_varying() || self.divergence(result).is_assumed() {
                     let vector = self.vector(arg);
                     let zero = Builder::bits(Type::int(64, 1), 0);
                     let base = self.block_special(&inst.op, Some(&zero))?;
@@ -179,7 +179,7 @@ impl Emitter<'_> {
                     let val = self.b.add(&vector, &base);
                     self.define_vector(result, val);
                 }
-                if !self.shape(result).is_varying() {
+                if !self.divergence(result).is_varying() {
                     let scalar = self.scalar(arg);
                     let val = self.block_special(&inst.op, Some(&scalar))?;
                     self.define_scalar(result, val);
@@ -194,7 +194,7 @@ impl Emitter<'_> {
             Op::IsSpace(space) => {
                 let address = self.vector(inst.args[0]);
                 let val = self.is_space(*space, &address);
-                if self.shape(result).is_varying() {
+                if self.divergence(result).is_varying() {
                     self.define_vector(result, val);
                 } else {
                     let first = self.extract(&val, "0");
@@ -298,7 +298,7 @@ impl Emitter<'_> {
     fn register(&mut self, register: Special, inst: &Inst) -> Result<(), String> {
         let result = inst.results[0];
         let [bx, by, _] = self.threads.block;
-        let varying = self.shape(result).is_varying();
+        let varying = self.divergence(result).is_varying();
         let start = if varying { self.linears() } else { self.linear() };
         let lane = |me: &mut Self| {
             let linear = me.linears();
@@ -306,7 +306,7 @@ impl Emitter<'_> {
         };
         let val = match register {
             Special::Tid(d) => {
-                if matches!(self.shape(result), Shape::Uniform)
+                if matches!(self.divergence(result), Divergence::Uniform)
                     && self.threads.block.get(usize::from(d)) == Some(&1)
                 {
                     number(0)

@@ -8,8 +8,8 @@ use super::Emitter;
 use super::memory::Access;
 use crate::back::llvm::{Type, Val};
 use crate::ir::{Function, Op, Order, Space, Value};
+use crate::pass::divergence::Divergence;
 use crate::pass::regions::Plan;
-use crate::pass::shape::Shape;
 use crate::pass::visit::{Definition, definitions};
 use std::collections::{BTreeSet, HashSet};
 
@@ -43,7 +43,7 @@ impl Streams {
                     Op::Store { space, order: Order::Weak, mem, .. } => {
                         let step = u64::from(mem.bits / 8) * (inst.args.len() as u64 - 1);
                         let is_line = matches!(region.together.of[inst.args[0].index()],
-                            Shape::Affine { stride, .. } if stride == step as i64);
+                            Divergence::Affine { stride, .. } if stride == step as i64);
                         let is_whole = step > 0 && (step * u64::from(lanes)).is_multiple_of(LINE_BYTES);
                         if matches!(space, Space::Global | Space::Generic)
                             && is_line

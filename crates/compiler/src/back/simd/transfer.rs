@@ -8,7 +8,7 @@ use super::memory::Access;
 use super::{Copy, Emitter};
 use crate::back::llvm::{Type, Val};
 use crate::ir::{Function, Inst, Op, Order, Space, Value};
-use crate::pass::shape::Shape;
+use crate::pass::divergence::Divergence;
 use crate::pass::visit::count_uses;
 
 /// Instructions that a load waits for its store at most.
@@ -97,7 +97,7 @@ impl Emitter<'_> {
             return None;
         }
         let (from, to) = (Access::of(load)?, Access::of(store)?);
-        if self.shape(load.args[0]).is_uniform() || self.shape(store.args[0]).is_uniform() {
+        if self.divergence(load.args[0]).is_uniform() || self.divergence(store.args[0]).is_uniform() {
             return None;
         }
         let (from, to) = (self.side_by_side(load.args[0], from), self.side_by_side(store.args[0], to));
@@ -107,10 +107,10 @@ impl Emitter<'_> {
 
     /// So many lanes' elements follow each other.
     fn side_by_side(&self, address: Value, access: Access) -> u32 {
-        match self.shape(address) {
-            Shape::Affine { assumed: true, .. } if self.copy == Copy::Masked => 1,
-            Shape::Affine { stride, .. } if stride == access.step() => self.lanes,
-            Shape::Varying if self.rows_of(address, access) == Some(access.step()) => self.row(),
+        match self.divergence(address) {
+            Divergence::Affine { assumed: true, .. } if self.copy == Copy::Masked => 1,
+            Divergence::Affine { stride, .. } if stride == access.step() => self.lanes,
+            Divergence::Varying if self.rows_of(address, access) == Some(access.step()) => self.row(),
             _ => 1,
         }
     }
@@ -180,17 +180,17 @@ impl Emitter<'_> {
     }
 
     fn side(&mut self, address: Value, access: Access) -> Side {
-        let is_line = |shape: Shape| match shape {
-            Shape::Affine { assumed: true, .. } if self.copy == Copy::Masked => None,
-            Shape::Affine { stride, .. } => Some(stride),
+        let is_line = |divergence: Divergence| match divergence {
+            Divergence::Affine { assumed: true, .. } if self.copy == Copy::Masked => None,
+            Divergence::Affine { stride, .. } => Some(stride),
             _ => None,
         };
-        if let Some(stride) = is_line(self.shape(address)) {
+        if let Some(stride) = is_line(self.divergence(address)) {
             let base = self.scalar(address);
             let first = self.pointer(access.space, &base, access.offset);
             if stride == access.step() {
                 let bytes = stride * i64::from(self.lanes);
-                self.ask_ahead(access, std::slice::from_ref(&first), bytes);
+                self.prefetch_tile(access, std::slice::from_ref(&first), bytes);
             }
             return Side::Line { first, stride };
         }

@@ -3,25 +3,25 @@
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{Ty, Value};
-use crate::pass::shape::Shape;
+use crate::pass::divergence::Divergence;
 
 /// Lanes that are taken at once where each has to be taken by itself.
 const UNROLLED: u32 = 8;
 
 impl Emitter<'_> {
-    pub(super) fn shape(&self, value: Value) -> Shape {
+    pub(super) fn divergence(&self, value: Value) -> Divergence {
         if self.plan.is_prologue.contains(value.index()) {
-            Shape::Uniform
+            Divergence::Uniform
         } else {
-            self.shapes(self.copy)[value.index()]
+            self.divergences(self.copy)[value.index()]
         }
     }
 
     /// What is known of values in a copy.
-    pub(super) fn shapes(&self, copy: Copy) -> &[Shape] {
+    pub(super) fn divergences(&self, copy: Copy) -> &[Divergence] {
         match copy {
             Copy::Unmasked => &self.here().together.of,
-            Copy::Masked => &self.here().shapes,
+            Copy::Masked => &self.here().divergences,
         }
     }
 
@@ -88,12 +88,12 @@ impl Emitter<'_> {
         if let Some(val) = self.vectors.get(&value) {
             return val.clone();
         }
-        let val = match self.shape(value) {
-            Shape::Uniform => {
+        let val = match self.divergence(value) {
+            Divergence::Uniform => {
                 let scalar = self.scalar(value);
                 self.splat(&scalar)
             }
-            Shape::Affine { stride, assumed } => {
+            Divergence::Affine { stride, assumed } => {
                 let base = self.scalar(value);
                 let line = self.line(&base, stride);
                 if assumed && self.copy == Copy::Masked {
@@ -107,7 +107,7 @@ impl Emitter<'_> {
                     line
                 }
             }
-            Shape::Varying => match self.spread_firsts(value).or_else(|| self.read_sum(value)) {
+            Divergence::Varying => match self.spread_firsts(value).or_else(|| self.read_sum(value)) {
                 Some(val) => val,
                 None => self.load_vector(value),
             },
@@ -187,9 +187,9 @@ impl Emitter<'_> {
         self.vectors.insert(value, val);
     }
 
-    /// A result that is the same in all lanes, or a vector, as the shape wants it.
+    /// A result that is the same in all lanes, or a vector, as its divergence wants it.
     pub(super) fn define_from_scalar(&mut self, value: Value, val: Val) {
-        if self.shape(value).is_varying() {
+        if self.divergence(value).is_varying() {
             let vector = self.splat(&val);
             self.define_vector(value, vector);
         } else {

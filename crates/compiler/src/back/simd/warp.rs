@@ -29,12 +29,12 @@ impl Emitter<'_> {
     }
 
     fn constant(&self, value: Value) -> Option<u32> {
-        self.here().numbers.constant(value).and_then(|bits| u32::try_from(bits).ok())
+        self.here().ranges.constant(value).and_then(|bits| u32::try_from(bits).ok())
     }
 
     /// `shfl.sync.mode d|p, a, b, c, members`
     fn shfl(&mut self, mode: ShflMode, inst: &Inst) {
-        if self.shape(inst.results[0]).is_uniform() {
+        if self.divergence(inst.results[0]).is_uniform() {
             return self.broadcast(inst);
         }
         let a = self.vector(inst.args[0]);
@@ -65,7 +65,7 @@ impl Emitter<'_> {
 
     /// All lanes read one.
     fn broadcast(&mut self, inst: &Inst) {
-        let val = if self.shape(inst.args[0]).is_uniform() {
+        let val = if self.divergence(inst.args[0]).is_uniform() {
             self.scalar(inst.args[0])
         } else {
             let (a, lane) = (self.vector(inst.args[0]), self.scalar(inst.args[1]));
@@ -154,7 +154,7 @@ impl Emitter<'_> {
     /// The members that each lane names, when lanes name different ones.
     fn members(&mut self, inst: &Inst) -> Option<Val> {
         let mask = *inst.args.last()?;
-        if self.shape(mask).is_uniform() { None } else { Some(self.vector(mask)) }
+        if self.divergence(mask).is_uniform() { None } else { Some(self.vector(mask)) }
     }
 
     /// Whether one of a lane's members is in `mask`, for each lane.

@@ -6,11 +6,11 @@
 
 use crate::back::cpu::Options;
 use crate::ir::{Cmp, FloatBin, FloatUn, Function, Inst, IntBin, Op, Order, Space, Term, Ty, Value};
+use crate::pass::divergence::{Divergence, structure};
 use crate::pass::dominators::successors;
 use crate::pass::liveness::live_in;
-use crate::pass::number::Threads;
 use crate::pass::regions::{Plan, Region};
-use crate::pass::shape::{Shape, structure};
+use crate::pass::value_ranges::Threads;
 
 /// 32 where lanes of a warp meet or the kernel counts on their going in step, else what fills two registers, or a row of
 /// the block.
@@ -201,14 +201,14 @@ pub(super) fn is_any_good(body: &Function) -> bool {
 
 /// Cycles of one thread: in scalar code, and its part of a group's.
 fn cost(region: &Region, inst: &Inst, vector_bits: u32) -> (f64, f64) {
-    let shape = |index: usize| inst.args.get(index).map(|arg| region.together.of[arg.index()]);
+    let divergence = |index: usize| inst.args.get(index).map(|arg| region.together.of[arg.index()]);
     let accesses = |bits: u16, n: usize| {
         let step = i64::from(bits / 8) * n as i64;
-        let vector = match shape(0) {
-            Some(Shape::Affine { stride, .. }) if stride == step => 0.1,
+        let vector = match divergence(0) {
+            Some(Divergence::Affine { stride, .. }) if stride == step => 0.1,
             // Vectors of the memory in between, and shuffles (`window.rs`).
-            Some(Shape::Affine { stride, .. }) if stride.abs() <= 4 * step => 0.3,
-            Some(Shape::Uniform) => 0.0,
+            Some(Divergence::Affine { stride, .. }) if stride.abs() <= 4 * step => 0.3,
+            Some(Divergence::Uniform) => 0.0,
             // A gather, or loads and inserts: measured on Zen 5.
             _ => 2.2,
         };

@@ -9,7 +9,7 @@ use super::memory::Lanes;
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Mem, Op, Order, Space, Ty, Value};
-use crate::pass::shape::Shape;
+use crate::pass::divergence::Divergence;
 use crate::pass::visit::Definition;
 
 /// Words a vector holds: for each element the number of the word, or none.
@@ -191,13 +191,13 @@ impl Emitter<'_> {
 
     /// How far each lane's address is from lane 0's.
     pub(super) fn distances(&self, address: Value) -> Option<Vec<i64>> {
-        match self.shape(address) {
-            Shape::Uniform => None,
-            Shape::Affine { assumed: true, .. } if self.copy == Copy::Masked => None,
-            Shape::Affine { stride, .. } => {
+        match self.divergence(address) {
+            Divergence::Uniform => None,
+            Divergence::Affine { assumed: true, .. } if self.copy == Copy::Masked => None,
+            Divergence::Affine { stride, .. } => {
                 Some((0..i64::from(self.lanes)).map(|lane| lane * stride).collect())
             }
-            Shape::Varying => self.here().offsets.get(address).map(|lanes| lanes.to_vec()),
+            Divergence::Varying => self.here().offsets.get(address).map(|lanes| lanes.to_vec()),
         }
     }
 
@@ -280,7 +280,7 @@ impl Emitter<'_> {
     /// ahead by itself.
     fn prefetch_next(&mut self, key: &Key, window: &Window, start: &Val) {
         let bytes = window.n_words * window.bytes;
-        let Shape::Affine { stride, .. } = self.shape(key.address) else { return };
+        let Divergence::Affine { stride, .. } = self.divergence(key.address) else { return };
         let is_flat = self.threads.block[1] == 1 && self.threads.block[2] == 1;
         let one_of_many = !self.per_warp && self.groups > 1 && is_flat;
         if !one_of_many || key.space != Space::Global || bytes < PREFETCHED {

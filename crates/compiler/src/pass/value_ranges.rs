@@ -41,7 +41,7 @@ impl Threads {
 
 /// Facts about every value of a function that a chain of pure operations makes.
 #[derive(Clone, Debug)]
-pub struct Numbers {
+pub struct ValueRanges {
     constants: Vec<Option<u128>>,
     ranges: Vec<Option<(u64, u64)>>,
     divisors: Vec<u32>,
@@ -50,7 +50,7 @@ pub struct Numbers {
 struct Finder<'a> {
     function: &'a Function,
     threads: Threads,
-    found: Numbers,
+    found: ValueRanges,
     way: Way,
 }
 
@@ -90,11 +90,11 @@ impl Way {
     }
 }
 
-impl Numbers {
-    pub fn of(function: &Function, threads: Threads) -> Numbers {
+impl ValueRanges {
+    pub fn of(function: &Function, threads: Threads) -> ValueRanges {
         let n = function.values.len();
         let full = |ty: &crate::ir::Ty| (ty.bits() < 64).then(|| (0, mask(ty.bits()) as u64));
-        let found = Numbers {
+        let found = ValueRanges {
             constants: vec![None; n],
             ranges: function.values.iter().map(full).collect(),
             divisors: vec![0; n],

@@ -5,29 +5,30 @@ use super::Emitter;
 use super::control::Carried;
 use crate::back::llvm::Val;
 use crate::ir::{Block, Edge, Inst, Op, Order, Space, Term, Value};
+use crate::pass::divergence;
 use crate::pass::regions::is_checked;
-use crate::pass::shape;
 
 /// Pure operations that are cheaper than a branch.
 const FEW: usize = 8;
 
 impl Emitter<'_> {
     /// Whether the side is one block that comes out where the lanes of the other side are at once.
-    pub(super) fn is_detour(&self, at: usize, side: &Edge, other: &Edge) -> bool {
+    pub(super) fn is_converted(&self, at: usize, side: &Edge, other: &Edge) -> bool {
         let here = self.here();
         let block = here.function.block(side.block);
         let meets = &here.function.block(other.block).params;
-        let in_rows = |inst: &Inst| here.runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.shapes));
+        let in_rows =
+            |inst: &Inst| here.runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.divergences));
         let checked = |inst: &Inst| is_checked(inst, &here.together.of) || in_rows(inst);
-        shape::is_detour(&here.function, &here.layout, at, side, other)
+        divergence::is_short_side(&here.function, &here.layout, at, side, other)
             // What is no vector is the same number on both sides.
-            && meets.iter().all(|&param| self.shape(param).is_varying() || self.shape(param).is_uniform())
+            && meets.iter().all(|&param| self.divergence(param).is_varying() || self.divergence(param).is_uniform())
             && !block.insts.iter().any(checked)
     }
 
     /// A part of the lanes runs the side under a mask, then all go on together. `carried`: what the side gets, and what
     /// the lanes bring that do not run it.
-    pub(super) fn detour(
+    pub(super) fn convert_if(
         &mut self,
         at: usize,
         side: &Edge,
@@ -65,7 +66,7 @@ impl Emitter<'_> {
         (side, other): (&Edge, &Edge),
         past: &[Carried],
     ) -> Result<bool, String> {
-        if !self.is_detour(at, side, other) {
+        if !self.is_converted(at, side, other) {
             return Ok(false);
         }
         let block = self.block(side.block.index());

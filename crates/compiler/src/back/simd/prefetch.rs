@@ -29,9 +29,9 @@ impl Emitter<'_> {
     }
 
     /// Asks for what the region's next run loads here, if it goes on like the last: as many bytes from each of the starts.
-    pub(super) fn ask_ahead(&mut self, access: Access, starts: &[Val], bytes: i64) {
+    pub(super) fn prefetch_tile(&mut self, access: Access, starts: &[Val], bytes: i64) {
         let is_plain = access.space == Space::Global && access.order == Order::Weak && self.mask.is_none();
-        let Some(first) = starts.first().filter(|_| is_plain && self.asks_ahead) else { return };
+        let Some(first) = starts.first().filter(|_| is_plain && self.prefetches) else { return };
         let long = Type::int(64, 1);
         let place = self.reserve(8 * self.groups);
         let place = self.in_context(place, 8);
