@@ -9,7 +9,7 @@ use compiler::{Program, Source};
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [path, kernel, block, rest @ ..] = arguments.as_slice() else {
-        eprintln!("emit FILE.ptx KERNEL X[xY[xZ]] [L|P|S|- [WIDTH|- [VECTOR_BITS]]]");
+        eprintln!("emit FILE.ptx KERNEL X[xY[xZ]] [lane|warp|simd|- [WIDTH|- [VECTOR_BITS]]]");
         return ExitCode::FAILURE;
     };
     match text(path, kernel, block, rest) {
@@ -41,10 +41,10 @@ fn text(path: &str, kernel: &str, block: &str, rest: &[String]) -> Result<String
     let options = Options {
         setting: match given(0) {
             None => None,
-            Some("L") => Some(Setting::Lane),
-            Some("P") => Some(Setting::Warp),
-            Some("S") => Some(Setting::Simd),
-            Some(other) => return Err(format!("{other}: L, P or S")),
+            Some("lane") => Some(Setting::Lane),
+            Some("warp") => Some(Setting::Warp),
+            Some("simd") => Some(Setting::Simd),
+            Some(other) => return Err(format!("{other}: lane, warp or simd")),
         },
         width: given(1).map(number).transpose()?,
         ..Options::new(sizes, given(2).map_or(Ok(256), number)?)

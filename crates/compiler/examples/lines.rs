@@ -1,6 +1,6 @@
 //! Lines of LLVM IR by PTX instruction of every kernel in PTX files, as baseline code and as the code that is chosen:
 //! `cargo run -p compiler --example lines -- [--most LANES,VECTORS] FILE.ptx …`. With `--most` a kernel with more lines in
-//! setting L, or in S or P, is an error; 600 lines are for what a short kernel has beside its length.
+//! setting `lane`, or in `simd` or `warp`, is an error; 600 lines are for what a short kernel has beside its length.
 
 use std::process::ExitCode;
 
@@ -44,7 +44,7 @@ fn look(path: &str, most: Option<[usize; 2]>) -> Result<usize, String> {
             "{}{n:6} instructions, baseline {:5.1}, {} {:5.1} {}",
             if over.contains(&true) { "OVER " } else { "" },
             by(&baseline),
-            chosen.setting.letter(),
+            chosen.setting.name(),
             by(&chosen),
             header.name
         );

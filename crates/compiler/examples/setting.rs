@@ -1,5 +1,5 @@
 //! Which setting each kernel of PTX files runs in on the CPU device, and why not in a faster one: a line for each, its fields
-//! parted by tabs: file, kernel, setting, width, why not in S, why not in P. A file or a kernel that is refused has `-` for its
+//! parted by tabs: file, kernel, setting, width, why not in `simd`, why not in `warp`. A file or a kernel that is refused has `-` for its
 //! setting and the reason behind it. `cargo run -p compiler --example setting -- [--threads N] FILE.ptx …`
 
 use compiler::back::cpu::{Options, emit};
@@ -32,7 +32,7 @@ fn look(path: &str, threads: u32) -> Result<(), String> {
             Ok(compiled) => {
                 let why = |why: Option<String>| why.unwrap_or_default().replace(['\n', '\t'], " ");
                 let (simd, warp) = (why(compiled.why_not_simd), why(compiled.why_not_warp));
-                format!("{}\t{}\t{simd}\t{warp}", compiled.setting.letter(), compiled.width)
+                format!("{}\t{}\t{simd}\t{warp}", compiled.setting.name(), compiled.width)
             }
             Err(diagnostics) => format!("-\t0\t{}\t", said(&diagnostics)),
         };

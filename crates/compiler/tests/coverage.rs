@@ -81,7 +81,7 @@ fn the_list_of_instructions_is_what_the_lowering_does() {
     let mut page = String::from(
         "<!-- Written by `BLESS=1 cargo test -p compiler --test coverage` from tools/data/ptx/opcodes.tsv. -->\n\
          # PTX instructions\n\n\
-         Every example is lowered to IR and emitted in setting L by the test that writes this page: yes, no, or how many of\n\
+         Every example is lowered to IR and emitted in setting `lane` by the test that writes this page: yes, no, or how many of\n\
          the alternatives. wave32 and wave64: LLVM IR is made for AMD GPUs (gfx10 and later; gfx9); `crates/compiler/tests/gcn.rs`\n\
          has LLVM compile the kernels of `run/`, and `cargo xtask test --only amd-emu` runs their rows. gfx9 is gfx942 here, which has no textures; gfx900 to gfx90c\n\
          have those of the wave32 column. The last column names the tests that run the form and look at what it gives, in\n\

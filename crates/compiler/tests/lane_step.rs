@@ -1,4 +1,4 @@
-//! What setting L emits for every kernel of the value rows: valid LLVM IR, and an object that needs no symbol of ours.
+//! What setting `lane` emits for every kernel of the value rows: valid LLVM IR, and an object that needs no symbol of ours.
 
 use compiler::back::cpu::{self, ENTRY_LANE, Options, Setting};
 use compiler::{Program, Source};

@@ -52,14 +52,14 @@ impl LibraryChoice {
 /// `CUDAWAY_CPU_SETTING`: how the CPU device runs a block (docs/architecture.md, "Settings").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CpuSetting {
-    /// S where the kernel allows it, else P, else L.
+    /// `simd` where the kernel allows it, else `warp`, else `lane`.
     #[default]
     Auto,
     /// One lane at a time, exact independent thread scheduling: the reference.
     Lane,
-    /// Warps by themselves, lanes as LLVM vectors; kernels that do not allow it still run in L and the log says why.
+    /// Warps by themselves, lanes as LLVM vectors; kernels that do not allow it still run in `lane` and the log says why.
     Warp,
-    /// Lanes as LLVM vectors, the block together; kernels that do not allow it still run in P or L.
+    /// Lanes as LLVM vectors, the block together; kernels that do not allow it still run in `warp` or `lane`.
     Simd,
 }
 
@@ -113,7 +113,7 @@ pub struct Config {
     pub cpu_tier: CpuTier,
     /// How long a program that ends waits for code that is being made for the cache.
     pub exit_wait: Duration,
-    /// Lanes per group in setting S; `None` lets the translator choose.
+    /// Lanes per group in setting `simd`; `None` lets the translator choose.
     pub cpu_width: Option<u32>,
     /// Worker threads of the CPU device; `None` is one per core this process may use.
     pub cpu_threads: Option<usize>,
@@ -161,10 +161,13 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_COMGR_HELPER", "the program cudaway-comgr, which compiles for AMD GPUs"),
     ("CUDAWAY_COMPUTE_CAPABILITY", "compute capability reported to programs, as X.Y"),
     ("CUDAWAY_CPU_MEMORY_MB", "memory of the CPU device in MiB"),
-    ("CUDAWAY_CPU_SETTING", "auto, L (lanes), P (warps) or S (blocks of vector lanes)"),
+    (
+        "CUDAWAY_CPU_SETTING",
+        "auto, lane (one lane at a time), warp (warps of vector lanes) or simd (blocks of vector lanes)",
+    ),
     ("CUDAWAY_CPU_THREADS", "worker threads of the CPU device"),
     ("CUDAWAY_CPU_TIER", "auto, baseline or best: which code the first launches run by"),
-    ("CUDAWAY_CPU_WIDTH", "lanes per group in setting S: 1, 8, 16, 32 or 64"),
+    ("CUDAWAY_CPU_WIDTH", "lanes per group in setting simd: 1, 8, 16, 32 or 64"),
     ("CUDAWAY_DEVICE", "auto, hip, cpu or a library's path; a list gives one device list in order"),
     ("CUDAWAY_DRIVER_VERSION", "driver version reported to programs, as X.Y"),
     ("CUDAWAY_DUMP_DIR", "directory that receives PTX and LLVM IR of every kernel compiled"),
@@ -248,11 +251,11 @@ impl Config {
             t.parse::<u32>().ok().filter(|n| [1, 8, 16, 32, 64].contains(n))
         });
         let cpu_setting =
-            settle(&mut settled, parse("CUDAWAY_CPU_SETTING", "auto, L, P or S"), |t| match t {
+            settle(&mut settled, parse("CUDAWAY_CPU_SETTING", "auto, lane, warp or simd"), |t| match t {
                 "auto" => Some(CpuSetting::Auto),
-                "L" | "l" => Some(CpuSetting::Lane),
-                "P" | "p" => Some(CpuSetting::Warp),
-                "S" | "s" => Some(CpuSetting::Simd),
+                "lane" | "L" | "l" => Some(CpuSetting::Lane),
+                "warp" | "P" | "p" => Some(CpuSetting::Warp),
+                "simd" | "S" | "s" => Some(CpuSetting::Simd),
                 _ => None,
             });
         let cpu_tier =
@@ -429,7 +432,10 @@ mod tests {
         assert_eq!(config.compute_capability, (8, 6));
         assert_eq!(
             config.complaints,
-            ["CUDAWAY_CPU_WIDTH expects 1, 8, 16, 32 or 64", "CUDAWAY_CPU_SETTING expects auto, L, P or S"]
+            [
+                "CUDAWAY_CPU_WIDTH expects 1, 8, 16, 32 or 64",
+                "CUDAWAY_CPU_SETTING expects auto, lane, warp or simd"
+            ]
         );
     }
 

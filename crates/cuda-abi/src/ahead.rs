@@ -10,7 +10,7 @@ pub struct cudaway_compiled_t {
     pub kernel: *const c_char,
     /// `16x16x1`, or `flat, to 1024`.
     pub blocks: *const c_char,
-    /// How it runs: `L`, `P`, or `S` with its lanes.
+    /// How it runs: `lane`, `warp`, or `simd` with its lanes.
     pub setting: *const c_char,
     /// Bytes of code.
     pub bytes: u64,

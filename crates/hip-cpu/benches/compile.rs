@@ -48,7 +48,7 @@ fn compiles(c: &mut Criterion) {
     group.sample_size(10);
     group.bench_function("PTX to IR of the translator", |b| b.iter(|| harness::load(&text).unwrap()));
     let program = harness::load(&text).unwrap();
-    for (name, how) in [("L", How::new(1, 256).lane()), ("S, 16 lanes", How::new(1, 256).simd(16))] {
+    for (name, how) in [("lane", How::new(1, 256).lane()), ("simd, 16 lanes", How::new(1, 256).simd(16))] {
         let compiled = match harness::emit(&program, "work", &how) {
             Ok(compiled) => compiled,
             Err(error) => {

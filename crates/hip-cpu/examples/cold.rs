@@ -126,7 +126,7 @@ impl Made {
         let object = object.inspect_err(|error| eprintln!("{name}: {error}")).ok()?;
         let (code, load_ms) = timed(|| exec::Kernel::load(&object, &(&compiled).into()));
         code.inspect_err(|error| eprintln!("{name}: {error}")).ok()?;
-        let (setting, lines) = (compiled.setting.letter(), compiled.text.lines().count());
+        let (setting, lines) = (compiled.setting.name(), compiled.text.lines().count());
         Some(Made { setting, lines, effort, text_ms, llvm_ms, load_ms })
     }
 }

@@ -62,7 +62,7 @@ pub fn at_first(code: &Compiled, best: Effort) -> Effort {
     if best == Effort::Best && cost > PATIENCE { Effort::Thrifty } else { best }
 }
 
-/// The best code that can be afforded: as the translator chooses, else in setting L, whose text is the shortest, else what
+/// The best code that can be afforded: as the translator chooses, else in setting `lane`, whose text is the shortest, else what
 /// baseline code is made by, whose price grows with the text alone.
 pub fn emit(
     program: &Program,

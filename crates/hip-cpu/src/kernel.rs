@@ -373,13 +373,13 @@ impl Making {
         tracing::info!(
             target: "cudaway::cpu",
             "compiled kernel {name}, {blocks}, setting {}{}, {} bytes of code, {:.1} ms (IR {:.1} ms)",
-            if setting == Setting::Simd { format!("S, {width} lanes") } else { setting.letter().to_owned() },
+            if setting == Setting::Simd { format!("simd, {width} lanes") } else { setting.name().to_owned() },
             if effort == Effort::Best { "" } else { ", made for less" },
             object.len(),
             start.elapsed().as_secs_f64() * 1e3,
             emitted.as_secs_f64() * 1e3,
         );
-        for (not, why) in [("S", &shape.why_not[0]), ("P", &shape.why_not[1])] {
+        for (not, why) in [("simd", &shape.why_not[0]), ("warp", &shape.why_not[1])] {
             if let Some(why) = why {
                 tracing::info!(target: "cudaway::cpu", "{name} does not run in setting {not}: {why}");
             }
@@ -405,7 +405,7 @@ pub fn key_of(kind: &str, digest: &[u8; 32], name: &str, options: &Options, targ
         .finish()
 }
 
-/// Setting, width, context bytes, local bytes, stackful, rival's width or 0, why not in S and in P, then the object.
+/// Setting, width, context bytes, local bytes, stackful, rival's width or 0, why not in `simd` and in `warp`, then the object.
 pub fn pack(shape: &CompiledShape, object: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(PACKED_BYTES + object.len());
     bytes.extend(SETTINGS.iter().position(|&it| it == shape.setting).map_or(0, |at| at as u32).to_le_bytes());

@@ -86,7 +86,7 @@ fn note(name: &str, block: [u32; 3], kernel: &Kernel, change: impl FnOnce(&mut T
     let code = Code {
         name: name.to_owned(),
         block,
-        setting: kernel.setting.letter(),
+        setting: kernel.setting.name(),
         width: if kernel.setting == Setting::Simd { kernel.width } else { 0 },
         why_not: kernel.why_not.clone(),
     };
@@ -188,7 +188,7 @@ fn table(taken: HashMap<Code, Taken>) -> String {
     rows.sort_by(|(a, x), (b, y)| y.total.cmp(&x.total).then_with(|| a.name.cmp(&b.name)));
     let all: Duration = rows.iter().map(|(_, taken)| taken.total).sum();
     let mut text = "CUDAWAY PROFILE: kernels on the CPU device\n\
-        time %    total ms  launches     mean us      min us      max us  compile ms  setting  block        kernel\n"
+        time %    total ms  launches     mean us      min us      max us  compile ms  setting   block        kernel\n"
         .to_owned();
     for (code, taken) in &rows {
         let us = |time: Duration| time.as_secs_f64() * 1e6;
@@ -202,7 +202,7 @@ fn table(taken: HashMap<Code, Taken>) -> String {
         };
         let _ = writeln!(
             text,
-            "{share:6.1}  {:10.3}  {:8}  {mean:10.2}  {:10.2}  {:10.2}  {:10.1}  {setting:7}  {:11}  {}",
+            "{share:6.1}  {:10.3}  {:8}  {mean:10.2}  {:10.2}  {:10.2}  {:10.1}  {setting:8}  {:11}  {}",
             us(taken.total) / 1e3,
             taken.launches,
             us(taken.shortest),
@@ -211,7 +211,7 @@ fn table(taken: HashMap<Code, Taken>) -> String {
             format!("{x}x{y}x{z}"),
             at_exit::demangled(&code.name),
         );
-        for (setting, why) in ["S", "P"].iter().zip(&code.why_not) {
+        for (setting, why) in ["simd", "warp"].iter().zip(&code.why_not) {
             if let Some(why) = why {
                 let _ = writeln!(text, "        not in {setting}: {why}");
             }
@@ -254,7 +254,7 @@ mod tests {
         let code = |name: &str, width, why: Option<&str>| Code {
             name: name.to_owned(),
             block: [256, 1, 1],
-            setting: if width > 0 { "S" } else { "L" },
+            setting: if width > 0 { "simd" } else { "lane" },
             width,
             why_not: [why.map(str::to_owned), None],
         };
@@ -271,9 +271,9 @@ mod tests {
         ]));
         let lines: Vec<&str> = text.lines().collect();
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let first = ["75.0", "30.000", "2", "15000.00", "1.00", "2500.00", "7.0", "L", "256x1x1", "long"];
+        let first = ["75.0", "30.000", "2", "15000.00", "1.00", "2500.00", "7.0", "lane", "256x1x1", "long"];
         assert_eq!(words(lines[2]), first);
-        assert_eq!(lines[3].trim(), "not in S: a loop may wait for another thread");
+        assert_eq!(lines[3].trim(), "not in simd: a loop may wait for another thread");
         assert!(lines[4].ends_with("256x1x1      short(float*)"), "{}", lines[4]);
         assert_eq!(lines.len(), 5);
     }

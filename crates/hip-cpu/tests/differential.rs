@@ -1,6 +1,6 @@
-//! Every kernel of `tests/kernels` gives the same bits in settings L and P and in setting S, at several widths, vector
+//! Every kernel of `tests/kernels` gives the same bits in settings `lane` and `warp` and in setting `simd`, at several widths, vector
 //! lengths, block shapes and sizes that fill groups only partly.
-//! Half of the cases run, drawn anew in each run, each in L, P, S and baseline code and in half of the other ways: `SEED=n` draws the
+//! Half of the cases run, drawn anew in each run, each in `lane`, `warp`, `simd` and baseline code and in half of the other ways: `SEED=n` draws the
 //! same again, `SEED=all` takes all of them. `KERNEL=name` runs all cases of one kernel.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -31,9 +31,9 @@ struct Case {
     grid: [u32; 3],
     block: [u32; 3],
     given: Vec<Given>,
-    /// S has to take it.
+    /// `simd` has to take it.
     simd: bool,
-    /// P has to take it.
+    /// `warp` has to take it.
     warp: bool,
 }
 
@@ -227,7 +227,7 @@ fn rows() -> Vec<Case> {
     all
 }
 
-/// Warps that wait for each other: S cannot take them, P has to.
+/// Warps that wait for each other: `simd` cannot take them, `warp` has to.
 fn waits() -> Vec<Case> {
     let mut all = vec![];
     for kernel in
@@ -244,7 +244,7 @@ fn waits() -> Vec<Case> {
     all
 }
 
-/// All kernels of a text, which take (words, words, count), whether S takes them or not. Those whose name has a `w`
+/// All kernels of a text, which take (words, words, count), whether `simd` takes them or not. Those whose name has a `w`
 /// need whole warps.
 fn any_cases(ptx: &str) -> Vec<Case> {
     let mut all = vec![];
@@ -258,7 +258,7 @@ fn any_cases(ptx: &str) -> Vec<Case> {
     all
 }
 
-/// Old code counts on the lanes of a warp storing together; S keeps that for volatile shared memory.
+/// Old code counts on the lanes of a warp storing together; `simd` keeps that for volatile shared memory.
 #[test]
 fn volatile_shared_memory_is_in_lockstep_within_a_warp() {
     let case =
@@ -478,8 +478,8 @@ fn result(ptx: &str, case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
         let text = hip_cpu::harness::emit(&program, &case.kernel, how)?.text;
         let [x, y, z] = case.block;
         let (width, bits) = (how.width.unwrap_or(0), how.vector_bits.unwrap_or(0));
-        let letter = setting.letter();
-        let name = format!("{folder}/{}-{x}x{y}x{z}-{letter}{width}-v{bits}.ll", case.kernel);
+        let setting = setting.name();
+        let name = format!("{folder}/{}-{x}x{y}x{z}-{setting}{width}-v{bits}.ll", case.kernel);
         std::fs::write(name, text).expect("DUMP is a folder that can be written");
     }
     Ok(buffers)
@@ -775,7 +775,7 @@ fn compare(ptx: &str, cases: &[Case]) {
         let expected = match result(ptx, case, &how.clone().lane()) {
             Ok(expected) => expected,
             Err(error) => {
-                failures.push(format!("{label} in L: {error}"));
+                failures.push(format!("{label} in lane: {error}"));
                 return (n_compared, failures);
             }
         };
@@ -820,7 +820,7 @@ fn compare(ptx: &str, cases: &[Case]) {
                 Effort::Thrifty => " for less",
                 Effort::Best => open,
             };
-            let label = format!("{label} in {}{open} width {width:?} bits {bits:?}", setting.letter());
+            let label = format!("{label} in {}{open} width {width:?} bits {bits:?}", setting.name());
             match result(ptx, case, &how) {
                 Ok(found) => {
                     n_compared += 1;

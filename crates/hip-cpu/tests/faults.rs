@@ -1,4 +1,4 @@
-//! What a kernel does wrong ends its grid with the same fault in settings L, P and S, and the next launch is as good as ever.
+//! What a kernel does wrong ends its grid with the same fault in settings `lane`, `warp` and `simd`, and the next launch is as good as ever.
 
 use hip_cpu::exec::Fault;
 use hip_cpu::harness::{Arg, Error, How, load, run};

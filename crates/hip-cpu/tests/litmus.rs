@@ -4,8 +4,8 @@
 //! [`RUNS`] times between lanes of a warp, between warps of a block and between blocks. An outcome that the model
 //! forbids must never be seen; one that it allows may be, and is counted. `cargo test … -- --nocapture` shows the counts.
 //!
-//! The instances of a run have places of their own. In settings L and P the threads wait for each other before each
-//! instance, so that they meet; setting S does not take such a wait and runs free.
+//! The instances of a run have places of their own. In settings `lane` and `warp` the threads wait for each other before each
+//! instance, so that they meet; setting `simd` does not take such a wait and runs free.
 
 use std::fmt::Write;
 
@@ -412,7 +412,7 @@ fn run(
             shape.name,
             form.name,
             placement.name(),
-            setting.letter()
+            setting.name()
         );
         if forbidden && count > 0 {
             wrong.push(line.clone());
@@ -445,7 +445,7 @@ fn outcomes_that_the_memory_model_forbids_are_never_seen() {
                             "{} between {}: {} refuses, {why}",
                             shape.name,
                             placement.name(),
-                            setting.letter()
+                            setting.name()
                         );
                     }
                     Err(error) => panic!("{} between {}: {error}", shape.name, placement.name()),
@@ -455,11 +455,7 @@ fn outcomes_that_the_memory_model_forbids_are_never_seen() {
     }
     println!("{seen}");
     for setting in [Setting::Lane, Setting::Warp, Setting::Simd] {
-        assert!(
-            ran.contains(&("blocks", setting)),
-            "setting {} ran nothing between blocks",
-            setting.letter()
-        );
+        assert!(ran.contains(&("blocks", setting)), "setting {} ran nothing between blocks", setting.name());
     }
     assert!(wrong.is_empty(), "forbidden outcomes:\n{}", wrong.join("\n"));
 }

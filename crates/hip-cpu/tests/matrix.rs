@@ -26,7 +26,7 @@ struct Case {
     selector: Option<usize>,
     /// `mma.m8n8k4` of `.f16` has four, one below the other here.
     products: usize,
-    /// In P and S too; L always.
+    /// In `warp` and `simd` too; `lane` always.
     vectors: bool,
 }
 
@@ -1097,7 +1097,7 @@ impl Wmma {
         text + "ret;\n}\n"
     }
 
-    /// Compares in setting L, and in P or S too if `vectors` says so.
+    /// Compares in setting `lane`, and in `warp` or `simd` too if `vectors` says so.
     fn check(&self, mut seed: u64, vectors: bool) {
         let [m, n, k] = self.size;
         let [dt, at, bt, ct] = self.types;
@@ -1126,7 +1126,7 @@ impl Wmma {
         input.extend(vec![0; matrices[3].bytes()]);
         let output = matrices[3].written(expected);
         let text = self.text();
-        // P and S come from one emitter: one of them, by chance.
+        // `warp` and `simd` come from one emitter: one of them, by chance.
         let [lane, warp, simd] = settings().try_into().unwrap();
         let other = if seed & 64 == 0 { warp } else { simd };
         for how in std::iter::once(lane).chain(vectors.then_some(other)) {

@@ -77,16 +77,16 @@ fn run_row(program: &Program<'_>, row: &rows::Row) -> reference::Result<bool> {
     }))
 }
 
-/// How a program is run beside setting L; the name is the setting's letter and width, then vector bits.
+/// How a program is run beside setting `lane`; the name is the setting and its width, then vector bits.
 fn ways(kernel: &generate::Kernel) -> Vec<(String, How)> {
     let mut how = How::new(kernel.grid, 1);
     how.block = kernel.block;
     let simd = |width: u32, bits: Option<u32>| {
-        let name = format!("S{width}{}", bits.map(|bits| format!("/{bits}")).unwrap_or_default());
+        let name = format!("simd{width}{}", bits.map(|bits| format!("/{bits}")).unwrap_or_default());
         (name, How { vector_bits: bits, ..how.clone().simd(width) })
     };
     let opened = |(name, how): (String, How)| Some((format!("{name} open"), how.opened()?));
-    let in_warps = ("P".to_owned(), how.clone().warp());
+    let in_warps = ("warp".to_owned(), how.clone().warp());
     let mut all = vec![in_warps.clone(), simd(32, None), simd(32, Some(256))];
     all.extend([in_warps.clone(), simd(32, None), simd(32, Some(256))].into_iter().filter_map(opened));
     all.extend([in_warps, simd(32, None)].map(|(name, how)| (format!("{name} for less"), how.thrifty())));
@@ -100,7 +100,7 @@ fn ways(kernel: &generate::Kernel) -> Vec<(String, How)> {
         Err(_) => all = vec![all.swap_remove(kernel.seed as usize % all.len())],
     }
     all.insert(0, ("baseline".to_owned(), how.clone().baseline()));
-    all.insert(0, ("L".to_owned(), how.lane()));
+    all.insert(0, ("lane".to_owned(), how.lane()));
     all
 }
 

@@ -1,4 +1,4 @@
-//! What setting L promises about recursion beyond values: depth within reason works, endless depth is an error.
+//! What setting `lane` promises about recursion beyond values: depth within reason works, endless depth is an error.
 
 use hip_cpu::harness::{self, Arg, Error, How};
 

@@ -1,4 +1,4 @@
-//! Every `// run:` row of `tests/run/**/*.ptx`, in settings L, P and S (`hip_cpu::harness::rows` has the form).
+//! Every `// run:` row of `tests/run/**/*.ptx`, in settings `lane`, `warp` and `simd` (`hip_cpu::harness::rows` has the form).
 //! `ROWS=name` runs the files whose path below `run` contains it.
 
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn every_row_gives_its_results_in_every_setting() {
         }
         failures.extend(report.failures);
     }
-    println!("{n_rows} rows, {n_warp} of them also in P, {n_simd} in S");
+    println!("{n_rows} rows, {n_warp} of them also in warp, {n_simd} in simd");
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 

@@ -1,4 +1,4 @@
-//! A block whose threads all wait for what nobody will do fails with the same account of it in settings L and P.
+//! A block whose threads all wait for what nobody will do fails with the same account of it in settings `lane` and `warp`.
 
 use hip_cpu::exec::Fault;
 use hip_cpu::harness::{Arg, Error, How, load, run};

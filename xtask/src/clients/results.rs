@@ -479,8 +479,8 @@ mod tests {
     #[test]
     fn launches_are_those_of_kernels_that_ran() {
         let text = "CUDAWAY PROFILE: kernels on the CPU device\ntime %    total ms  launches     mean us\n \
-                    26.8       0.720         3      720.38      720.38      720.38       124.4  S, 1     8x4x1        r_5\n  \
-                    0.0       0.000         0        0.00        0.00        0.00       614.8  S, 16    16x1x1       r_10\n";
+                    26.8       0.720         3      720.38      720.38      720.38       124.4  simd, 1  8x4x1        r_5\n  \
+                    0.0       0.000         0        0.00        0.00        0.00       614.8  simd, 16 16x1x1       r_10\n";
         assert_eq!(launches(text), (3, 1));
         assert_eq!(launches(&text.repeat(2)), (6, 1), "of two processes");
     }

@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_profile_is_summed_over_processes() {
-        let line = " 100.0     103.000         2      102.78      102.78      102.78        44.0  S, 32    256x1x1      k(float const*)";
+        let line = " 100.0     103.000         2      102.78      102.78      102.78        44.0  simd, 32 256x1x1      k(float const*)";
         let text = format!("words of its own 1 2 3\n{line}\n{line}\n");
         let sum = Profile { kernels: 0.206, compile: 0.088, launches: 4 };
         assert_eq!(profile(&text), sum);

@@ -15,8 +15,8 @@ const GOAL: f64 = 1.0;
 const HEAD: &str = "# Settings of the CPU device, by kernel
 
 Written by `cargo xtask settings` from `tools/data/settings.json`, which it writes too. The CPU device runs a kernel in one of three
-settings ([architecture.md](architecture.md)): **S**, all lanes of a group in vectors; **P**, a warp in vectors, with warps that
-may wait for each other; **L**, one lane at a time, which is right for everything and slow. A kernel is looked at with blocks of 256
+settings ([architecture.md](architecture.md)): **simd**, all lanes of a group in vectors; **warp**, a warp in vectors, with warps that
+may wait for each other; **lane**, one lane at a time, which is right for everything and slow. A kernel is looked at with blocks of 256
 threads, or fewer where it says so itself, on a CPU with vectors of 512 bits. Kernels of one name that fare alike count once in a corpus.
 
 `--only NAME` counts one corpus of this tree; `--add NAME=DIR` counts the PTX files of a folder, as `CUDAWAY_DUMP_DIR=DIR` leaves them
@@ -36,10 +36,12 @@ pub fn text() -> Result<String> {
 
 fn markdown(results: &Results) -> String {
     let mut text = HEAD.to_owned();
-    text.push_str("\n| corpus | files | kernels | S | P | L | refused | L, of a hundred | goal 1 | day |\n");
+    text.push_str(
+        "\n| corpus | files | kernels | simd | warp | lane | refused | lane, of a hundred | goal 1 | day |\n",
+    );
     text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|---|---|\n");
     for Counted { name, date, counts, .. } in &results.corpora {
-        let [s, p, l, refused] = ["S", "P", "L", "-"].map(|letter| counts.of_setting(letter));
+        let [s, p, l, refused] = ["simd", "warp", "lane", "-"].map(|setting| counts.of_setting(setting));
         let share = 100.0 * l as f64 / counts.kernels().max(1) as f64;
         let verdict = if share < GOAL { "met" } else { "missed" };
         let _ = writeln!(
@@ -54,8 +56,8 @@ fn markdown(results: &Results) -> String {
         let _ = writeln!(text, "- **{name}**: {what}");
     }
     let parts = [
-        ("L", "Why kernels go one lane at a time"),
-        ("P", "Why kernels run by warps"),
+        ("lane", "Why kernels go one lane at a time"),
+        ("warp", "Why kernels run by warps"),
         ("-", "Why kernels are refused"),
     ];
     for (setting, title) in parts {

@@ -27,9 +27,9 @@ pub struct Counted {
 #[derive(Serialize, Deserialize)]
 pub struct Counts {
     pub files: usize,
-    /// Kernels of each setting by its letter, `-` for those that are refused.
+    /// Kernels of each setting by its name, `-` for those that are refused.
     pub settings: BTreeMap<String, usize>,
-    /// Of those that are not in S: setting and reason.
+    /// Of those that are not in `simd`: setting and reason.
     pub reasons: Vec<Reason>,
 }
 
@@ -55,8 +55,8 @@ impl Counts {
                 continue;
             }
             *settings.entry(setting.to_owned()).or_default() += 1;
-            if setting != "S" {
-                let why = if setting == "L" { not_warp } else { not_simd };
+            if setting != "simd" {
+                let why = if setting == "lane" { not_warp } else { not_simd };
                 let reason = reasons.entry((setting.to_owned(), without_numbers(first_of(why))));
                 reason.or_insert_with(|| (0, kernel.to_owned())).0 += 1;
             }
@@ -67,8 +67,8 @@ impl Counts {
         Counts { files, settings, reasons }
     }
 
-    pub fn of_setting(&self, letter: &str) -> usize {
-        self.settings.get(letter).copied().unwrap_or(0)
+    pub fn of_setting(&self, setting: &str) -> usize {
+        self.settings.get(setting).copied().unwrap_or(0)
     }
 
     pub fn kernels(&self) -> usize {
@@ -76,8 +76,8 @@ impl Counts {
     }
 
     pub fn line(&self) -> String {
-        let [s, p, l, refused] = ["S", "P", "L", "-"].map(|letter| self.of_setting(letter));
-        format!("{} kernels: {s} in S, {p} in P, {l} in L, {refused} refused", self.kernels())
+        let [s, p, l, refused] = ["simd", "warp", "lane", "-"].map(|setting| self.of_setting(setting));
+        format!("{} kernels: {s} in simd, {p} in warp, {l} in lane, {refused} refused", self.kernels())
     }
 }
 
@@ -128,9 +128,9 @@ mod tests {
 
     #[test]
     fn kernels_that_fare_alike_count_once() {
-        let said = "a.ptx\tk\tS\t16\t\t\nb.ptx\tk\tS\t16\t\t\nb.ptx\tm\tL\t1\tx\twaits 12 times\nb.ptx\tn\tL\t1\tx\twaits 7 times\n";
+        let said = "a.ptx\tk\tsimd\t16\t\t\nb.ptx\tk\tsimd\t16\t\t\nb.ptx\tm\tlane\t1\tx\twaits 12 times\nb.ptx\tn\tlane\t1\tx\twaits 7 times\n";
         let counts = Counts::of(said, 2);
-        assert_eq!((counts.kernels(), counts.of_setting("L")), (3, 2));
+        assert_eq!((counts.kernels(), counts.of_setting("lane")), (3, 2));
         let [reason] = &counts.reasons[..] else { panic!("one reason") };
         assert_eq!((reason.why.as_str(), reason.kernels, reason.example.as_str()), ("waits # times", 2, "m"));
     }

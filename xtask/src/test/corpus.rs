@@ -250,7 +250,7 @@ fn build(job: &mut Job) -> Result<()> {
     Ok(())
 }
 
-/// Lines of LLVM IR for each PTX instruction, at most: in setting L, and in S and P.
+/// Lines of LLVM IR for each PTX instruction, at most: in setting `lane`, and in `simd` and `warp`.
 const LINES: &str = "15,30";
 
 /// Takes the PTX out of the programs that were built and counts.

@@ -166,7 +166,7 @@ pub fn matrix(toolchain: &Toolchain, installed: &Installed, filter: &[String], r
                     note(&label, check(name, run()));
                     // The reference and the vector code of the CPU device, on the same programs.
                     if form == Form::Static {
-                        for setting in ["L", "S"] {
+                        for setting in ["lane", "simd"] {
                             let outcome = check(name, run().env("CUDAWAY_CPU_SETTING", setting));
                             note(&format!("{label}, setting {setting}"), outcome);
                         }

@@ -204,7 +204,7 @@ const FAILING: &[(&str, &str)] = &[
 
 /// The documented error at the documented call, again and again until the reset; the program checks that itself.
 fn failing_kernels(installed: &Installed, program: &Path, dir: &Path, report: &mut Report) {
-    for setting in ["auto", "P", "L"] {
+    for setting in ["auto", "warp", "lane"] {
         for (way, message) in FAILING {
             let run = installed.preloaded(program).arg(way).env("CUDAWAY_CPU_SETTING", setting);
             let outcome = run.env("CUDAWAY_CACHE_DIR", dir.join("kernels")).run().and_then(|ended| {
@@ -439,8 +439,8 @@ fn profiled(installed: &Installed, program: &Path, images: &Path) -> Result<()> 
         let ended = run.run()?;
         let line = ended.stderr.lines().find(|line| line.contains("vector_add"));
         let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
-        // All of the time, one launch, setting S.
-        let is_right = matches!(words[..], ["100.0", _, "1", _, _, _, _, "S,", ..]);
+        // All of the time, one launch, setting `simd`.
+        let is_right = matches!(words[..], ["100.0", _, "1", _, _, _, _, "simd,", ..]);
         ensure!(ended.passed() && is_right, "{}", ended.describe());
     }
     Ok(())

@@ -62,7 +62,7 @@ const HIT: &str = "cache hit k, block [32, 1, 1]";
 /// A launch that is worth it.
 const BEST: (&str, &str) = ("CUDAWAY_CPU_TIER", "best");
 /// Other code than that of the cache.
-const OTHER: (&str, &str) = ("CUDAWAY_CPU_SETTING", "L");
+const OTHER: (&str, &str) = ("CUDAWAY_CPU_SETTING", "lane");
 
 fn last_time(bench: &Bench) -> Result<()> {
     let log = bench.log("wait", 2, &[])?;

@@ -6,21 +6,21 @@ use crate::program::{Diagnostic, Header, Kernel, Program};
 /// How a block is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Setting {
-    /// L: every thread by itself.
+    /// Every thread by itself.
     Lane,
-    /// P: warps of 32 lanes, every warp by itself.
+    /// Warps of 32 lanes, every warp by itself.
     Warp,
-    /// S: groups of lanes, the block from barrier to barrier.
+    /// Groups of lanes, the block from barrier to barrier.
     Simd,
 }
 
 impl Setting {
     /// Its name in documents and logs.
-    pub fn letter(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Setting::Lane => "L",
-            Setting::Warp => "P",
-            Setting::Simd => "S",
+            Setting::Lane => "lane",
+            Setting::Warp => "warp",
+            Setting::Simd => "simd",
         }
     }
 }
@@ -32,16 +32,16 @@ pub struct Options {
     pub block: [u32; 3],
     /// The block is flat, and has any multiple of 32 threads up to those of `block`: a launch says how many.
     pub open: bool,
-    /// `None` chooses: S where the kernel allows it, else P, else L. A setting that the kernel does not allow falls
-    /// back in the same order; L is not allowed where a warp's lanes have to go in step (`pass::in_step`).
+    /// `None` chooses: `simd` where the kernel allows it, else `warp`, else `lane`. A setting that the kernel does not allow falls
+    /// back in the same order; `lane` is not allowed where a warp's lanes have to go in step (`pass::in_step`).
     pub setting: Option<Setting>,
-    /// Lanes per group in S; `None` chooses.
+    /// Lanes per group in `simd`; `None` chooses.
     pub width: Option<u32>,
     /// Widest vector register of the CPU in bits: 128, 256 or 512 (AVX-512 masks).
     pub vector_bits: u32,
-    /// A cluster has several blocks. They share one window and meet each other, which setting L can do.
+    /// A cluster has several blocks. They share one window and meet each other, which setting `lane` can do.
     pub clustered: bool,
-    /// Every memory access asks the host first (docs/sanitizer.md); runs in L.
+    /// Every memory access asks the host first (docs/sanitizer.md); runs in `lane`.
     pub sanitize: bool,
 }
 
@@ -59,25 +59,25 @@ pub struct Compiled {
     /// LLVM IR text with one exported function, [`ENTRY_SIMD`], [`ENTRY_WARP`] or [`ENTRY_LANE`].
     pub text: String,
     pub setting: Setting,
-    /// Lanes per group; 1 in L.
+    /// Lanes per group; 1 in `lane`.
     pub width: u32,
-    /// Bytes of the context arena per block (S), of one warp's record (P) or of one thread's (L).
+    /// Bytes of the context arena per block (`simd`), of one warp's record (`warp`) or of one thread's (`lane`).
     pub context_bytes: u64,
     /// Bytes of one thread's local window, a multiple of 16.
     pub local_bytes: u64,
-    /// L: a function that calls itself waits for other threads in between, S: a block for other blocks; both by the
+    /// `lane`: a function that calls itself waits for other threads in between, `simd`: a block for other blocks; both by the
     /// service `suspend`.
     pub stackful: bool,
-    /// L: a block asks before the first thing that others see of it whether it is to go on, by the service `commit`; until then
+    /// `lane`: a block asks before the first thing that others see of it whether it is to go on, by the service `commit`; until then
     /// it can be given up and begun anew.
     pub is_gated: bool,
-    /// Why the kernel does not run in S, for the log.
+    /// Why the kernel does not run in `simd`, for the log.
     pub why_not_simd: Option<String>,
-    /// Why it does not run in P either.
+    /// Why it does not run in `warp` either.
     pub why_not_warp: Option<String>,
-    /// Another width that gives the same in S and may be as fast: which one is, a trial tells.
+    /// Another width that gives the same in `simd` and may be as fast: which one is, a trial tells.
     pub rival: Option<u32>,
-    /// S and P: values that live on where lanes that went together part, of all such places. LLVM joins them with what they are on the
+    /// `simd` and `warp`: values that live on where lanes that went together part, of all such places. LLVM joins them with what they are on the
     /// other ways there, which the text's length does not tell.
     pub handed_over: u32,
 }
@@ -113,7 +113,7 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
             Ok(compiled) => return Ok(Compiled { why_not_simd, ..compiled }),
             Err(reason) if in_step => {
                 why_not_warp = Some(format!(
-                    "{reason}; it counts on a warp's lanes going in step, which they do not in L"
+                    "{reason}; it counts on a warp's lanes going in step, which they do not in `lane`"
                 ))
             }
             Err(reason) => why_not_warp = Some(reason),
@@ -151,7 +151,7 @@ pub fn is_as_good_open(kernel: &Kernel, most: u32) -> bool {
 /// Of any block.
 const MOST_THREADS: u32 = 1024;
 
-/// Of code in setting L that reads the block's shape from the launch, and is for all of them.
+/// Of code in setting `lane` that reads the block's shape from the launch, and is for all of them.
 pub const ANY_BLOCK: [u32; 3] = [0; 3];
 
 /// Code for blocks of any shape that is made as soon as can be, in setting L: it gives what the code that [`emit`] chooses
@@ -209,7 +209,7 @@ impl Weight {
 }
 
 fn asked_for(setting: Setting) -> String {
-    format!("setting {} was asked for", setting.letter())
+    format!("setting {} was asked for", setting.name())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Back ends: LLVM IR text for a target. `llvm` is what they share, `lane` (L) and `simd` (S) are the CPU's settings.
+//! Back ends: LLVM IR text for a target. `llvm` is what they share, `lane` (`lane`) and `simd` (`simd`) are the CPU's settings.
 
 pub mod cpu;
 pub mod gcn;

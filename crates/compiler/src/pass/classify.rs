@@ -1,8 +1,8 @@
-//! May this kernel run with lanes in lockstep (settings S and P)? If not, why.
+//! May this kernel run with lanes in lockstep (settings `simd` and `warp`)? If not, why.
 //!
 //! A kernel is refused whenever a thread could have to wait for another thread of its group outside a barrier that all
-//! of them reach, or where a warp's members at a collective are not provably those that execute it. In S the same holds
-//! for the threads of the whole block; in P warps may wait for each other.
+//! of them reach, or where a warp's members at a collective are not provably those that execute it. In `simd` the same holds
+//! for the threads of the whole block; in `warp` warps may wait for each other.
 
 use super::divergence::{Among, Divergences, Spread};
 use super::dominators::Dominators;
@@ -28,7 +28,7 @@ pub struct View<'a> {
     pub known: &'a Known<'a>,
 }
 
-/// `Err` is the reason why threads cannot run it in step: those of the block (S), or those of a warp (P).
+/// `Err` is the reason why threads cannot run it in step: those of the block (`simd`), or those of a warp (`warp`).
 pub fn classify(view: &View<'_>, among: Among) -> Result<(), String> {
     for block in &view.function.blocks {
         for inst in &block.insts {

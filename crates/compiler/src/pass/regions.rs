@@ -59,7 +59,7 @@ pub struct Region {
     pub next: Vec<Option<usize>>,
     /// What runs of lanes have in common, where the group has not.
     pub runs: Option<Runs>,
-    /// Headers of loops in which a warp lets others run (P), or a block other blocks (S).
+    /// Headers of loops in which a warp lets others run (`warp`), or a block other blocks (`simd`).
     pub spins: Vec<usize>,
 }
 
@@ -128,7 +128,7 @@ pub struct Plan {
     pub loses_threads: bool,
 }
 
-/// `among`: who goes from region to region together, the block (S) or each group by itself (P). `Err` is the reason why
+/// `among`: who goes from region to region together, the block (`simd`) or each group by itself (`warp`). `Err` is the reason why
 /// the kernel cannot run so.
 pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among) -> Result<Plan, String> {
     let irreducible = || "its control flow is irreducible".to_owned();

@@ -71,10 +71,10 @@ impl Listener {
         };
         match told.made {
             Ok(made) => {
-                let letter = made.setting.letter();
+                let name = made.setting.name();
                 let setting = match made.setting {
-                    Setting::Simd => format!("{letter}, {}", made.width),
-                    Setting::Lane | Setting::Warp => letter.to_owned(),
+                    Setting::Simd => format!("{name}, {}", made.width),
+                    Setting::Lane | Setting::Warp => name.to_owned(),
                 };
                 self.call(Some(told.kernel), &blocks, &setting, made.bytes, made.was_there, None);
             }

@@ -78,9 +78,9 @@ pub struct Arena {
     pub shared: Mapping,
     pub context: Mapping,
     pub local: Mapping,
-    /// Setting L's blocks, which have memory of their own.
+    /// Setting `lane`'s blocks, which have memory of their own.
     pub residents: Vec<Resident>,
-    /// Setting S's blocks that wait for others.
+    /// Setting `simd`'s blocks that wait for others.
     pub strands: Vec<Strand>,
     /// Clusters of several blocks.
     pub clusters: Vec<Cluster>,

@@ -1,6 +1,6 @@
 //! Threads that wait for others inside a function that calls itself: its frames lie on a stack, so each such thread
-//! gets one of its own and keeps it until the outermost call is over. Everything else of setting L is a state machine.
-//! In setting S a block that waits for other blocks is on a fiber ([`super::strand`]).
+//! gets one of its own and keeps it until the outermost call is over. Everything else of setting `lane` is a state machine.
+//! In setting `simd` a block that waits for other blocks is on a fiber ([`super::strand`]).
 
 use std::cell::Cell;
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-//! Settings L and P: one block, each CUDA thread (L) or each warp (P) stepped from meeting point to meeting point.
+//! Settings `lane` and `warp`: one block, each CUDA thread (`lane`) or each warp (`warp`) stepped from meeting point to meeting point.
 //!
 //! Threads are independent, as on NVIDIA since Volta: a lane may wait for another lane of its warp. A collective is
 //! complete when every live lane of its member mask asks for the same thing with the same mask; a barrier when its
@@ -95,7 +95,7 @@ struct Barrier {
     n_arrived: u32,
     /// Arrivals of threads that had arrived already.
     again: u32,
-    /// Records: threads in L, warps in P.
+    /// Records: threads in `lane`, warps in `warp`.
     waiting: Vec<u32>,
 }
 
@@ -113,10 +113,10 @@ impl Barrier {
 /// Scheduling state of a block.
 #[derive(Default)]
 struct Lanes {
-    /// One per record; in L up to whole warps, of which lanes that there are not have ended.
+    /// One per record; in `lane` up to whole warps, of which lanes that there are not have ended.
     states: Vec<State>,
     n_threads: usize,
-    /// Setting P: a record is a warp's.
+    /// Setting `warp`: a record is a warp's.
     per_warp: bool,
     /// Lanes that ended, per warp.
     ended: [u32; MAX_WARPS],
@@ -363,7 +363,7 @@ pub(super) struct Block<'a> {
     n_threads: usize,
     /// It is a cluster by itself.
     is_cluster: bool,
-    /// Setting P: a record is a warp's.
+    /// Setting `warp`: a record is a warp's.
     per_warp: bool,
     index: [u32; 3],
     /// Null unless the sanitizer watches.
@@ -394,7 +394,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Record `t`. In P it is a warp's, which has a thread's request at the same place.
+    /// Record `t`. In `warp` it is a warp's, which has a thread's request at the same place.
     fn thread(&mut self, t: usize) -> &mut Thread {
         debug_assert!(t < self.lanes.states.len());
         // SAFETY: `t` is below the number of records; `&mut self` keeps the reference alone.
@@ -403,7 +403,7 @@ impl<'a> Block<'a> {
 
     fn warp(&mut self, w: usize) -> &mut Warp {
         debug_assert!(self.per_warp && w < self.lanes.states.len());
-        // SAFETY: as above; in P records are warps'.
+        // SAFETY: as above; in `warp` records are warps'.
         unsafe { &mut *self.records.add(w * self.stride).cast::<Warp>() }
     }
 
@@ -585,7 +585,7 @@ impl<'a> Block<'a> {
         self.lanes.ended[warp] |= lanes;
     }
 
-    /// The warp of record `t`, and the lanes that come with it. In P the warp's other lanes have ended.
+    /// The warp of record `t`, and the lanes that come with it. In `warp` the warp's other lanes have ended.
     fn here(&mut self, t: usize) -> (usize, u32) {
         if !self.per_warp {
             return (t / WARP, 1 << (t % WARP));

@@ -47,7 +47,7 @@ pub enum Fault {
     Trap,
     #[error("a device-side assertion failed")]
     Assert,
-    #[error("a warp collective met lanes that setting S cannot order")]
+    #[error("a warp collective met lanes that setting `simd` cannot order")]
     Collective,
     #[error("the local memory or the stack is used up")]
     Stack,
@@ -169,7 +169,7 @@ pub struct Worker {
     pub gate: *const Gate,
 }
 
-/// One per CUDA thread in setting L; the emitter's saved values follow.
+/// One per CUDA thread in setting `lane`; the emitter's saved values follow.
 #[repr(C)]
 pub struct Thread {
     pub resume: u32,
@@ -186,7 +186,7 @@ pub struct Thread {
     pub position: u32,
 }
 
-/// One per warp in setting P; the emitter's saved values follow. What is asked for lies where a [`Thread`] has it.
+/// One per warp in setting `warp`; the emitter's saved values follow. What is asked for lies where a [`Thread`] has it.
 #[repr(C)]
 pub struct Warp {
     pub resume: u32,
@@ -231,7 +231,7 @@ const _: () = {
 #[derive(Clone, Copy)]
 struct RunFn(*const c_void);
 
-/// `i32 cudaway_step(ptr launch, ptr worker, ptr thread)`; in setting P the last is a warp's record.
+/// `i32 cudaway_step(ptr launch, ptr worker, ptr thread)`; in setting `warp` the last is a warp's record.
 #[derive(Clone, Copy)]
 pub(crate) struct StepFn(*const c_void);
 
@@ -259,7 +259,7 @@ impl StepFn {
 #[derive(Clone, Copy)]
 enum Entry {
     Simd(RunFn),
-    /// A thread (L) or a warp (P).
+    /// A thread (`lane`) or a warp (`warp`).
     Step(StepFn),
 }
 
@@ -275,11 +275,11 @@ pub struct Kernel {
     pub width: u32,
     pub context_bytes: u64,
     pub local_bytes: u64,
-    /// Threads (L) or blocks (S) need stacks of their own: [`fiber`].
+    /// Threads (`lane`) or blocks (`simd`) need stacks of their own: [`fiber`].
     pub stackful: bool,
     /// Blocks ask before others see anything of them: [`gate`].
     is_gated: bool,
-    /// Why it does not run in S, and why not in P.
+    /// Why it does not run in `simd`, and why not in `warp`.
     pub why_not: [Option<String>; 2],
     /// Nanoseconds one block took on average lately; 0 before the first launch.
     block_ns: AtomicU32,
@@ -439,7 +439,7 @@ pub struct CompiledShape {
     pub stackful: bool,
     /// Blocks ask before others see anything of them.
     pub is_gated: bool,
-    /// Why not in S, and why not in P.
+    /// Why not in `simd`, and why not in `warp`.
     pub why_not: [Option<String>; 2],
     /// Another width that may be as fast.
     pub rival: Option<u32>,
@@ -666,7 +666,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// The next blocks of setting S: first and count. Chunks get smaller towards the end, so that all workers end together.
+    /// The next blocks of setting `simd`: first and count. Chunks get smaller towards the end, so that all workers end together.
     fn take(&self) -> Option<(u64, u64)> {
         if let Some(block) = self.given_up() {
             return Some((block, 1));
@@ -682,7 +682,7 @@ impl Job<'_> {
     }
 }
 
-/// What code in setting S finds, with room for a block in these: shared memory, context, local windows.
+/// What code in setting `simd` finds, with room for a block in these: shared memory, context, local windows.
 fn worker(
     kernel: &Kernel,
     grid: &Grid<'_>,

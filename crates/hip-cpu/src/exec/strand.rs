@@ -1,4 +1,4 @@
-//! Setting S, kernels with loops that wait for other blocks: a block runs on a fiber and suspends itself at each trip.
+//! Setting `simd`, kernels with loops that wait for other blocks: a block runs on a fiber and suspends itself at each trip.
 //!
 //! Blocks are handed out in order and one at a time, so who waits for earlier blocks rarely waits long: its OS thread
 //! looks a few times. Then it begins the next block beside the one that waits, so blocks that wait for later ones

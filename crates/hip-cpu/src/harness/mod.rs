@@ -87,13 +87,13 @@ impl How {
         self.open.then_some(self)
     }
 
-    /// Setting L.
+    /// Setting `lane`.
     pub fn lane(mut self) -> How {
         self.setting = Some(Setting::Lane);
         self
     }
 
-    /// Setting L as it is there soonest.
+    /// Setting `lane` as it is there soonest.
     pub fn baseline(mut self) -> How {
         self.setting = Some(Setting::Lane);
         self.effort = Effort::Baseline;
@@ -106,20 +106,20 @@ impl How {
         self
     }
 
-    /// Setting P.
+    /// Setting `warp`.
     pub fn warp(mut self) -> How {
         self.setting = Some(Setting::Warp);
         self
     }
 
-    /// Setting S with `width` lanes.
+    /// Setting `simd` with `width` lanes.
     pub fn simd(mut self, width: u32) -> How {
         self.setting = Some(Setting::Simd);
         self.width = Some(width);
         self
     }
 
-    /// In each setting, in L by baseline code too and in S in groups and vectors of several widths.
+    /// In each setting, in `lane` by baseline code too and in `simd` in groups and vectors of several widths.
     pub fn in_each_setting(&self) -> Vec<How> {
         let narrow = How { vector_bits: Some(256), ..self.clone() };
         let any = How { setting: Some(Setting::Simd), ..self.clone() };
@@ -136,7 +136,7 @@ impl How {
 pub enum Error {
     #[error("{0}")]
     Translate(String),
-    #[error("setting {} was asked for: {why}", setting.letter())]
+    #[error("setting {} was asked for: {why}", setting.name())]
     Refused { setting: Setting, why: String },
     #[error("{error}\n{text}")]
     Jit { error: jit::Error, text: String },
@@ -343,7 +343,7 @@ fn launch(
     if n_errors > 0 { Err(Error::Sanitizer(n_errors)) } else { Ok(()) }
 }
 
-/// `CUDAWAY_SANITIZE` holds here too, for setting L.
+/// `CUDAWAY_SANITIZE` holds here too, for setting `lane`.
 fn is_sanitized(setting: Option<Setting>) -> bool {
     watched::is_on() && setting == Some(Setting::Lane)
 }

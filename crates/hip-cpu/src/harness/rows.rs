@@ -1,4 +1,4 @@
-//! The rows of [`form`], run in L, in P and in S at every width.
+//! The rows of [`form`], run in `lane`, in `warp` and in `simd` at every width.
 
 pub mod form;
 
@@ -19,12 +19,12 @@ pub use form::{Expected, Row, Shape, argument, parse};
 #[derive(Debug, Default)]
 pub struct Report {
     pub n_rows: usize,
-    /// Rows that also ran in setting S, at one width at least.
+    /// Rows that also ran in setting `simd`, at one width at least.
     pub n_simd: usize,
-    /// Rows that also ran in setting P.
+    /// Rows that also ran in setting `warp`.
     pub n_warp: usize,
     pub failures: Vec<String>,
-    /// Why kernels do not run in P or S, one line per kernel and setting.
+    /// Why kernels do not run in `warp` or `simd`, one line per kernel and setting.
     pub refused: Vec<String>,
 }
 
@@ -36,10 +36,10 @@ impl Report {
     }
 }
 
-/// Widths that setting S is asked for.
+/// Widths that setting `simd` is asked for.
 pub const WIDTHS: [u32; 5] = [1, 8, 16, 32, 64];
 
-/// Runs every row of a PTX text in L, in P, in S at every width, and in S for the narrower vector registers.
+/// Runs every row of a PTX text in `lane`, in `warp`, in `simd` at every width, and in `simd` for the narrower vector registers.
 pub fn run(name: &str, text: &str) -> Report {
     let mut report = Report::default();
     let rows = match parse(text) {
@@ -64,14 +64,14 @@ pub fn run(name: &str, text: &str) -> Report {
         report.n_rows += 1;
         let at = format!("{name}:{}: {}({})", row.line, row.kernel, row.arguments.join(", "));
         let how = How::from(row.how);
-        // The sanitizer is in the code of setting L, not in baseline code.
+        // The sanitizer is in the code of setting `lane`, not in baseline code.
         let baseline = Some(how.clone().baseline()).filter(|_| !watched::is_on());
         for how in in_both(how.lane()).chain(baseline) {
             if let Err(error) = run_row(&program, row, &how, &mut codes) {
-                report.failures.push(format!("{at} in L{}: {error}", form(&how)));
+                report.failures.push(format!("{at} in lane{}: {error}", form(&how)));
             }
         }
-        // The sanitizer has setting L only.
+        // The sanitizer has setting `lane` only.
         if row.lane_only || watched::is_on() {
             continue;
         }
@@ -79,9 +79,9 @@ pub fn run(name: &str, text: &str) -> Report {
             match run_row(&program, row, &how, &mut codes) {
                 Ok(()) => report.n_warp += usize::from(!how.open),
                 Err(Failure::Refused(why)) if !row.warp_only => {
-                    report.refuse(format!("{name}: {} in P: {why}", row.kernel));
+                    report.refuse(format!("{name}: {} in warp: {why}", row.kernel));
                 }
-                Err(error) => report.failures.push(format!("{at} in P{}: {error}", form(&how))),
+                Err(error) => report.failures.push(format!("{at} in warp{}: {error}", form(&how))),
             }
         }
         if row.warp_only {
@@ -104,11 +104,11 @@ pub fn run(name: &str, text: &str) -> Report {
                 match run_row(&program, row, &how, &mut codes) {
                     Ok(()) => in_simd = true,
                     Err(Failure::Refused(why)) => {
-                        report.refuse(format!("{name}: {} in S{width}: {why}", row.kernel));
+                        report.refuse(format!("{name}: {} in simd{width}: {why}", row.kernel));
                     }
                     Err(error) => {
                         let bits = how.vector_bits.map(|b| format!(", {b}-bit vectors")).unwrap_or_default();
-                        report.failures.push(format!("{at} in S{width}{}{bits}: {error}", form(&how)));
+                        report.failures.push(format!("{at} in simd{width}{}{bits}: {error}", form(&how)));
                     }
                 }
             }

@@ -13,9 +13,9 @@ use proptest::prelude::*;
 pub struct Kernel {
     pub block: [u32; 3],
     pub grid: u32,
-    /// May have what setting S refuses.
+    /// May have what setting `simd` refuses.
     pub wild: bool,
-    /// Has warp collectives, for which setting S needs groups of 32.
+    /// Has warp collectives, for which setting `simd` needs groups of 32.
     pub warp: bool,
     /// Device functions; each may call those before it.
     pub functions: Vec<Vec<Stmt>>,

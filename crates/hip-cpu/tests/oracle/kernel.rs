@@ -33,10 +33,10 @@ const fn steps(name: &'static str, kind: compiler::back::cpu::Setting, effort: E
 }
 
 pub const SETTINGS: [Setting; 7] = [
-    steps("L", compiler::back::cpu::Setting::Lane, Effort::Best),
+    steps("lane", compiler::back::cpu::Setting::Lane, Effort::Best),
     steps("baseline", compiler::back::cpu::Setting::Lane, Effort::Baseline),
     simd("S16, 128-bit vectors", 16, Some(128)),
-    steps("P", compiler::back::cpu::Setting::Warp, Effort::Best),
+    steps("warp", compiler::back::cpu::Setting::Warp, Effort::Best),
     simd("S8", 8, None),
     simd("S32, 256-bit vectors", 32, Some(256)),
     simd("S64", 64, None),

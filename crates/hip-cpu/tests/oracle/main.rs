@@ -86,7 +86,7 @@ fn sweep(chapters: &[&str]) -> Report {
 fn n_settings(group: &[Instruction]) -> usize {
     let kinds = group[0].kinds();
     match group[0].has_given_literals() {
-        // Literals concern the lowering, which the settings share: L and another one see it, L alone where all is literal.
+        // Literals concern the lowering, which the settings share: `lane` and another one see it, `lane` alone where all is literal.
         true if kinds.is_empty() => 1,
         true => 3,
         // Roundings of f64 are long in integers, and many lanes of them take LLVM seconds.

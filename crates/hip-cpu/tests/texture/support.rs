@@ -20,7 +20,7 @@ pub struct Bench {
     program: Program,
     codes: HashMap<(String, u32, usize), Kernel>,
     globals: Globals,
-    /// How many of L, P, S to run.
+    /// How many of `lane`, `warp`, `simd` to run.
     settings: usize,
 }
 
@@ -59,13 +59,13 @@ impl Bench {
         Bench { program, codes: HashMap::new(), globals, settings: 3 }
     }
 
-    /// Runs in setting L only: for what differs in the host's part alone.
+    /// Runs in setting `lane` only: for what differs in the host's part alone.
     pub fn in_lanes(mut self) -> Bench {
         self.settings = 1;
         self
     }
 
-    /// Runs the kernel in L, P and S; all give the same bits.
+    /// Runs the kernel in `lane`, `warp` and `simd`; all give the same bits.
     pub fn run(
         &mut self,
         name: &str,
@@ -105,8 +105,8 @@ impl Bench {
             let rows: Vec<[u32; OUT]> = words.chunks(OUT).map(|it| it.try_into().unwrap()).collect();
             answers.push(Ok(rows[..inputs.len()].to_vec()));
         }
-        for (other, setting) in answers.iter().zip(["L", "P", "S"]) {
-            assert_eq!(answers[0], *other, "{name}: L and {setting}");
+        for (other, setting) in answers.iter().zip(["lane", "warp", "simd"]) {
+            assert_eq!(answers[0], *other, "{name}: lane and {setting}");
         }
         answers.swap_remove(0)
     }

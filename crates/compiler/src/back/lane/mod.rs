@@ -1,4 +1,4 @@
-//! Setting L: one thread at a time, from one meeting point to the next. The reference for every other setting.
+//! Setting `lane`: one thread at a time, from one meeting point to the next. The reference for every other setting.
 //!
 //! `cudaway_step` is a state machine: the record's resume point picks the place to go on at. [`plan`] decides what is
 //! saved where, `code` writes the function, the other files what they are named after.

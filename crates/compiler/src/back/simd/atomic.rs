@@ -38,7 +38,7 @@ impl Emitter<'_> {
             AtomTy::Float(Float::F32) if is_simple => (Type::new(Scalar::Float, 1), false),
             AtomTy::Float(Float::F64) if is_simple => (Type::new(Scalar::Double, 1), false),
             AtomTy::B128 if space == Space::Shared => (Type::int(128, 1), false),
-            // As setting L does it, lane by lane.
+            // As setting `lane` does it, lane by lane.
             AtomTy::Float(float) => (Type::int(float.ty().bits(), 1), false),
             AtomTy::B128 => (Type::int(128, 1), false),
         };
@@ -73,7 +73,7 @@ impl Emitter<'_> {
         let each = match lanes {
             Lanes::Each(each) => each,
             _ if space == Space::Local => {
-                return Err("setting S does not have atomics on local memory".to_owned());
+                return Err("setting `simd` does not have atomics on local memory".to_owned());
             }
             _ => self.vector(inst.args[0]),
         };

@@ -1,5 +1,5 @@
-//! Setting S: W threads at a time in LLVM vectors, barrier regions as a state machine over the block.
-//! Setting P: the same code for regions, in a function that runs one warp to its next barrier (`step`).
+//! Setting `simd`: W threads at a time in LLVM vectors, barrier regions as a state machine over the block.
+//! Setting `warp`: the same code for regions, in a function that runs one warp to its next barrier (`step`).
 //!
 //! The function is `for block { switch (next) { region k: for group { restore; body; save } } }`. A region's body stands
 //! twice: the U copy runs while all lanes of the group are alive and agree, with plain vector code; where they part it
@@ -44,7 +44,7 @@ use width::is_any_good;
 /// Lines of LLVM IR from which on accesses lane by lane become calls. LLVM compiles about that many in a second.
 const LONG: usize = 15_000;
 
-/// For setting S, or with `per_warp` for P; `in_step`: the kernel counts on whole warps. `Err` is the reason why this kernel does not run so.
+/// For setting `simd`, or with `per_warp` for `warp`; `in_step`: the kernel counts on whole warps. `Err` is the reason why this kernel does not run so.
 pub fn emit(
     program: &Program,
     kernel: &Kernel,
@@ -164,9 +164,9 @@ struct Emitter<'a> {
     plan: Plan,
     threads: Threads,
     lanes: u32,
-    /// Setting P: the function runs one warp.
+    /// Setting `warp`: the function runs one warp.
     per_warp: bool,
-    /// The block is one of several of a cluster (P).
+    /// The block is one of several of a cluster (`warp`).
     clustered: bool,
     /// Groups that a context holds.
     groups: u64,
@@ -178,7 +178,7 @@ struct Emitter<'a> {
     compact: bool,
     /// Atomics on shared memory that all lanes do one after the other are calls: there are many.
     calls_atomics: bool,
-    /// Stores that go past the caches in large grids (S).
+    /// Stores that go past the caches in large grids (`simd`).
     streams: stream::Streams,
     locals: Vec<u64>,
     local_bytes: u64,

@@ -68,7 +68,7 @@ impl Emitter<'_> {
             }
             Op::Call(_) | Op::CallIndirect => Err("it calls a function".to_owned()),
             op if op.is_pure() => self.compute(at, inst),
-            op => Err(format!("setting S does not have {op:?}")),
+            op => Err(format!("setting `simd` does not have {op:?}")),
         }
     }
 

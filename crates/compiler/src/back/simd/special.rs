@@ -55,7 +55,7 @@ impl Emitter<'_> {
                     _ => arg,
                 }
             }
-            _ => return Err(format!("setting S does not have {op:?}")),
+            _ => return Err(format!("setting `simd` does not have {op:?}")),
         })
     }
 
@@ -137,7 +137,7 @@ impl Emitter<'_> {
             Special::EnvReg(1) => self.launch_word(launch::WORKSPACE + 4),
             Special::EnvReg(2) => self.launch_word(launch::WORKSPACE),
             Special::EnvReg(_) => number(0),
-            other => return Err(format!("setting S does not have {other:?}")),
+            other => return Err(format!("setting `simd` does not have {other:?}")),
         })
     }
 
@@ -202,7 +202,7 @@ impl Emitter<'_> {
                 }
                 Ok(())
             }
-            op => Err(format!("setting S does not have {op:?}")),
+            op => Err(format!("setting `simd` does not have {op:?}")),
         }
     }
 

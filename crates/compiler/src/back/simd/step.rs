@@ -1,6 +1,6 @@
-//! Setting P: the frame of a function that runs one warp from one meeting point to the next.
+//! Setting `warp`: the frame of a function that runs one warp from one meeting point to the next.
 //!
-//! The body of a region is setting S's. Around it, the warp's record takes the place of the block's context: a region
+//! The body of a region is setting `simd`'s. Around it, the warp's record takes the place of the block's context: a region
 //! ends for this warp alone, with the barrier as a request to the scheduler. A loop that may wait for other warps is
 //! left at its back edge and entered again there: every value that crosses blocks has a slot, so the slots that are
 //! still read are kept in the record meanwhile.
@@ -242,7 +242,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Setting S: the loops of the region that wait for other blocks let them run at each trip.
+    /// Setting `simd`: the loops of the region that wait for other blocks let them run at each trip.
     pub(super) fn block_rests(&mut self) {
         for header in self.here().spins.clone() {
             for masked in [false, true] {

@@ -23,7 +23,7 @@ impl Emitter<'_> {
             Op::Elect => self.elect(inst),
             Op::Match { all, .. } => self.matches(*all, inst),
             Op::Mma(_) => self.mma(&[inst])?,
-            op => return Err(format!("setting S does not have {op:?}")),
+            op => return Err(format!("setting `simd` does not have {op:?}")),
         }
         Ok(())
     }

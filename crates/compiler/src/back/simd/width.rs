@@ -1,4 +1,4 @@
-//! How many threads run together in setting S.
+//! How many threads run together in setting `simd`.
 //!
 //! Vectors pay where lanes do the same arithmetic on neighbouring data. Where each lane leaves a loop at its own trip
 //! and reads from places of its own, all lanes wait for the longest, and a gather is as many loads as lanes: such a

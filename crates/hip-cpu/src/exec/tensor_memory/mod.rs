@@ -34,7 +34,7 @@ pub fn clear(shared: *mut u8) {
     unsafe { shared.add(START).cast::<Columns>().write(Columns::default()) }
 }
 
-/// Of a block in setting S that has not given back what it allocated; no code answers it.
+/// Of a block in setting `simd` that has not given back what it allocated; no code answers it.
 pub const LEAK: i32 = -100;
 
 /// Whether columns are allocated.

@@ -10,10 +10,10 @@
 //! // run: ex2(3.0) = 8.0~2                   within 2 ulp
 //! // run: any_nan(nan) = nan                 any NaN; write bits (0x7fffffff) to ask for one
 //! // run[block=64, grid=2, shared=1024]: ballot() = 0xffffffff*128
-//! // run[L]: lock() = 1                      not asked of settings P and S
-//! // run[P]: named_barrier() = 1             P has to take it; not asked of setting S
-//! // run[P, grid=4, cluster=2]: rank() = 0, 1, 0, 1
-//! // run[P, grid=4, cooperative]: meet() = 4
+//! // run[lane]: lock() = 1                      not asked of settings `warp` and `simd`
+//! // run[warp]: named_barrier() = 1             `warp` has to take it; not asked of setting `simd`
+//! // run[warp, grid=4, cluster=2]: rank() = 0, 1, 0, 1
+//! // run[warp, grid=4, cooperative]: meet() = 4
 //! ```
 //! A `*n` repeats a value. Text behind two spaces after the results is a remark.
 
@@ -41,9 +41,9 @@ pub struct Row {
     pub arguments: Vec<String>,
     pub results: Vec<Expected>,
     pub how: Shape,
-    /// Neither P nor S is asked for.
+    /// Neither `warp` nor `simd` is asked for.
     pub lane_only: bool,
-    /// P has to take it, and S is not asked for.
+    /// `warp` has to take it, and `simd` is not asked for.
     pub warp_only: bool,
 }
 
@@ -132,8 +132,8 @@ fn row(line: usize, rest: &str) -> Option<Row> {
     let (mut lane_only, mut warp_only) = (false, false);
     for option in list(options) {
         match option.split_once('=') {
-            None if option == "L" => lane_only = true,
-            None if option == "P" => warp_only = true,
+            None if option == "lane" => lane_only = true,
+            None if option == "warp" => warp_only = true,
             Some(("block", v)) => how.block = dims(v)?,
             Some(("grid", v)) => how.grid = dims(v)?,
             Some(("cluster", v)) => how.cluster = dims(v)?,
