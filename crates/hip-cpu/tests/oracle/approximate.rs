@@ -178,11 +178,11 @@ const HEAD: &str = "<!-- Written by `BLESS=1 cargo test -p hip-cpu --test oracle
 
 Every instruction of PTX that is not approximate gives the manual's bits. `cargo test -p hip-cpu --test oracle` compares
 each pure form of `tools/data/ptx/opcodes.tsv` with `crates/oracle`, written from the manual in exact arithmetic, in
-settings `lane`, `warp` and `simd` (8 lanes, and 16 of 128-bit vectors; `SWEEP=full`: 32 and 64 lanes too): all special values of the operands' types crossed (at most 4,096
-combinations), 4,096 random operands, all inputs of one 16-bit operand, a stride of 65,521 through those of one 32-bit
-operand, and literals in the operands' places. `SWEEP=full` takes 2^20 random operands and all 2^32 inputs. The forms are
-listed in `tools/data/ptx/swept/`. Forms with f64
-operands and video instructions run in `lane` and `simd` alone, unless `SWEEP=full`.
+settings `lane`, `warp` and `simd` (8 lanes, and 16 of 128-bit vectors; `SWEEP=full`: 32 and 64 lanes too): all special
+values of the operands' types crossed (at most 4,096 combinations), 4,096 random operands, all inputs of one 16-bit
+operand, a stride of 65,521 through those of one 32-bit operand, and literals in the operands' places. `SWEEP=full` takes
+2^20 random operands and all 2^32 inputs. The forms are listed in `tools/data/ptx/swept/`. Forms with f64 operands and
+video instructions run in `lane` and `simd` alone, unless `SWEEP=full`.
 
 The payload of f64 NaNs, and that of `abs` and `neg` of NaN in other formats, is the machine's, as the manual leaves it.
 
