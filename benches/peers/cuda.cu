@@ -20,6 +20,9 @@ struct Cuda {
         operator int *() const { return static_cast<int *>(at); }
         operator float4 *() const { return static_cast<float4 *>(at); }
         operator uchar4 *() const { return static_cast<uchar4 *>(at); }
+        operator uint64_t *() const { return static_cast<uint64_t *>(at); }
+        operator half2 *() const { return static_cast<half2 *>(at); }
+        operator float2 *() const { return static_cast<float2 *>(at); }
         operator uint4 *() const { return static_cast<uint4 *>(at); }
         void clear() const { MUST(cudaMemsetAsync(at, 0, words * 4)); }
     };
@@ -103,6 +106,10 @@ struct Cuda {
         else if (row == "tex_bilinear") tex_bilinear<<<image, flat>>>(texture(row, a[0]), a[1], IMAGE_N);
         else if (row == "tex_point") tex_point<<<image, flat>>>(texture(row, a[0]), a[1], IMAGE_N);
         else if (row == "tex_trilinear") tex_trilinear<<<VOLUME_SAMPLES / BLOCK, BLOCK>>>(texture(row, a[0]), a[1], VOLUME_SAMPLES);
+        else if (row == "md5") md5<<<MD5_N / BLOCK, BLOCK>>>(a[0], MD5_N);
+        else if (row == "sha256") sha256<<<SHA256_N / BLOCK, BLOCK>>>(a[0], SHA256_N);
+        else if (row == "sha512") sha512<<<SHA512_N / BLOCK, BLOCK>>>(a[0], SHA512_N);
+        else if (row == "matvec_half") matvec_half<<<MATVEC_N, BLOCK>>>(a[0], a[1], a[2], MATVEC_N / 2);
         else empty<<<1, 32>>>();
         MUST(cudaGetLastError());
     }

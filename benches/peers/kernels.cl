@@ -309,3 +309,67 @@ __kernel void spmv(__global const int *starts, __global const int *columns, __gl
     y[row] = sum;
 }
 #endif
+
+#if defined(ROW_md5) || defined(ROW_sha256) || defined(ROW_sha512)
+#define HASH_FUNCTION static inline
+#define HASH_U32 uint
+#define HASH_U64 ulong
+#define HASH_U32_OF(number) (number)
+#define HASH_U64_OF(number) (number)
+#include "hash.h"
+#endif
+
+#ifdef ROW_md5
+__kernel void md5(__global uint *hashes, int n)
+{
+    const int i = get_global_id(0);
+    if (i >= n)
+        return;
+    const uint message[16] = HASH_MESSAGE_MD5(i);
+    hashes[i] = md5_of(message);
+}
+#endif
+
+#ifdef ROW_sha256
+__kernel void sha256(__global uint *hashes, int n)
+{
+    const int i = get_global_id(0);
+    if (i >= n)
+        return;
+    uint message[16] = HASH_MESSAGE(uint, i);
+    hashes[i] = sha256_of(message);
+}
+#endif
+
+#ifdef ROW_sha512
+__kernel void sha512(__global ulong *hashes, int n)
+{
+    const int i = get_global_id(0);
+    if (i >= n)
+        return;
+    ulong message[16] = HASH_MESSAGE(ulong, i);
+    hashes[i] = sha512_of(message);
+}
+#endif
+
+#ifdef ROW_matvec_half
+__kernel void matvec_half(__global const half *matrix, __global const float2 *x, __global float *y, int pairs)
+{
+    __local float part[BLOCK];
+    const int thread = get_local_id(0);
+    __global const half *row = matrix + get_group_id(0) * pairs * 2;
+    float sum = 0;
+    for (int i = thread; i < pairs; i += BLOCK) {
+        const float2 left = vload_half2(i, row), right = x[i];
+        sum += left.x * right.x + left.y * right.y;
+    }
+    part[thread] = sum;
+    for (int n = BLOCK / 2; n > 0; n /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (thread < n)
+            part[thread] += part[thread + n];
+    }
+    if (thread == 0)
+        y[get_group_id(0)] = part[0];
+}
+#endif

@@ -3,7 +3,16 @@
 
 #include <cstdint>
 
+#include <cuda_fp16.h>
+
 #include "sizes.h"
+
+#define HASH_FUNCTION __device__ __forceinline__
+#define HASH_U32 uint32_t
+#define HASH_U64 uint64_t
+#define HASH_U32_OF(number) (number)
+#define HASH_U64_OF(number) (number)
+#include "hash.h"
 
 __global__ void empty() {}
 
@@ -365,4 +374,53 @@ __global__ void tex_trilinear(cudaTextureObject_t volume, float *out, int n)
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         out[i] = tex3D<float>(volume, (i % 256 + 0.25f) / 256, (i / 256 % 256 + 0.25f) / 256, (i / 65536 + 0.25f) / 64);
+}
+
+__global__ void md5(uint32_t *hashes, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    const uint32_t message[16] = HASH_MESSAGE_MD5(i);
+    hashes[i] = md5_of(message);
+}
+
+__global__ void sha256(uint32_t *hashes, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    uint32_t message[16] = HASH_MESSAGE(uint32_t, i);
+    hashes[i] = sha256_of(message);
+}
+
+__global__ void sha512(uint64_t *hashes, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    uint64_t message[16] = HASH_MESSAGE(uint64_t, i);
+    hashes[i] = sha512_of(message);
+}
+
+// A row of the matrix by a block, two columns at a time by each thread.
+__global__ void matvec_half(const half2 *matrix, const float2 *x, float *y, int pairs)
+{
+    __shared__ float part[BLOCK / 32];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const half2 *row = matrix + blockIdx.x * pairs;
+    float sum = 0;
+    for (int i = threadIdx.x; i < pairs; i += BLOCK) {
+        const float2 left = __half22float2(row[i]), right = x[i];
+        sum += left.x * right.x + left.y * right.y;
+    }
+    sum = warp_sum(sum);
+    if (lane == 0)
+        part[warp] = sum;
+    __syncthreads();
+    if (warp == 0) {
+        sum = warp_sum(lane < BLOCK / 32 ? part[lane] : 0);
+        if (lane == 0)
+            y[blockIdx.x] = sum;
+    }
 }

@@ -14,6 +14,7 @@ struct Native {
         void *at;
         operator float *() const { return static_cast<float *>(at); }
         operator uint32_t *() const { return static_cast<uint32_t *>(at); }
+        operator uint64_t *() const { return static_cast<uint64_t *>(at); }
         operator uint8_t *() const { return static_cast<uint8_t *>(at); }
         operator int *() const { return static_cast<int *>(at); }
         operator _Float16 *() const { return static_cast<_Float16 *>(at); }
@@ -54,6 +55,10 @@ struct Native {
         else if (row == "tex_bilinear") native_tex_bilinear(a[0], a[1], IMAGE_N);
         else if (row == "tex_point") native_tex_point(a[0], a[1], IMAGE_N);
         else if (row == "tex_trilinear") native_tex_trilinear(a[0], a[1], VOLUME_SAMPLES);
+        else if (row == "md5") native_md5(a[0], MD5_N);
+        else if (row == "sha256") native_sha256(a[0], SHA256_N);
+        else if (row == "sha512") native_sha512(a[0], SHA512_N);
+        else if (row == "matvec_half") native_matvec_half(a[0], a[1], a[2], MATVEC_N);
         else native_empty();
     }
 };

@@ -26,6 +26,11 @@ void native_tex_bilinear(const float *in, float *out, int n);
 void native_tex_point(const uint32_t *in, uint32_t *out, int n);
 void native_tex_trilinear(const float *in, float *out, int samples);
 
+void native_md5(uint32_t *hashes, int n);
+void native_sha256(uint32_t *hashes, int n);
+void native_sha512(uint64_t *hashes, int n);
+void native_matvec_half(const _Float16 *matrix, const float *x, float *y, int n);
+
 #ifdef __cplusplus
 }
 #endif

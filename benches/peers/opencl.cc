@@ -155,6 +155,10 @@ struct OpenCl {
         }
         else if (row == "sort") start(SORT_N / 2, SORT_CHUNK / 2, a[0], a[1]);
         else if (row == "spmv") start(SPMV_ROWS, BLOCK, a[0], a[1], a[2], a[3], a[4], SPMV_ROWS);
+        else if (row == "md5") start(MD5_N, BLOCK, a[0], MD5_N);
+        else if (row == "sha256") start(SHA256_N, BLOCK, a[0], SHA256_N);
+        else if (row == "sha512") start(SHA512_N, BLOCK, a[0], SHA512_N);
+        else if (row == "matvec_half") start(MATVEC_N * BLOCK, BLOCK, a[0], a[1], a[2], MATVEC_N / 2);
         else start(32, 32);
     }
 };

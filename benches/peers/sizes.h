@@ -48,4 +48,10 @@
 #define SPMV_ROWS (1024 * 1024)
 #define SPMV_MOST 15                 // entries of a row: 0 to 15
 
+#define MD5_N (4 * 1024 * 1024)      // messages, a block of the hash each
+#define SHA256_N (2 * 1024 * 1024)
+#define SHA512_N (1024 * 1024)
+
+#define MATVEC_N 4096                // a square matrix of halves, a block of threads a row
+
 #endif

@@ -398,6 +398,46 @@ inline Work tex_trilinear()
     }};
 }
 
+// One word for each message, or two, the low one first. All together are told by their exclusive or and their sum, which are those of
+// Python's hashlib over the same messages.
+inline Work hashes(int n, int words, uint64_t all, uint64_t sum)
+{
+    return {{Words(n * words)}, [=](const Arrays &got, int) {
+        uint64_t got_all = 0, got_sum = 0;
+        for (int i = 0; i < n; i++) {
+            const uint64_t hash = words == 1 ? got[0][i] : got[0][2 * i] | uint64_t(got[0][2 * i + 1]) << 32;
+            got_all ^= hash;
+            got_sum += hash;
+        }
+        if (words == 1)
+            got_sum = static_cast<uint32_t>(got_sum);
+        return got_all == all && got_sum == sum ? std::string() : std::string("the hashes are not those of the messages");
+    }};
+}
+
+// Halves by rows, a vector of floats: sums of whole numbers.
+inline Work matvec_half()
+{
+    Numbers numbers{1};
+    std::vector<int> values;
+    Words matrix(MATVEC_N * MATVEC_N / 2);
+    for (uint32_t &each : matrix) {
+        const int low = static_cast<int>(numbers.below(17)) - 8, high = static_cast<int>(numbers.below(17)) - 8;
+        values.push_back(low);
+        values.push_back(high);
+        each = half_of(low) | half_of(high) << 16;
+    }
+    const Words x = whole(MATVEC_N, 2, -9, 9);
+    return {{matrix, x, Words(MATVEC_N)}, [values, x](const Arrays &got, int) {
+        return exact(got[2], [&](size_t row) {
+            float sum = 0;
+            for (size_t i = 0; i < MATVEC_N; i++)
+                sum += values[row * MATVEC_N + i] * real(x[i]);
+            return word(sum);
+        });
+    }};
+}
+
 inline Work make_work(const std::string &row)
 {
     if (row == "vecadd") return vecadd();
@@ -417,6 +457,10 @@ inline Work make_work(const std::string &row)
     if (row == "tex_bilinear") return tex_bilinear();
     if (row == "tex_point") return tex_point();
     if (row == "tex_trilinear") return tex_trilinear();
+    if (row == "md5") return hashes(MD5_N, 1, 0xf2c68e2f, 0xb4109b19);
+    if (row == "sha256") return hashes(SHA256_N, 1, 0x37744fdf, 0xea359eaf);
+    if (row == "sha512") return hashes(SHA512_N, 2, 0xab0e5d8f246723da, 0x2fc98a2900148b9a);
+    if (row == "matvec_half") return matvec_half();
     if (row == "empty") return {{}, [](const Arrays &, int) { return std::string(); }};
     return {};
 }

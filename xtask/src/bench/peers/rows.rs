@@ -63,5 +63,9 @@ pub const ROWS: &[Row] = &[
     row("tex_bilinear", "2048² samples of an image of floats, linear filter", Kind::Other),
     row("tex_point", "2048² samples of an image of uchar4, nearest element", Kind::Other),
     row("tex_trilinear", "4 M samples of a volume of 128³ floats, linear filter, normalised", Kind::Other),
+    row("md5", "4 M messages of a block, straight code", Kind::Compute),
+    row("sha256", "2 M messages of a block", Kind::Compute),
+    row("sha512", "1 M messages of a block, 64-bit words", Kind::Compute),
+    row("matvec_half", "4096² halves by 4096 floats, a block a row, shuffles", Kind::Other),
     row("empty", "launch and synchronise", Kind::Latency),
 ];
