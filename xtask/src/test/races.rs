@@ -70,6 +70,8 @@ pub fn run(by_name: bool, report: &mut Report) {
         }
         command.env("RUSTFLAGS", "-Zsanitizer=thread");
         command.env("CARGO_TARGET_DIR", &folder);
+        // Reports say where.
+        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
         // Any report ends a test's process with a number that libtest does not know.
         let options = format!("halt_on_error=1 history_size=4 suppressions={}", suppressions.display());
         command.env("TSAN_OPTIONS", options);
