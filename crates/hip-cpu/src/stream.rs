@@ -1,7 +1,7 @@
 //! Streams: queues that run in order, beside each other and beside the program.
 //!
 //! Every stream has a thread of its own, started with its first work. Who waits for a stream runs its queue itself
-//! when the thread has not begun yet, so short work does not wait for a wake-up (the program's own functions excepted).
+//! when the thread has not begun yet, so short work, of libraries too, does not wait for a wake-up (the program's own functions excepted).
 //! The order between the legacy default
 //! stream and the blocking streams is fixed at enqueue, under [`ORDER`]. Each context has its own of both, and default streams
 //! of its own; contexts do not wait for each other.
@@ -21,6 +21,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 use crate::device;
 use crate::error::Result;
 use crate::event::Event;
+use crate::exec::Rounding;
 use crate::exec::printf;
 use crate::graph::{self, Environment};
 use crate::handle::Registry;
@@ -90,6 +91,8 @@ pub enum Op {
     /// Another stream's work up to a number.
     After(Arc<Stream>, u64),
     Host(unsafe extern "C" fn(*mut c_void), usize),
+    /// What a library of ours computes on the CPU.
+    Work(unsafe extern "C" fn(*mut c_void), usize),
     Callback {
         call: unsafe extern "C" fn(hipStream_t, hipError_t, *mut c_void),
         stream: usize,
@@ -115,9 +118,13 @@ pub enum Op {
 }
 
 impl Op {
-    /// The program's own code: never run on a thread of the program that merely waits.
-    fn is_foreign(&self) -> bool {
-        matches!(self, Op::Host(..) | Op::Callback { .. })
+    /// Whether a thread of the program that waits for it may run it: never the program's own code, and else where its stack suffices.
+    fn may_run_here(&self) -> bool {
+        match self {
+            Op::Host(..) | Op::Callback { .. } => false,
+            Op::Work(..) => thread::has_room(thread::WORK_BYTES),
+            _ => thread::has_room(thread::KERNEL_BYTES),
+        }
     }
 
     /// Whether it may be a step of a graph that kernels launch: it does the same each time, and waits for nothing.
@@ -560,13 +567,11 @@ impl Stream {
         }
         let mut inner = self.inner.lock();
         while inner.completed < number {
-            let mine = !inner.draining
-                && thread::is_roomy()
-                && inner.queue.front().is_some_and(|queued| !queued.op.is_foreign());
+            let mine = !inner.draining && inner.queue.front().is_some_and(|queued| queued.op.may_run_here());
             if mine {
                 inner.draining = true;
                 while inner.completed < number {
-                    let Some(queued) = inner.queue.pop_front_if(|queued| !queued.op.is_foreign()) else {
+                    let Some(queued) = inner.queue.pop_front_if(|queued| queued.op.may_run_here()) else {
                         break;
                     };
                     self.run_next(&mut inner, queued);
@@ -668,6 +673,13 @@ impl Stream {
             Op::Host(call, data) => {
                 if healthy.is_ok() {
                     // SAFETY: the program passed its function and its argument.
+                    unsafe { call(data as *mut c_void) }
+                }
+            }
+            Op::Work(call, data) => {
+                if healthy.is_ok() {
+                    let _own = Rounding::ptx();
+                    // SAFETY: as above, a library of ours.
                     unsafe { call(data as *mut c_void) }
                 }
             }

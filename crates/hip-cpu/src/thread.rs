@@ -13,7 +13,10 @@ use parking_lot::Mutex;
 pub const STACK_BYTES: usize = 64 << 20;
 
 /// Below this a thread of the program's does not run kernels; the stream's own thread does.
-const ROOMY_BYTES: usize = 1 << 20;
+pub const KERNEL_BYTES: usize = 1 << 20;
+
+/// The same for what libraries of ours compute on the CPU, which divides and is then done again in halves.
+pub const WORK_BYTES: usize = 4 << 20;
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -125,8 +128,8 @@ pub fn leave_signals_to_the_program() {
     }
 }
 
-/// Whether kernels may run on what is left of this thread's stack; where that ends is asked once per thread.
-pub fn is_roomy() -> bool {
+/// Whether so many bytes are left of this thread's stack; where that ends is asked once per thread.
+pub fn has_room(bytes: usize) -> bool {
     thread_local! {
         static END: Cell<Option<usize>> = const { Cell::new(None) };
     }
@@ -138,7 +141,7 @@ pub fn is_roomy() -> bool {
             end.set(Some(found));
             found
         });
-        here.saturating_sub(end) >= ROOMY_BYTES
+        here.saturating_sub(end) >= bytes
     })
     .unwrap_or(false)
 }
@@ -194,10 +197,11 @@ mod tests {
 
     #[test]
     fn a_small_stack_is_not_roomy_and_ours_is() {
-        let small = std::thread::Builder::new().stack_size(128 << 10).spawn(is_roomy).unwrap();
+        let small =
+            std::thread::Builder::new().stack_size(128 << 10).spawn(|| has_room(KERNEL_BYTES)).unwrap();
         assert!(!small.join().unwrap());
         let (send, receive) = std::sync::mpsc::channel();
-        let ours = spawn("test".to_owned(), move || send.send(is_roomy()).unwrap()).unwrap();
+        let ours = spawn("test".to_owned(), move || send.send(has_room(KERNEL_BYTES)).unwrap()).unwrap();
         assert!(receive.recv().unwrap());
         ours.join().unwrap();
     }

@@ -5,6 +5,7 @@
 use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
 
 use cuda_abi::out::Out;
 use hip_cpu::api::*;
@@ -38,6 +39,7 @@ fn one_round(shared: hipStream_t, of_all: hipEvent_t, flags: u32, value: u8) {
     let (own, done) = (stream(flags), event());
     hipMemsetAsync(memory, value.into(), BYTES, own).unwrap();
     hipLaunchHostFunc(own, Some(called), null_mut()).unwrap();
+    cudaway_work(own, Some(called), null_mut()).unwrap();
     hipEventRecord(done, own).unwrap();
     hipStreamWaitEvent(shared, done, 0).unwrap();
     let mut host = vec![!value; BYTES];
@@ -78,7 +80,7 @@ fn many(n_threads: u8, rounds: u8, flags: u32) {
 fn sixty_four_threads_share_a_stream_and_have_their_own() {
     let before = CALLED.load(Ordering::Relaxed);
     many(64, 4, hipStreamNonBlocking);
-    assert!(CALLED.load(Ordering::Relaxed) >= before + 64 * 4);
+    assert!(CALLED.load(Ordering::Relaxed) >= before + 2 * 64 * 4);
 }
 
 #[test]
@@ -96,4 +98,68 @@ fn blocking_streams_and_the_legacy_stream_order_sixteen_threads() {
         scope.spawn(|| many(16, 4, hipStreamDefault));
     });
     hipFree(memory).unwrap();
+}
+
+/// How many of a hundred calls, each in a new stream that is waited for at once, the waiting thread has run itself. It has so much stack.
+fn run_by_who_waits(
+    launch: fn(hipStream_t, hipHostFn_t, *mut c_void) -> Result<(), hipError_t>,
+    stack: usize,
+) -> usize {
+    unsafe extern "C" fn notes(data: *mut c_void) {
+        // SAFETY: the thread below gives this, and waits.
+        unsafe { *data.cast::<Option<ThreadId>>() = Some(thread::current().id()) };
+    }
+    let all = move || {
+        let round = |_: &i32| {
+            let (own, mut ran) = (stream(hipStreamNonBlocking), None::<ThreadId>);
+            launch(own, Some(notes), (&raw mut ran).cast()).unwrap();
+            hipStreamSynchronize(own).unwrap();
+            hipStreamDestroy(own).unwrap();
+            ran.expect("it was called") == thread::current().id()
+        };
+        (0..100).filter(round).count()
+    };
+    thread::Builder::new().stack_size(stack).spawn(all).unwrap().join().unwrap()
+}
+
+/// A stream's thread has to be woken first; who waits is there. CUDA's own rule for the program's functions is a thread of the driver's.
+#[test]
+fn who_waits_runs_what_libraries_compute_where_there_is_room_and_never_the_programs_functions() {
+    assert!(run_by_who_waits(cudaway_work, 16 << 20) > 0);
+    assert_eq!(run_by_who_waits(cudaway_work, 1 << 20), 0);
+    assert_eq!(run_by_who_waits(hipLaunchHostFunc, 16 << 20), 0);
+}
+
+/// A program built with -ffast-math flushes subnormals on its own threads; what libraries compute there is the same all the same.
+#[test]
+fn libraries_compute_with_subnormals_whoever_waits() {
+    unsafe extern "C" fn halves(data: *mut c_void) {
+        // SAFETY: the test gives this.
+        let value = unsafe { &mut *data.cast::<f32>() };
+        *value = std::hint::black_box(*value) * 0.5;
+    }
+    let control = |set: Option<u32>| {
+        let mut word = 0u32;
+        // SAFETY: this thread's SSE control word, through valid pointers.
+        unsafe {
+            std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut word);
+            if let Some(set) = &set {
+                std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const *set);
+            }
+        }
+        word
+    };
+    let flushing = move || {
+        let before = control(None);
+        for _ in 0..100 {
+            let (own, mut value) = (stream(hipStreamNonBlocking), f32::MIN_POSITIVE);
+            cudaway_work(own, Some(halves), (&raw mut value).cast()).unwrap();
+            control(Some(before | 0x8040));
+            hipStreamSynchronize(own).unwrap();
+            assert_eq!(control(Some(before)) & 0x8040, 0x8040, "the program's mode came back");
+            hipStreamDestroy(own).unwrap();
+            assert_eq!(value.to_bits(), 0x0040_0000);
+        }
+    };
+    thread::Builder::new().stack_size(16 << 20).spawn(flushing).unwrap().join().unwrap();
 }

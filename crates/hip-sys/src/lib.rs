@@ -16,6 +16,6 @@ pub use attribute::*;
 pub use error::*;
 pub use negotiate::{DeviceIdentity, Layout};
 pub use provider::Provider;
-pub use table::{Graph, Hip, HipError, Prepare, graph};
+pub use table::{Graph, Hip, HipError, Prepare, Work, graph};
 pub use texture::*;
 pub use types::*;

@@ -94,6 +94,9 @@ pub mod graph {
 /// `cudaway_prepare` of `libcudaway_cpu.so`.
 pub type Prepare = unsafe extern "C" fn(hipFunction_t, c_uint, c_uint, c_uint, c_int) -> hipError_t;
 
+/// `cudaway_work` of `libcudaway_cpu.so`: as `hipLaunchHostFunc`, for what is not the program's own code.
+pub type Work = unsafe extern "C" fn(hipStream_t, hipHostFn_t, *mut c_void) -> hipError_t;
+
 macro_rules! hip_functions {
     ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {
         /// What a provider exports, by HIP's names; `None` where it has no such function.
@@ -101,6 +104,7 @@ macro_rules! hip_functions {
             $($name: Option<unsafe extern "C" fn($($ty),*) -> hipError_t>,)*
             prepare: Option<Prepare>,
             graph: Option<Graph>,
+            work: Option<Work>,
         }
 
         impl Hip {
@@ -139,6 +143,11 @@ macro_rules! hip_functions {
                         // SAFETY: as above.
                         unsafe { core::mem::transmute::<*mut c_void, Option<Graph>>(address) }
                     },
+                    work: {
+                        let address = lookup(c"cudaway_work");
+                        // SAFETY: as above.
+                        unsafe { core::mem::transmute::<*mut c_void, Option<Work>>(address) }
+                    },
                 }
             }
 
@@ -176,6 +185,27 @@ macro_rules! hip_functions {
                 match unsafe { call(what, graph, stream, other) } {
                     hipSuccess => Ok(()),
                     code => Err(failed("cudaway_graph", code)),
+                }
+            }
+
+            /// Has a provider of ours call `function` at its turn in the stream, on any thread, one that waits for the stream among them;
+            /// others by `hipLaunchHostFunc`.
+            ///
+            /// # Safety
+            /// A stream of this provider's, or null; the function may be called with `data`, once, on any thread.
+            pub unsafe fn work(
+                &self,
+                stream: hipStream_t,
+                function: hipHostFn_t,
+                data: *mut c_void,
+            ) -> Result<(), HipError> {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let Some(work) = self.work else { return self.hipLaunchHostFunc(stream, function, data) };
+                    match work(stream, function, data) {
+                        hipSuccess => Ok(()),
+                        code => Err(failed("cudaway_work", code)),
+                    }
                 }
             }
 

@@ -359,6 +359,21 @@ pub unsafe extern "C" fn cudaway_graph(
 
 const _: hip_sys::Graph = cudaway_graph;
 
+/// See [`hip_sys::Hip::work`].
+///
+/// # Safety
+/// The function may be called with `data`, once, on any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaway_work(
+    stream: hipStream_t,
+    function: hipHostFn_t,
+    data: *mut c_void,
+) -> hipError_t {
+    hip_cpu::entry("cudaway_work", || hip_cpu::api::cudaway_work(stream, function, data))
+}
+
+const _: hip_sys::Work = cudaway_work;
+
 #[cfg(test)]
 mod tests {
     use super::NAMES;

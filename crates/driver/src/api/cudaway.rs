@@ -16,7 +16,7 @@ use hip_sys::Provider;
 use parking_lot::Mutex;
 
 use super::device::attribute as attribute_of;
-use super::execution::enqueue_host_function;
+use super::execution::enqueue_work;
 use crate::object::Device;
 use crate::object::device::Target;
 use crate::object::graph::capture::{self, captured};
@@ -207,7 +207,7 @@ impl Owned {
     /// Runs the function when the stream gets there; the data stay until it has run.
     fn launch(self: &Arc<Owned>, stream: CUstream) -> Result {
         let data = Arc::into_raw(Arc::clone(self)).cast_mut().cast::<c_void>();
-        enqueue_host_function(stream, Some(run_owned), data).inspect_err(|_| {
+        enqueue_work(stream, Some(run_owned), data).inspect_err(|_| {
             // SAFETY: the reference just made, which nobody was given.
             drop(unsafe { Arc::from_raw(data.cast::<Owned>()) });
         })

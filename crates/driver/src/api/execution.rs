@@ -719,10 +719,28 @@ pub fn cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void)
 pub(crate) fn enqueue_host_function(stream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> Result {
     let stream = Stream::from_handle(stream)?;
     // SAFETY: the stream is alive; both ABIs have the same function type.
-    match unsafe { stream.hip().hipLaunchHostFunc(stream.hip.0, fn_, userData) } {
-        // HIP differs: ROCm before 5.3 has callbacks only, which are called after an error too.
+    or_call_back(&stream, fn_, userData, unsafe {
+        stream.hip().hipLaunchHostFunc(stream.hip.0, fn_, userData)
+    })
+}
+
+/// The same for what a library of ours computes: on the CPU device a thread that waits for the stream may run it.
+pub(crate) fn enqueue_work(stream: CUstream, fn_: CUhostFn, data: *mut c_void) -> Result {
+    let stream = Stream::from_handle(stream)?;
+    // SAFETY: as above.
+    or_call_back(&stream, fn_, data, unsafe { stream.hip().work(stream.hip.0, fn_, data) })
+}
+
+/// HIP differs: ROCm before 5.3 has callbacks only, which are called after an error too.
+fn or_call_back(
+    stream: &Stream,
+    fn_: CUhostFn,
+    userData: *mut c_void,
+    answer: std::result::Result<(), HipError>,
+) -> Result {
+    match answer {
         Err(HipError::Missing(_)) => {
-            call_back(&stream, run_host_function, Box::new(CUDA_HOST_NODE_PARAMS { fn_, userData }))
+            call_back(stream, run_host_function, Box::new(CUDA_HOST_NODE_PARAMS { fn_, userData }))
         }
         answer => Ok(answer?),
     }

@@ -103,6 +103,14 @@ pub fn hipLaunchHostFunc(stream: hipStream_t, r#fn: hipHostFn_t, userData: *mut 
     Ok(())
 }
 
+/// What a library of ours computes on the CPU at its turn in the stream, on the stream's thread or on one that waits for it.
+pub fn cudaway_work(stream: hipStream_t, function: hipHostFn_t, data: *mut c_void) -> Result {
+    let call = function.ok_or(hipErrorInvalidValue)?;
+    healthy()?;
+    stream::of_handle(stream)?.enqueue(Op::Work(call, data as usize));
+    Ok(())
+}
+
 /// A value in memory that kernels and copies reach, at its own alignment.
 fn value_at(ptr: *mut c_void, bytes: usize) -> Result<usize> {
     let at = ptr as usize;

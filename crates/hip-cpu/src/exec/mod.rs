@@ -798,14 +798,14 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     Err(fault.unwrap_or(Fault::Status(1)))
 }
 
-/// Round to nearest, subnormals kept, exceptions masked while kernels run; the caller's mode comes back on drop.
+/// Round to nearest, subnormals kept, exceptions masked while kernels or libraries of ours run; the caller's mode comes back on drop.
 /// (A host program built with -ffast-math starts with subnormals flushed.)
-struct Rounding(u32);
+pub struct Rounding(u32);
 
 static MXCSR_DEFAULT: u32 = 0x1f80;
 
 impl Rounding {
-    fn ptx() -> Rounding {
+    pub fn ptx() -> Rounding {
         let mut before = 0u32;
         // SAFETY: stores and loads this thread's SSE control word through valid pointers.
         unsafe {
