@@ -4,7 +4,7 @@
 
 use crate::level3::solve;
 use crate::matrix::Matrix;
-use crate::{Diag, Op, Scalar, Side, Uplo, gemm, level1, parallel};
+use crate::{Diag, Op, Scalar, Side, Uplo, gemm, level1, parallel, vectorized};
 
 /// Columns that are factored at a time.
 const PANEL: i64 = 32;
@@ -54,29 +54,51 @@ unsafe fn factor_panel<S: Scalar>(a: Matrix<S>, n: i64, start: i64, width: i64, 
                 continue;
             }
             let factors = a.from(k + 1, k).column_mut(0, n - k - 1);
-            factors.iter_mut().for_each(|element| *element = element.over(divisor));
-            for column in k + 1..start + width {
-                let times = a.get(k, column);
-                let into = a.from(k + 1, column).column_mut(0, n - k - 1);
-                into.iter_mut().zip(factors.iter()).for_each(|(into, factor)| *into -= times * *factor);
-            }
+            eliminate(factors, divisor, start + width - k - 1, a.from(k, k + 1));
         }
     }
     info
 }
 
-/// Where the first of the largest elements is; one that is not a number counts as the largest.
-pub fn largest<S: Scalar>(column: &[S]) -> i64 {
-    let mut best = 0;
-    for (at, element) in column.iter().enumerate() {
-        if element.has_nan() {
-            return at as i64;
+vectorized! {
+    /// Divides what stands below a pivot, and takes as much of it off the columns beside, which begin in the pivot's row and are the
+    /// caller's.
+    fn eliminate[S: Scalar](factors: &mut [S], divisor: S, columns: i64, beside: Matrix<S>) {
+        let rows = factors.len();
+        for row in 0..rows {
+            factors[row] = factors[row].over(divisor);
         }
-        if element.abs1() > column[best].abs1() {
-            best = at;
+        for column in 0..columns {
+            // SAFETY: the caller's word.
+            let (top, into) = unsafe { (beside.get(0, column), beside.from(1, column).column_mut(0, rows as i64)) };
+            for row in 0..rows {
+                into[row] -= top * factors[row];
+            }
         }
     }
-    best as i64
+}
+
+vectorized! {
+    /// Where the first of the largest elements is; one that is not a number counts as the largest.
+    pub fn largest[S: Scalar](column: &[S]) -> i64 {
+        const LANES: usize = 8;
+        let zero: S::Real = num_traits::zero();
+        let (chunks, rest) = column.as_chunks::<LANES>();
+        let (mut best, mut nans) = ([zero; LANES], [false; LANES]);
+        for chunk in chunks {
+            for lane in 0..LANES {
+                let size = chunk[lane].abs1();
+                best[lane] = if size > best[lane] { size } else { best[lane] };
+                nans[lane] |= chunk[lane].has_nan();
+            }
+        }
+        if nans.contains(&true) || rest.iter().any(|element| element.has_nan()) {
+            return column.iter().position(|element| element.has_nan()).unwrap_or(0) as i64;
+        }
+        let sizes = best.into_iter().chain(rest.iter().map(|element| element.abs1()));
+        let most = sizes.fold(zero, |most, size| if size > most { size } else { most });
+        column.iter().position(|element| element.abs1() == most).unwrap_or(0) as i64
+    }
 }
 
 unsafe fn swap_rows<S: Scalar>(a: Matrix<S>, columns: i64, one: i64, other: i64) {
@@ -210,25 +232,111 @@ fn reflector<S: Scalar>(x: &mut [S]) -> S {
     let beta = if first.real() < zero { length } else { -length };
     let tau = S::from_real((beta - Scalar::real(*first)) / beta).with_imag(-first.imag() / beta);
     let divisor = *first - S::from_real(beta);
-    rest.iter_mut().for_each(|element| *element = element.over(divisor));
+    divide(rest, divisor);
     *first = S::from_real(beta);
     tau
 }
 
+vectorized! {
+    fn divide[S: Scalar](elements: &mut [S], divisor: S) {
+        for element in elements {
+            *element = element.over(divisor);
+        }
+    }
+}
+
 /// `(I - tau·v·vᴴ)·C`; v's first element is one and not stored.
 unsafe fn reflect<S: Scalar>(v: Matrix<S>, rows: i64, tau: S, c: Matrix<S>, columns: i64) {
+    if rows < 1 {
+        return;
+    }
+    // SAFETY: the caller's word; the element gets its number back.
+    unsafe {
+        let first = v.get(0, 0);
+        v.set(0, 0, S::one());
+        reflect_columns(v.column(0, rows), tau, columns, c);
+        v.set(0, 0, first);
+    }
+}
+
+/// Columns that are reflected at a time: v is read once for all of them.
+const BESIDE: i64 = 4;
+/// Sums that grow beside each other in each.
+const SUMS: usize = 8;
+
+/// `(I - tau·v·vᴴ)·C`, v as many elements as C has rows.
+///
+/// # Safety
+/// C is there, with so many columns, and nothing of it is v's.
+pub unsafe fn reflect_columns<S: Scalar>(v: &[S], tau: S, columns: i64, c: Matrix<S>) {
     if tau.is_zero() {
         return;
     }
-    parallel(columns, 2 * rows, |column| {
-        // SAFETY: the caller's word; a column for each call.
-        let (v, c) = unsafe { (&v.column(0, rows)[1..], c.column_mut(column, rows)) };
-        let (first, rest) = c.split_first_mut().expect("a reflection has a row");
-        let along = v.iter().zip(rest.iter()).fold(*first, |sum, (v, c)| sum + v.conj() * *c);
-        let by = tau * along;
-        *first -= by;
-        rest.iter_mut().zip(v).for_each(|(c, v)| *c -= by * *v);
+    let rows = v.len() as i64;
+    let share = if columns * rows < SHARED { columns.max(1) } else { BESIDE };
+    parallel((columns + share - 1) / share, 2 * rows * share, |part| {
+        let first = part * share;
+        reflect_some(v, tau, share.min(columns - first), c.from(0, first));
     });
+}
+
+/// Elements of a matrix whose columns are worth sharing out.
+const SHARED: i64 = 1 << 15;
+
+vectorized! {
+    /// [`reflect_columns`], whose caller's word this relies on.
+    fn reflect_some[S: Scalar](v: &[S], tau: S, columns: i64, c: Matrix<S>) {
+        let mut column = 0;
+        while column + BESIDE <= columns {
+            // SAFETY: the caller's word; four columns.
+            reflect_few(v, tau, [0, 1, 2, 3].map(|i| unsafe { c.column_mut(column + i, v.len() as i64) }));
+            column += BESIDE;
+        }
+        while column < columns {
+            // SAFETY: as above.
+            reflect_few(v, tau, [unsafe { c.column_mut(column, v.len() as i64) }]);
+            column += 1;
+        }
+    }
+}
+
+#[inline(always)]
+fn reflect_few<S: Scalar, const N: usize>(v: &[S], tau: S, columns: [&mut [S]; N]) {
+    let rows = v.len();
+    for at in 0..N {
+        assert!(columns[at].len() == rows, "a column is as long as the reflection");
+    }
+    let (mut sums, mut along) = ([[S::zero(); SUMS]; N], [S::zero(); N]);
+    let mut row = 0;
+    // SAFETY: rows are below `rows`, and all slices that long.
+    unsafe {
+        while row + SUMS <= rows {
+            for at in 0..N {
+                for lane in 0..SUMS {
+                    sums[at][lane] +=
+                        v.get_unchecked(row + lane).conj() * *columns[at].get_unchecked(row + lane);
+                }
+            }
+            row += SUMS;
+        }
+        for at in 0..N {
+            let sums = &sums[at];
+            along[at] =
+                ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+        }
+        while row < rows {
+            for at in 0..N {
+                along[at] += v.get_unchecked(row).conj() * *columns[at].get_unchecked(row);
+            }
+            row += 1;
+        }
+        for at in 0..N {
+            let by = tau * along[at];
+            for row in 0..rows {
+                *columns[at].get_unchecked_mut(row) -= by * *v.get_unchecked(row);
+            }
+        }
+    }
 }
 
 /// The X for which `A·X` is nearest to C, m by n with m at least n; X's rows are the first n of C's. A becomes what

@@ -1,8 +1,9 @@
 //! `A = Q·R`, Q itself, and products with it.
 
+use cublas_cpu::lapack::reflect_columns;
 use cublas_cpu::{Matrix, Op, Scalar, Side};
 
-use crate::reflection::{BLOCK, Product, larfg, reflect_left};
+use crate::reflection::{BLOCK, Product, larfg};
 
 /// m by n: R in the upper triangle, below it and in `tau` the reflections whose product Q is.
 ///
@@ -34,7 +35,7 @@ unsafe fn factor_panel<S: Scalar>(m: i64, n: i64, a: Matrix<S>, tau: *mut S) {
             *tau.offset(k as isize) = factor;
             let mut v = a.from(k, k).column(0, m - k).to_vec();
             v[0] = S::one();
-            reflect_left(&v, factor.conj(), n - k - 1, a.from(k, k + 1));
+            reflect_columns(&v, factor.conj(), n - k - 1, a.from(k, k + 1));
         }
     }
 }

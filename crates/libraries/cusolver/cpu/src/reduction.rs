@@ -1,10 +1,11 @@
 //! Reductions to two and three diagonals by reflections from both sides, and the matrices that do them.
 
+use cublas_cpu::lapack::reflect_columns;
 use cublas_cpu::{Matrix, Op, Real as _, Scalar, Side, Uplo};
 
 use crate::dense::Dense;
 use crate::qr;
-use crate::reflection::{Product, larfg, reflect_left, reflect_right};
+use crate::reflection::{Product, larfg, reflect_right};
 
 /// `A = Q·B·Pᴴ` for m by n with m at least n: B's diagonal in `d`, the one above it in `e`; Q's reflections below the diagonal and in `tauq`,
 /// P's beyond the diagonal above and in `taup`, conjugated.
@@ -29,7 +30,7 @@ pub unsafe fn gebrd<S: Scalar>(
             *d.offset(at) = a.get(i, i).real();
             let mut v = a.from(i, i).column(0, m - i).to_vec();
             v[0] = S::one();
-            reflect_left(&v, factor.conj(), n - i - 1, a.from(i, i + 1));
+            reflect_columns(&v, factor.conj(), n - i - 1, a.from(i, i + 1));
             if i + 1 == n {
                 *taup.offset(at) = S::zero();
                 continue;

@@ -165,23 +165,6 @@ impl<S: Scalar> Product<S> {
     }
 }
 
-/// `(I - tau·v·vᴴ)·C`, v as many elements as C has rows.
-///
-/// # Safety
-/// C is there.
-pub unsafe fn reflect_left<S: Scalar>(v: &[S], tau: S, n: i64, c: Matrix<S>) {
-    if tau.is_zero() {
-        return;
-    }
-    cublas_cpu::parallel(n, 2 * v.len() as i64, |column| {
-        // SAFETY: the caller's word; a column for each call.
-        let c = unsafe { c.column_mut(column, v.len() as i64) };
-        let along = v.iter().zip(c.iter()).fold(S::zero(), |sum, (v, c)| sum + v.conj() * *c);
-        let by = tau * along;
-        c.iter_mut().zip(v).for_each(|(c, v)| *c -= by * *v);
-    });
-}
-
 /// `C·(I - tau·v·vᴴ)`, v as many elements as C has columns.
 ///
 /// # Safety

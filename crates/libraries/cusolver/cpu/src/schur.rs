@@ -6,7 +6,7 @@ use cublas_cpu::{Complex, Op, Real, Scalar};
 use num_traits::{Float as _, One as _, Zero as _};
 
 use crate::dense::Dense;
-use crate::reflection::{larfg, reflect_left, reflect_right};
+use crate::reflection::{larfg, reflect_right};
 
 /// Steps for one eigenvalue before it is said that there is no convergence.
 const PATIENCE: i64 = 60;
@@ -241,7 +241,7 @@ fn hessenberg<S: Scalar>(h: &mut Dense<S>, mut v: Option<&mut Dense<S>>) {
             let tau = larfg(n - k - 1, matrix.at(k + 1, k), matrix.at(k + 2, k), 1);
             let mut axis = matrix.from(k + 1, k).column(0, n - k - 1).to_vec();
             axis[0] = S::one();
-            reflect_left(&axis, tau.conj(), n - k - 1, matrix.from(k + 1, k + 1));
+            cublas_cpu::lapack::reflect_columns(&axis, tau.conj(), n - k - 1, matrix.from(k + 1, k + 1));
             reflect_right(&axis, tau, n, matrix.from(0, k + 1));
             if let Some(v) = v.as_deref_mut() {
                 reflect_right(&axis, tau, n, v.matrix().from(0, k + 1));
