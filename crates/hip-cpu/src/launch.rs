@@ -11,7 +11,7 @@ use hip_sys::*;
 
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
-use crate::exec::children::{Asked, Children, Work};
+use crate::exec::children::{Asked, Children, Standing, Work};
 use crate::exec::sanitize::{self, Run};
 use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
 use crate::graph::Environment;
@@ -33,8 +33,8 @@ pub struct Launched {
     shared_bytes: u32,
     /// Nanoseconds that the longest block takes in baseline code; `None` where nobody knows.
     block_ns: Option<u64>,
-    /// Grids that it was launched inside of.
-    depth: u32,
+    /// Among what kernels have launched.
+    standing: Standing,
 }
 
 /// What a launch says besides its arguments.
@@ -158,28 +158,20 @@ pub fn check_sides(kernel: &Header, shape: &Shape) -> Result {
     Ok(())
 }
 
-/// What a grid asked for, the next one last: its children, each with all that comes of it, then its tail, which is no deeper
-/// than the grid itself.
-fn waiting_after(asked: Option<Children>, depth: u32) -> Vec<(Work, u32)> {
-    let [children, tail] = asked.map(Children::into_work).unwrap_or_default();
-    let tail = tail.into_iter().rev().map(|work| (work, depth));
-    tail.chain(children.into_iter().rev().map(|work| (work, depth + 1))).collect()
-}
-
-/// Runs what kernels of the module have asked for, at this depth and one after the other, each with all that comes of it.
-pub fn run_asked(module: &Arc<Module>, asked: Vec<Work>, depth: u32) {
-    run_waiting(module, asked.into_iter().rev().map(|work| (work, depth)).collect());
-}
-
-/// The last one is the next one.
-fn run_waiting(module: &Arc<Module>, mut waiting: Vec<(Work, u32)>) {
-    while let Some((work, depth)) = waiting.pop() {
+/// Runs what kernels of the module have asked for, one after the other, each with all that comes of it: its children, then its tail.
+pub fn run_asked(module: &Arc<Module>, mut waiting: Vec<(Work, Standing)>) {
+    // The next one last.
+    waiting.reverse();
+    while let Some((work, standing)) = waiting.pop() {
         if device::healthy().is_err() {
             return;
         }
         match work {
-            Work::Launch(asked, params) => match Launched::inside(module, asked, params, depth) {
-                Ok(launched) => waiting.extend(waiting_after(launched.execute_alone(None), depth)),
+            Work::Launch(asked, params) => match Launched::inside(module, asked, params, standing) {
+                Ok(launched) => {
+                    let next = launched.execute_alone(None).map(Children::into_work).unwrap_or_default();
+                    waiting.extend(next.into_iter().rev());
+                }
                 Err(error) => {
                     let name = &module.header(asked.kernel).name;
                     tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
@@ -260,9 +252,9 @@ impl Launched {
     /// Runs the grid, and what it launches; a fault becomes the device's sticky error. In an environment it is part of a graph, and may
     /// launch others.
     pub fn execute(&self, environment: Option<&Arc<Environment>>) {
-        let waiting = waiting_after(self.execute_alone(environment), 0);
-        if let Some(function) = &self.function {
-            run_waiting(&function.module, waiting);
+        let asked = self.execute_alone(environment);
+        if let (Some(function), Some(asked)) = (&self.function, asked) {
+            run_asked(&function.module, asked.into_work());
         }
     }
 
@@ -271,7 +263,7 @@ impl Launched {
         module: &Arc<Module>,
         Asked { kernel, shape }: Asked,
         params: Vec<exec::ParamLine>,
-        depth: u32,
+        standing: Standing,
     ) -> Result<Launched> {
         let function = module::function_of_handle(module.function(&module.header(kernel).name)?)?;
         check(&function, &shape)?;
@@ -285,7 +277,7 @@ impl Launched {
             params,
             shape,
             cluster,
-            depth,
+            standing,
         };
         let code = function.code(shape.block, cluster != [1; 3])?;
         launched.block_ns = launched.foretold(&code);
@@ -302,7 +294,7 @@ impl Launched {
     /// Runs the grid; what it has asked for.
     fn execute_alone(&self, environment: Option<&Arc<Environment>>) -> Option<Children> {
         let (Some(code), Some(function)) = (&self.code, &self.function) else { return None };
-        let children = Children::new(function.module.clone(), self.depth, environment.cloned());
+        let children = Children::new(function.module.clone(), self.standing, environment.cloned());
         static GRID_ID: AtomicU64 = AtomicU64::new(1);
         let module: &Module = &function.module;
         let workspace = Workspace::new();
