@@ -16,6 +16,7 @@ use crate::exec::sanitize::{self, Run};
 use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
 use crate::graph::Environment;
 use crate::module::{self, Function, Module};
+use crate::node;
 use crate::profile;
 use crate::stream::{Op, Stream};
 
@@ -35,6 +36,8 @@ pub struct Launched {
     block_ns: Option<u64>,
     /// Among what kernels have launched.
     standing: Standing,
+    /// Of a node that kernels change.
+    node: Option<node::Use>,
 }
 
 /// What a launch says besides its arguments.
@@ -69,6 +72,7 @@ pub unsafe fn launch(
     stream: &Arc<Stream>,
     arguments: Arguments,
 ) -> Result {
+    let node = node::take_next();
     check(function, &shape)?;
     let cluster = cluster(function, &shape)?;
     if shape.cooperative {
@@ -81,6 +85,7 @@ pub unsafe fn launch(
     launched.shape = shape;
     launched.block_ns = launched.foretold(&code);
     launched.code = Some(code);
+    launched.node = node;
     launched.function = Some(function.clone());
     launched.cluster = cluster;
     launched.explicit_cluster = shape.cluster.or(function.header().cluster.required).is_some();
@@ -252,6 +257,13 @@ impl Launched {
     /// Runs the grid, and what it launches; a fault becomes the device's sticky error. In an environment it is part of a graph, and may
     /// launch others.
     pub fn execute(&self, environment: Option<&Arc<Environment>>) {
+        if let Some(node) = &self.node {
+            if let Some(mut now) = node.now(self) {
+                now.block_ns = now.code.as_ref().and_then(|code| now.foretold(code));
+                now.execute(environment);
+            }
+            return;
+        }
         let asked = self.execute_alone(environment);
         if let (Some(function), Some(asked)) = (&self.function, asked) {
             run_asked(&function.module, asked.into_work());
@@ -278,6 +290,7 @@ impl Launched {
             shape,
             cluster,
             standing,
+            node: None,
         };
         let code = function.code(shape.block, cluster != [1; 3])?;
         launched.block_ns = launched.foretold(&code);
@@ -360,5 +373,45 @@ impl Launched {
     pub fn clear(&mut self) {
         self.code = None;
         self.function = None;
+        self.node = None;
+    }
+
+    /// The same, run as it is.
+    pub fn without_node(&self) -> Launched {
+        Launched {
+            code: self.code.clone(),
+            function: self.function.clone(),
+            params: self.params.clone(),
+            node: None,
+            ..*self
+        }
+    }
+
+    /// What the kernel takes, as PTX lays it out.
+    pub fn arguments(&self) -> &[u8] {
+        &exec::ParamLine::bytes(&self.params)[..self.argument_bytes()]
+    }
+
+    pub fn arguments_mut(&mut self) -> &mut [u8] {
+        let bytes = self.argument_bytes();
+        &mut exec::ParamLine::bytes_mut(&mut self.params)[..bytes]
+    }
+
+    fn argument_bytes(&self) -> usize {
+        self.function.as_ref().map_or(0, |function| function.header().params_bytes as usize)
+    }
+
+    /// Whether it could be launched with such a grid.
+    pub fn can_have_grid(&self, grid: [u32; 3]) -> bool {
+        let shape = Shape { grid, ..self.shape };
+        self.function.as_ref().is_some_and(|function| {
+            check(function, &shape).is_ok()
+                && cluster(function, &shape).is_ok()
+                && (!shape.cooperative || check_resident(function, &shape).is_ok())
+        })
+    }
+
+    pub fn set_grid(&mut self, grid: [u32; 3]) {
+        self.shape.grid = grid;
     }
 }

@@ -23,6 +23,7 @@ use crate::graph::{Environment, Mode};
 use crate::launch::{self, Shape};
 use crate::memory;
 use crate::module::{self, Function, Module};
+use crate::node::{self, Update};
 use crate::runner;
 use crate::stream::{self, Place, Shape as Box3};
 
@@ -373,6 +374,26 @@ impl Children {
                 let (graph, stream) = (given.long(), given.long());
                 self.launch_graph(graph, stream)
             }
+            Call::GraphKernelNodeSetParam => {
+                let (node, offset, value, bytes) = (given.long(), given.size(), given.long(), given.size());
+                match bytes_at(value, bytes) {
+                    Some(bytes) => update(&[(node, Update::Arguments(offset, bytes))]),
+                    None => INVALID_VALUE,
+                }
+            }
+            Call::GraphKernelNodeSetEnabled => {
+                let (node, is_enabled) = (given.long(), given.word());
+                // A `bool`, of which the low byte counts.
+                update(&[(node, Update::Enabled(is_enabled & 0xff != 0))])
+            }
+            Call::GraphKernelNodeSetGridDim => {
+                let (node, grid) = (given.long(), given.dim());
+                update(&[(node, Update::Grid(grid))])
+            }
+            Call::GraphKernelNodeUpdatesApply => match updates_at(given.long(), given.size()) {
+                Some(updates) => update(&updates),
+                None => INVALID_VALUE,
+            },
             Call::DeviceSynchronize => self.synchronize(asking),
             Call::FuncGetAttributes => {
                 let (place, function) = (given.long(), given.long());
@@ -744,6 +765,41 @@ fn pitched([at, pitch, rows]: [usize; 3], [x, y, z]: [usize; 3], shape: Box3) ->
     let skipped = z.checked_mul(slice).and_then(|z| y.checked_mul(pitch)?.checked_add(z)?.checked_add(x));
     let at = skipped.and_then(|skipped| at.checked_add(skipped)).ok_or(INVALID_VALUE)?;
     Ok(Place { at, pitch, slice })
+}
+
+/// Bytes that a kernel gives, as many as arguments can have.
+fn bytes_at(place: u64, bytes: usize) -> Option<Vec<u8>> {
+    if place == 0 || bytes > MOST_PARAMETERS {
+        return None;
+    }
+    // SAFETY: the kernel's own; a fault here ends the grid as the kernel's.
+    Some(unsafe { std::slice::from_raw_parts(place as *const u8, bytes) }.to_vec())
+}
+
+/// An array of `cudaGraphKernelNodeUpdate`.
+fn updates_at(place: u64, count: usize) -> Option<Vec<(u64, Update)>> {
+    if place == 0 {
+        return None;
+    }
+    let one = |nth: usize| {
+        // SAFETY: the kernel's own; a fault here ends the grid as the kernel's.
+        let words: [u64; 5] = unsafe { (place as *const [u64; 5]).add(nth).read_unaligned() };
+        // The node, the field, and what the field needs.
+        let [node, field, first, second, third] = words;
+        let update = match field as u32 {
+            1 => Update::Grid([first as u32, (first >> 32) as u32, second as u32]),
+            2 => Update::Arguments(second as usize, bytes_at(first, third as usize)?),
+            3 => Update::Enabled(first as u32 != 0),
+            _ => return None,
+        };
+        Some((node, update))
+    };
+    (0..count).map(one).collect()
+}
+
+fn update(updates: &[(u64, Update)]) -> Code {
+    let _pause = Pause::new();
+    if node::update(updates).is_ok() { SUCCESS } else { INVALID_VALUE }
 }
 
 /// Whether kernels may use the box: an allocation's, or device `malloc`'s.
