@@ -34,6 +34,21 @@ __global__ void tree(unsigned *sum, unsigned from, unsigned to)
         tree<<<1, 2>>>(sum, middle, to);
 }
 
+__global__ void count_one(unsigned *count)
+{
+    atomicAdd(count, 1u);
+}
+
+// More than may be pending at once, none of which waits for the grid.
+__global__ void many(unsigned *count, int launches, unsigned *errors)
+{
+    for (int i = 0; i < launches; i++) {
+        count_one<<<1, 1>>>(count);
+        if (cudaGetLastError() != cudaSuccess)
+            atomicAdd(errors, 1u);
+    }
+}
+
 // A box of 3 x 2 x 2 bytes: filled within a memory of 8 x 4 x 3, then copied to another place there.
 __global__ void boxes(unsigned char *memory, int *answers)
 {
@@ -83,6 +98,10 @@ __device__ int answers(int *scratch)
     EXPECT(cudaGetDeviceCount(&devices) == cudaSuccess && devices >= 1);
     EXPECT(cudaGetDevice(&device) == cudaSuccess && device == 0);
     EXPECT(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerBlock, 0) == cudaSuccess && threads == 1024);
+    // The device runtime's own number, which is no toolkit's.
+    int version = 0;
+    EXPECT(cudaRuntimeGetVersion(&version) == cudaSuccess && version == 6000);
+    EXPECT(cudaRuntimeGetVersion(nullptr) == cudaErrorInvalidValue && cudaGetLastError() == cudaErrorInvalidValue);
     const char *name = cudaGetErrorName(cudaErrorInvalidValue);
     EXPECT(name[0] == 'c' && name[4] == 'E' && name[9] == 'I');
     return 0;
@@ -111,6 +130,27 @@ __global__ void tails(unsigned *list)
     append_and_go_on<<<1, 1, 0, cudaStreamTailLaunch>>>(list, 20);
     append<<<1, 1, 0, cudaStreamTailLaunch>>>(list, 30);
     append_and_go_on<<<1, 1>>>(list, 10);
+}
+
+// All in the tail stream, where nothing begins before the grid has ended: how many launches succeeded, and what the first other said.
+__global__ void many_tails(unsigned *count, int launches, int *answers)
+{
+    answers[0] = answers[1] = 0;
+    for (int i = 0; i < launches; i++) {
+        count_one<<<1, 1, 0, cudaStreamTailLaunch>>>(count);
+        const cudaError_t error = cudaGetLastError();
+        if (error == cudaSuccess)
+            answers[0]++;
+        else if (answers[1] == 0)
+            answers[1] = error;
+    }
+}
+
+// Itself once more, when it has ended: only one of them is ever there.
+__global__ void again(unsigned *count, unsigned most)
+{
+    if (++*count < most)
+        again<<<1, 1, 0, cudaStreamTailLaunch>>>(count, most);
 }
 #endif
 
@@ -208,7 +248,30 @@ int main()
         works("tails", [&] { tails<<<1, 1>>>(words); });
         const std::vector<unsigned> list = {5, 10, 11, 20, 21, 30};
         expect_equal("tails", fetched(words, list.size()), list);
+
+        size_t pending = 0;
+        CHECK(cudaDeviceGetLimit(&pending, cudaLimitDevRuntimePendingLaunchCount));
+        if (pending != 2048)
+            fail("%zu launches may be pending", pending);
+        // 2048 of 2100, and all where the limit is 4096.
+        for (const int most : {2048, 2100}) {
+            CHECK(cudaMemset(words, 0, 16 * sizeof(unsigned)));
+            works("many_tails", [&] { many_tails<<<1, 1>>>(words, 2100, device); });
+            expect_equal("launches into the tail", fetched(device, 2), {most, most == 2100 ? 0 : cudaErrorLaunchPendingCountExceeded});
+            expect_equal("tails that ran", fetched(words, 1), {static_cast<unsigned>(most)});
+            CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 4096));
+        }
+        CHECK(cudaDeviceGetLimit(&pending, cudaLimitDevRuntimePendingLaunchCount));
+        if (pending != 4096)
+            fail("%zu launches may be pending after 4096 were asked for", pending);
+        CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 2048));
+        CHECK(cudaMemset(words, 0, 16 * sizeof(unsigned)));
+        works("again", [&] { again<<<1, 1>>>(words, 2500); });
+        expect_equal("again", fetched(words, 1), {2500u});
 #endif
+        CHECK(cudaMemset(words, 0, 16 * sizeof(unsigned)));
+        works("many", [&] { many<<<2, 1>>>(words, 2500, words + 1); });
+        expect_equal("many", fetched(words, 2), {5000u, 0u});
 #if CUDART_VERSION < 12000
         CHECK(cudaMemset(device, 0, 128 * sizeof(int)));
         works("waiting", [&] { waiting<<<1, 1>>>(device, device + 64, 0); });

@@ -1,7 +1,7 @@
 //! What a source may say under its `.version` and `.target` is what NVIDIA's assembler takes: every form of
 //! `tools/data/ptx/opcodes.tsv`, and directives and declarations, on every target from sm_50, beside ptxas of the toolkit in
 //! `.venv`. A run asks for a sample of the pairs of version and target; `SEED=7` draws that sample again, `SEED=all` takes
-//! every pair.
+//! every pair, `SEED=3/20` every twentieth from the third on.
 
 mod opcodes;
 
@@ -128,8 +128,15 @@ fn drawn() -> (String, Vec<(&'static str, &'static str)>) {
     });
     let chosen: Vec<(&str, &str)> = match seed.as_str() {
         "all" => pairs,
+        // Every twentieth pair from the third on: part of all of them.
+        part if part.contains('/') => {
+            let numbers = part.split_once('/').map(|(nth, of)| (nth.parse::<usize>(), of.parse::<usize>()));
+            let Some((Ok(nth), Ok(of))) = numbers else { panic!("SEED is a number, `3/20` or `all`") };
+            assert!((1..=of).contains(&nth), "of SEED={part}: parts are counted from 1");
+            pairs.into_iter().skip(nth - 1).step_by(of).collect()
+        }
         number => {
-            let mut state: u64 = number.parse().expect("SEED is a number or `all`");
+            let mut state: u64 = number.parse().expect("SEED is a number, `3/20` or `all`");
             let mut draw = || {
                 // Knuth's MMIX generator; its high bits are good enough to choose by.
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -11,11 +11,12 @@ use hip_sys::*;
 
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
-use crate::exec::children::{Asked, Children, Work};
+use crate::exec::children::{Asked, Children, Standing, Work};
 use crate::exec::sanitize::{self, Run};
 use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
 use crate::graph::Environment;
 use crate::module::{self, Function, Module};
+use crate::node;
 use crate::profile;
 use crate::stream::{Op, Stream};
 
@@ -33,8 +34,10 @@ pub struct Launched {
     shared_bytes: u32,
     /// Nanoseconds that the longest block takes in baseline code; `None` where nobody knows.
     block_ns: Option<u64>,
-    /// Grids that it was launched inside of.
-    depth: u32,
+    /// Among what kernels have launched.
+    standing: Standing,
+    /// Of a node that kernels change.
+    node: Option<node::Use>,
 }
 
 /// What a launch says besides its arguments.
@@ -69,6 +72,7 @@ pub unsafe fn launch(
     stream: &Arc<Stream>,
     arguments: Arguments,
 ) -> Result {
+    let node = node::take_next();
     check(function, &shape)?;
     let cluster = cluster(function, &shape)?;
     if shape.cooperative {
@@ -81,6 +85,7 @@ pub unsafe fn launch(
     launched.shape = shape;
     launched.block_ns = launched.foretold(&code);
     launched.code = Some(code);
+    launched.node = node;
     launched.function = Some(function.clone());
     launched.cluster = cluster;
     launched.explicit_cluster = shape.cluster.or(function.header().cluster.required).is_some();
@@ -158,28 +163,20 @@ pub fn check_sides(kernel: &Header, shape: &Shape) -> Result {
     Ok(())
 }
 
-/// What a grid asked for, the next one last: its children, each with all that comes of it, then its tail, which is no deeper
-/// than the grid itself.
-fn waiting_after(asked: Option<Children>, depth: u32) -> Vec<(Work, u32)> {
-    let [children, tail] = asked.map(Children::into_work).unwrap_or_default();
-    let tail = tail.into_iter().rev().map(|work| (work, depth));
-    tail.chain(children.into_iter().rev().map(|work| (work, depth + 1))).collect()
-}
-
-/// Runs what kernels of the module have asked for, at this depth and one after the other, each with all that comes of it.
-pub fn run_asked(module: &Arc<Module>, asked: Vec<Work>, depth: u32) {
-    run_waiting(module, asked.into_iter().rev().map(|work| (work, depth)).collect());
-}
-
-/// The last one is the next one.
-fn run_waiting(module: &Arc<Module>, mut waiting: Vec<(Work, u32)>) {
-    while let Some((work, depth)) = waiting.pop() {
+/// Runs what kernels of the module have asked for, one after the other, each with all that comes of it: its children, then its tail.
+pub fn run_asked(module: &Arc<Module>, mut waiting: Vec<(Work, Standing)>) {
+    // The next one last.
+    waiting.reverse();
+    while let Some((work, standing)) = waiting.pop() {
         if device::healthy().is_err() {
             return;
         }
         match work {
-            Work::Launch(asked, params) => match Launched::inside(module, asked, params, depth) {
-                Ok(launched) => waiting.extend(waiting_after(launched.execute_alone(None), depth)),
+            Work::Launch(asked, params) => match Launched::inside(module, asked, params, standing) {
+                Ok(launched) => {
+                    let next = launched.execute_alone(None).map(Children::into_work).unwrap_or_default();
+                    waiting.extend(next.into_iter().rev());
+                }
                 Err(error) => {
                     let name = &module.header(asked.kernel).name;
                     tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
@@ -260,9 +257,16 @@ impl Launched {
     /// Runs the grid, and what it launches; a fault becomes the device's sticky error. In an environment it is part of a graph, and may
     /// launch others.
     pub fn execute(&self, environment: Option<&Arc<Environment>>) {
-        let waiting = waiting_after(self.execute_alone(environment), 0);
-        if let Some(function) = &self.function {
-            run_waiting(&function.module, waiting);
+        if let Some(node) = &self.node {
+            if let Some(mut now) = node.now(self) {
+                now.block_ns = now.code.as_ref().and_then(|code| now.foretold(code));
+                now.execute(environment);
+            }
+            return;
+        }
+        let asked = self.execute_alone(environment);
+        if let (Some(function), Some(asked)) = (&self.function, asked) {
+            run_asked(&function.module, asked.into_work());
         }
     }
 
@@ -271,7 +275,7 @@ impl Launched {
         module: &Arc<Module>,
         Asked { kernel, shape }: Asked,
         params: Vec<exec::ParamLine>,
-        depth: u32,
+        standing: Standing,
     ) -> Result<Launched> {
         let function = module::function_of_handle(module.function(&module.header(kernel).name)?)?;
         check(&function, &shape)?;
@@ -285,7 +289,8 @@ impl Launched {
             params,
             shape,
             cluster,
-            depth,
+            standing,
+            node: None,
         };
         let code = function.code(shape.block, cluster != [1; 3])?;
         launched.block_ns = launched.foretold(&code);
@@ -302,7 +307,7 @@ impl Launched {
     /// Runs the grid; what it has asked for.
     fn execute_alone(&self, environment: Option<&Arc<Environment>>) -> Option<Children> {
         let (Some(code), Some(function)) = (&self.code, &self.function) else { return None };
-        let children = Children::new(function.module.clone(), self.depth, environment.cloned());
+        let children = Children::new(function.module.clone(), self.standing, environment.cloned());
         static GRID_ID: AtomicU64 = AtomicU64::new(1);
         let module: &Module = &function.module;
         let workspace = Workspace::new();
@@ -368,5 +373,45 @@ impl Launched {
     pub fn clear(&mut self) {
         self.code = None;
         self.function = None;
+        self.node = None;
+    }
+
+    /// The same, run as it is.
+    pub fn without_node(&self) -> Launched {
+        Launched {
+            code: self.code.clone(),
+            function: self.function.clone(),
+            params: self.params.clone(),
+            node: None,
+            ..*self
+        }
+    }
+
+    /// What the kernel takes, as PTX lays it out.
+    pub fn arguments(&self) -> &[u8] {
+        &exec::ParamLine::bytes(&self.params)[..self.argument_bytes()]
+    }
+
+    pub fn arguments_mut(&mut self) -> &mut [u8] {
+        let bytes = self.argument_bytes();
+        &mut exec::ParamLine::bytes_mut(&mut self.params)[..bytes]
+    }
+
+    fn argument_bytes(&self) -> usize {
+        self.function.as_ref().map_or(0, |function| function.header().params_bytes as usize)
+    }
+
+    /// Whether it could be launched with such a grid.
+    pub fn can_have_grid(&self, grid: [u32; 3]) -> bool {
+        let shape = Shape { grid, ..self.shape };
+        self.function.as_ref().is_some_and(|function| {
+            check(function, &shape).is_ok()
+                && cluster(function, &shape).is_ok()
+                && (!shape.cooperative || check_resident(function, &shape).is_ok())
+        })
+    }
+
+    pub fn set_grid(&mut self, grid: [u32; 3]) {
+        self.shape.grid = grid;
     }
 }

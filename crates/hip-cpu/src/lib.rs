@@ -25,6 +25,7 @@ pub mod launch;
 mod leaks;
 pub mod memory;
 pub mod module;
+pub mod node;
 mod pending;
 mod presence;
 mod profile;

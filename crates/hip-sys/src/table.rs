@@ -89,6 +89,19 @@ pub mod graph {
     pub const END: c_uint = 3;
     /// The graph is destroyed.
     pub const FORGET: c_uint = 4;
+    /// What the calling thread launches next is the kernel node of that handle, which kernels may change. No stream is named.
+    pub const NODE: c_uint = 5;
+    /// It was not launched after all.
+    pub const NO_NODE: c_uint = 6;
+    /// The node is gone.
+    pub const FORGET_NODE: c_uint = 7;
+    /// All of the above.
+    pub const KINDS: c_uint = 0xff;
+    /// With `NODE`: what the launch says takes the place of what kernels have set; the node does not run; the launch is taken at its
+    /// turn, and not run.
+    pub const NODE_NEW: c_uint = 0x100;
+    pub const NODE_OFF: c_uint = 0x200;
+    pub const NODE_UPLOAD: c_uint = 0x400;
 }
 
 /// `cudaway_prepare` of `libcudaway_cpu.so`.

@@ -98,7 +98,7 @@ constants! {
         hipMemcpyDeviceToDevice = 3, hipMemcpyDefault = 4;
     hipLimit_t:
         hipLimitStackSize = 0, hipLimitPrintfFifoSize = 1, hipLimitMallocHeapSize = 2,
-        hipLimitDevRuntimeSyncDepth = 3;
+        hipLimitDevRuntimeSyncDepth = 3, hipLimitDevRuntimePendingLaunchCount = 4;
     hipFuncCache_t:
         hipFuncCachePreferNone = 0, hipFuncCachePreferShared = 1, hipFuncCachePreferL1 = 2, hipFuncCachePreferEqual = 3;
     hipFunction_attribute:

@@ -42,6 +42,7 @@ pub const NAMES: &[&str] = &[
     "mixed_units",
     "dynamic_parallelism",
     "device_graphs",
+    "updatable_nodes",
     "cublas_sgemm",
     "cublas_lt",
     "cublas_first_api",
@@ -83,6 +84,8 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         ("mixed_units" | "dynamic_parallelism", _) => form == Form::Rdc,
         // They came with CUDA 12.
         ("device_graphs", _) => form == Form::Rdc && release != Release::V11_8,
+        // So did nodes that kernels change, for which nothing is linked.
+        ("updatable_nodes", _) => form == Form::Static && release != Release::V11_8,
         // They use more of the runtime than dlopen_driver.h has.
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"

@@ -116,6 +116,10 @@ calls! {
     GraphLaunch(Long, Long) -> Word;
     OccupancyMaxActiveBlocksPerMultiprocessor(Long, Long, Word, Long) -> Word;
     OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(Long, Long, Word, Long, Word) -> Word;
+    GraphKernelNodeSetParam(Long, Long, Long, Long) -> Word;
+    GraphKernelNodeSetEnabled(Long, Word) -> Word;
+    GraphKernelNodeSetGridDim(Long, DIM) -> Word;
+    GraphKernelNodeUpdatesApply(Long, Long) -> Word;
 }
 
 /// Whether a program asks for work of its own from a kernel: grids, copies, fills, and the streams and events for them (CUDA Dynamic

@@ -224,10 +224,11 @@ fn default_limit(context: &'static Context, limit: CUlimit) -> Result<usize> {
         CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => ask(hip::hipLimitMallocHeapSize, 8 << 20),
         CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => 128,
         CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
-        // CPU differs: a number that is kept and holds nobody back. CUDA lets a launch fail that finds no room for one that has not
-        // begun (701), which depends on how many have begun by then; here what one grid has launched and given to streams may take
-        // 1 GiB. On AMD GPUs kernels launch none.
-        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT if !is_gpu(context) => 2048,
+        // CPU differs: it counts what comes of one launch by the host, and of that what cannot have ended: grids inside of each other,
+        // and what is in their tails. Where more have not begun they begin, and the launch waits. On AMD GPUs kernels launch none.
+        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT if !is_gpu(context) => {
+            ask(hip::hipLimitDevRuntimePendingLaunchCount, 2048)
+        }
         // CUDA: of CUDA 11's device runtime, which devices have up to compute capability 8.x.
         CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH if has_old_device_runtime(context) => {
             ask(hip::hipLimitDevRuntimeSyncDepth, 2)
@@ -255,6 +256,9 @@ pub fn cuCtxSetLimit(limit: CUlimit, value: usize) -> Result {
         CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => set_in_provider(context, hip::hipLimitMallocHeapSize, value)?,
         CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH => {
             set_in_provider(context, hip::hipLimitDevRuntimeSyncDepth, value.min(MOST_SYNC_DEPTH))?
+        }
+        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => {
+            set_in_provider(context, hip::hipLimitDevRuntimePendingLaunchCount, value)?
         }
         CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => value.min(128),
         // No part of a cache can be set aside (`CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE`).

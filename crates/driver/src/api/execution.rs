@@ -17,6 +17,7 @@ use hip_sys::{
 use super::stream::call_back;
 use crate::object::gfx::timing::timed;
 use crate::object::graph::capture::{captured, captured_event_record};
+use crate::object::graph::device::{self, Updatable};
 use crate::object::graph::{Arguments, Kernel, Op, Params};
 use crate::object::module::Launchable;
 use crate::object::{Event, Function, Stream, library};
@@ -75,6 +76,7 @@ pub(crate) fn is_kept(id: CUlaunchAttributeID) -> bool {
             | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
             | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION
             | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+            | device::DEVICE_UPDATABLE
     )
 }
 
@@ -246,6 +248,7 @@ fn kernel_op(
     attributes: Vec<CUlaunchAttribute>,
 ) -> Result<Arc<Op>> {
     let manner = Wishes::read(&attributes)?.manner;
+    let updatable = Updatable::of(&attributes)?;
     let function = Function::from_handle(f)?;
     let launchable = Function::launchable(f)?;
     shape.check(&launchable)?;
@@ -276,6 +279,7 @@ fn kernel_op(
         context_id: launchable.context.id(),
         is_cooperative: manner.is_cooperative,
         name: function.info.name.to_string_lossy().into_owned(),
+        updatable,
     };
     let run = move |params: &Params, stream| match params {
         Params::Kernel(kernel) => {
@@ -317,6 +321,10 @@ fn launch(
     let later = || kernel_op(f, shape, kernel_params, extra, manner.with(attributes));
     if captured(stream, later)? {
         return Ok(());
+    }
+    // CUDA: only what is captured becomes a node.
+    if attributes.iter().any(|attribute| attribute.id == device::DEVICE_UPDATABLE) {
+        return Err(Error::InvalidValue("attrs: a device-updatable node outside of a capture"));
     }
     let function = Function::launchable(f)?;
     let stream = Stream::from_handle(stream)?;
@@ -635,8 +643,10 @@ impl Wishes {
                     // SAFETY: the member that belongs to the id is the one set.
                     wishes.event = Some(unsafe { attribute.value.programmaticEvent.event });
                 }
-                CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
-                    return Err(Error::NotSupported("cuLaunchKernelEx: device-updatable kernel nodes"));
+                device::DEVICE_UPDATABLE
+                    if device::asked_of(attribute).is_some_and(|(asked, _)| !matches!(asked, 0 | 1)) =>
+                {
+                    return Err(Error::InvalidValue("deviceUpdatableKernelNode.deviceUpdatable"));
                 }
                 // Hints: where to keep data, how eagerly to start, which kernel goes first.
                 CUlaunchAttributeID(_) => {}
@@ -680,7 +690,20 @@ pub fn cuLaunchKernelEx(
         block: [config.blockDimX, config.blockDimY, config.blockDimZ],
         shared_bytes: config.sharedMemBytes,
     };
-    launch(f, shape, config.hStream, kernelParams, extra, wishes.manner, attributes(config)?)?;
+    let given = attributes(config)?;
+    let asks =
+        |attribute: &CUlaunchAttribute| device::asked_of(attribute).is_some_and(|(asked, _)| asked == 1);
+    if let Some(place) = given.iter().position(asks) {
+        // A node of its own, whatever handle the program has left there. It lives in the node's work.
+        let node = Updatable::new(Function::launchable(f)?.context)?;
+        let mut own = given.to_vec();
+        own[place] = node.attribute();
+        launch(f, shape, config.hStream, kernelParams, extra, wishes.manner, &own)?;
+        // SAFETY: one of the program's attributes, in which CUDA's contract has the handle returned.
+        unsafe { config.attrs.add(place).write(own[place]) };
+    } else {
+        launch(f, shape, config.hStream, kernelParams, extra, wishes.manner, given)?;
+    }
     if let Some(event) = wishes.event {
         if captured_event_record(event, config.hStream)? {
             return Ok(());

@@ -14,7 +14,6 @@ use super::event::record_op;
 use super::execution;
 use super::graph_node::{attributes_of, batch_op, kernel_op, memcpy_op, memset_op, parameters};
 use super::stream::wait_op;
-use crate::object::Stream;
 use crate::object::graph::capture::captured;
 use crate::object::graph::{Exec, Graph, device};
 use crate::{Error, Result};
@@ -129,7 +128,7 @@ pub fn cuGraphExecGetId(hGraphExec: CUgraphExec, graphId: Out<'_, c_uint>) -> Re
 /// Brings a graph that kernels launch to the device. The host needs nothing moved before it launches one.
 pub fn cuGraphUpload(hGraph: CUgraphExec, hStream: CUstream) -> Result {
     let exec = Exec::from_handle(hGraph)?;
-    exec.upload(hGraph, &Stream::from_handle(hStream)?)
+    exec.upload(hGraph, hStream)
 }
 
 /// The graph's work on the stream. In a stream that is being captured it becomes a child node.

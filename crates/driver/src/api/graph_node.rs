@@ -17,6 +17,7 @@ use super::graph_semaphore::{signal_op, wait_op as semaphores_op};
 use super::stream::{batch, mem_op, wait_op};
 use super::{batch_copy, copy, execution, memset, pool};
 use crate::object::graph::condition::{check_size, context_of};
+use crate::object::graph::device::{self, Updatable};
 use crate::object::graph::{Block, Child, Conditional, Graph, Kernel, Op, Params, Role, Site};
 use crate::object::{self, Context};
 use crate::{Error, Result};
@@ -478,15 +479,50 @@ pub fn cuGraphKernelNodeGetAttribute(
 pub fn cuGraphKernelNodeSetAttribute(
     hNode: CUgraphNode,
     attr: CUkernelNodeAttrID,
-    value: &CUkernelNodeAttrValue,
+    value: *const CUkernelNodeAttrValue,
 ) -> Result {
+    // SAFETY: CUDA's contract: a readable value.
+    let given = unsafe { cuda_abi::out::borrow(value, "value") }?;
     if !execution::is_kept(attr) {
         return Err(Error::InvalidValue("attr"));
     }
+    if attr == device::DEVICE_UPDATABLE {
+        let handle = make_updatable(hNode, &CUlaunchAttribute { id: attr, pad: [0; 4], value: *given })?;
+        if let Some(attribute) = handle {
+            // SAFETY: CUDA's contract: the handle is returned in the value, which the program so lets be written.
+            unsafe { value.cast_mut().write(attribute.value) };
+        }
+        return Ok(());
+    }
     let (params, mut attributes) = with_kernel(hNode, |kernel| (kernel.params, kernel.attributes.clone()))?;
     attributes.retain(|known| known.id != attr);
-    attributes.push(CUlaunchAttribute { id: attr, pad: [0; 4], value: *value });
+    attributes.push(CUlaunchAttribute { id: attr, pad: [0; 4], value: *given });
     set(hNode, kernel_op(&params, attributes)?)
+}
+
+/// Lets kernels change a node; the attribute with its handle, unless nothing of it was asked for.
+fn make_updatable(node: CUgraphNode, asked: &CUlaunchAttribute) -> Result<Option<CUlaunchAttribute>> {
+    let is_asked = match device::asked_of(asked) {
+        Some((0, _)) => false,
+        Some((1, _)) => true,
+        _ => return Err(Error::InvalidValue("deviceUpdatableKernelNode.deviceUpdatable")),
+    };
+    let known = with_kernel(node, |kernel| kernel.updatable.clone())?;
+    match known {
+        // CUDA: there is no way back.
+        Some(_) if !is_asked => Err(Error::InvalidValue("deviceUpdatableKernelNode.deviceUpdatable")),
+        Some(known) => Ok(Some(known.attribute())),
+        None if !is_asked => Ok(None),
+        None => {
+            let (params, mut attributes) =
+                with_kernel(node, |kernel| (kernel.params, kernel.attributes.clone()))?;
+            let made = Updatable::new(Context::from_handle(params.ctx)?)?;
+            attributes.retain(|known| known.id != device::DEVICE_UPDATABLE);
+            attributes.push(made.attribute());
+            set(node, kernel_op(&params, attributes)?)?;
+            Ok(Some(made.attribute()))
+        }
+    }
 }
 
 /// CUDA: both nodes belong to one context.
@@ -495,6 +531,11 @@ pub fn cuGraphKernelNodeCopyAttributes(dst: CUgraphNode, src: CUgraphNode) -> Re
     let (params, target) = with_kernel(dst, |kernel| (kernel.params, kernel.context_id))?;
     if source != target {
         return Err(Error::InvalidContext);
+    }
+    let is_updatable = |node| with_kernel(node, |kernel| kernel.updatable.is_some());
+    // CUDA: nodes that kernels change neither give their attributes nor take others.
+    if is_updatable(src)? || is_updatable(dst)? {
+        return Err(Error::InvalidValue("hNode: device-updatable"));
     }
     set(dst, kernel_op(&params, attributes)?)
 }

@@ -254,8 +254,9 @@ fn limit(limit: hipLimit_t) -> Result<&'static AtomicUsize> {
         hipLimitStackSize => Ok(&STACK_LIMIT),
         hipLimitPrintfFifoSize => Ok(&printf::FIFO_BYTES),
         hipLimitMallocHeapSize => Ok(&services::HEAP_LIMIT),
-        // HIP differs: it has no such limit; the number is CUDA's.
+        // HIP differs: it has no such limits; the numbers are CUDA's.
         hipLimitDevRuntimeSyncDepth => Ok(&children::SYNC_DEPTH),
+        hipLimitDevRuntimePendingLaunchCount => Ok(&children::PENDING_LAUNCHES),
         _ => Err(hipErrorUnsupportedLimit),
     }
 }

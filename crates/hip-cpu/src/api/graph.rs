@@ -6,6 +6,7 @@ use hip_sys::{graph as what, hipErrorInvalidValue, hipStream_t};
 
 use crate::error::Result;
 use crate::graph;
+use crate::node;
 use crate::stream::{self, Op};
 
 /// See [`hip_sys::Hip::graph`].
@@ -13,6 +14,22 @@ pub fn cudaway_graph(asked: c_uint, graph: u64, stream: hipStream_t, other: hipS
     if asked == what::FORGET {
         graph::forget(graph);
         return Ok(());
+    }
+    match asked & what::KINDS {
+        what::NODE => {
+            let is = |flag| asked & flag != 0;
+            node::name_next(graph, is(what::NODE_NEW), !is(what::NODE_OFF), is(what::NODE_UPLOAD));
+            return Ok(());
+        }
+        what::NO_NODE => {
+            drop(node::take_next());
+            return Ok(());
+        }
+        what::FORGET_NODE => {
+            node::forget(graph);
+            return Ok(());
+        }
+        _ => {}
     }
     let stream = stream::of_handle(stream)?;
     match asked {

@@ -2,7 +2,8 @@
 //!
 //! A grid's children begin when its last block has ended, one after the other in the order they were launched: that is an order of
 //! every stream and of every event. A grid is done when its children are; then what it gave to its tail stream follows. What a block
-//! waits for by CUDA 11's `cudaDeviceSynchronize`, all that it has launched so far, is run then, on a thread of its own.
+//! waits for by CUDA 11's `cudaDeviceSynchronize`, all that it has launched so far, is run then, on a thread of its own; and so is all
+//! that the grid has launched so far where one launch more would be more than may be pending.
 //! Source: CUDA C++ Programming Guide, "CUDA Dynamic Parallelism".
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compiler::device_runtime::{Call, WHO_BYTES, kernel_of_address};
 use hip_sys::{hipErrorIllegalAddress, hipErrorLaunchFailure};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::guard::Pause;
 use super::{Launch, ParamLine, printf, services};
@@ -22,6 +23,7 @@ use crate::graph::{Environment, Mode};
 use crate::launch::{self, Shape};
 use crate::memory;
 use crate::module::{self, Function, Module};
+use crate::node::{self, Update};
 use crate::runner;
 use crate::stream::{self, Place, Shape as Box3};
 
@@ -40,10 +42,13 @@ const INVALID_RESOURCE_HANDLE: Code = 400;
 const LAUNCH_FAILURE: Code = 719;
 const NOT_SUPPORTED: Code = 801;
 
-/// Grids inside of grids: each waits for the one in it, and `cudaLimitDevRuntimePendingLaunchCount` is that many, so an H200 goes as deep.
-const MOST_DEPTH: u32 = 2048;
+/// `cudaLimitDevRuntimePendingLaunchCount`: launches by kernels that may be outstanding. Grids inside of grids are, for each waits for
+/// the one in it: an H200 goes that deep.
+pub static PENDING_LAUNCHES: AtomicUsize = AtomicUsize::new(2048);
 /// `cudaLimitDevRuntimeSyncDepth`: how many grids inside of each other may wait for what they have launched.
 pub static SYNC_DEPTH: AtomicUsize = AtomicUsize::new(2);
+/// What `cudaRuntimeGetVersion` says in kernels: libcudadevrt has not counted on since it came, from CUDA 11.8 to 13.5 it is this.
+const RUNTIME_VERSION: i32 = 6000;
 /// Bytes of a kernel's parameters.
 const MOST_PARAMETERS: usize = 32764;
 /// Bytes of what one grid has launched, its parameters most of all.
@@ -79,6 +84,28 @@ struct Buffer {
     params: Vec<ParamLine>,
 }
 
+/// Where a grid stands among those that kernels have launched.
+#[derive(Clone, Copy, Default)]
+pub struct Standing {
+    /// Grids that it was launched inside of.
+    pub depth: u32,
+    /// Launches by kernels that are outstanding while its blocks run, whatever has ended of all others: itself, those that wait for it,
+    /// and what waits for those in their tails. The host's launches are none of them.
+    pub outstanding: usize,
+}
+
+impl Standing {
+    /// Of a child, where so many launches are in the tail of its parent, whose standing this is.
+    fn of_child(self, n_tail: usize) -> Standing {
+        Standing { depth: self.depth + 1, outstanding: self.outstanding + n_tail + 1 }
+    }
+
+    /// Of a launch in the tail, the first of so many that are left there. The grid itself has ended.
+    fn in_tail(self, n_left: usize) -> Standing {
+        Standing { depth: self.depth, outstanding: self.outstanding.saturating_sub(1) + n_left }
+    }
+}
+
 #[derive(Default)]
 struct State {
     buffers: HashMap<usize, Buffer>,
@@ -86,6 +113,11 @@ struct State {
     children: BTreeMap<u64, Vec<(u64, Work)>>,
     n_children: u64,
     tail: Vec<Work>,
+    /// Launches among the children that have not begun, and in the tail.
+    n_waiting: usize,
+    n_tail: usize,
+    /// A thread runs children, so that there is room for more.
+    is_making_room: bool,
     n_handles: u64,
     streams: HashSet<u64>,
     events: HashSet<u64>,
@@ -97,12 +129,13 @@ struct State {
 /// What one grid asks for.
 pub struct Children {
     pub module: Arc<Module>,
-    pub depth: u32,
+    pub standing: Standing,
     /// Of the graph that the grid is part of.
     environment: Option<Arc<Environment>>,
     /// That the grid runs in.
     context: usize,
     state: Mutex<State>,
+    has_made_room: Condvar,
 }
 
 /// Arguments, one after the other.
@@ -193,16 +226,22 @@ pub unsafe extern "C" fn ask(launch: *const Launch, arguments: *const u8, number
 }
 
 impl Children {
-    pub fn new(module: Arc<Module>, depth: u32, environment: Option<Arc<Environment>>) -> Children {
-        Children { module, depth, environment, context: device::context(), state: Mutex::default() }
+    pub fn new(module: Arc<Module>, standing: Standing, environment: Option<Arc<Environment>>) -> Children {
+        let (context, state) = (device::context(), Mutex::default());
+        Children { module, standing, environment, context, state, has_made_room: Condvar::new() }
     }
 
-    /// What was asked for: children, and what comes after them.
-    pub fn into_work(self) -> [Vec<Work>; 2] {
-        let state = self.state.into_inner();
-        let mut children: Vec<_> = state.children.into_values().flatten().collect();
-        children.sort_unstable_by_key(|&(place, _)| place);
-        [children.into_iter().map(|(_, work)| work).collect(), state.tail]
+    /// What was asked for and has not begun: children, then what comes after them, in that order.
+    pub fn into_work(self) -> Vec<(Work, Standing)> {
+        let mut state = self.state.into_inner();
+        let (of_child, mut n_left) = (self.standing.of_child(state.n_tail), state.n_tail);
+        let mut all: Vec<_> = state.take_all().into_iter().map(|work| (work, of_child)).collect();
+        all.extend(std::mem::take(&mut state.tail).into_iter().map(|work| {
+            let standing = self.standing.in_tail(n_left);
+            n_left -= usize::from(work.is_launch());
+            (work, standing)
+        }));
+        all
     }
 
     fn answer(&self, call: Call, is_second: bool, who: (u64, u64), given: &mut Arguments) -> u64 {
@@ -335,6 +374,26 @@ impl Children {
                 let (graph, stream) = (given.long(), given.long());
                 self.launch_graph(graph, stream)
             }
+            Call::GraphKernelNodeSetParam => {
+                let (node, offset, value, bytes) = (given.long(), given.size(), given.long(), given.size());
+                match bytes_at(value, bytes) {
+                    Some(bytes) => update(&[(node, Update::Arguments(offset, bytes))]),
+                    None => INVALID_VALUE,
+                }
+            }
+            Call::GraphKernelNodeSetEnabled => {
+                let (node, is_enabled) = (given.long(), given.word());
+                // A `bool`, of which the low byte counts.
+                update(&[(node, Update::Enabled(is_enabled & 0xff != 0))])
+            }
+            Call::GraphKernelNodeSetGridDim => {
+                let (node, grid) = (given.long(), given.dim());
+                update(&[(node, Update::Grid(grid))])
+            }
+            Call::GraphKernelNodeUpdatesApply => match updates_at(given.long(), given.size()) {
+                Some(updates) => update(&updates),
+                None => INVALID_VALUE,
+            },
             Call::DeviceSynchronize => self.synchronize(asking),
             Call::FuncGetAttributes => {
                 let (place, function) = (given.long(), given.long());
@@ -362,7 +421,7 @@ impl Children {
                     }
                 }
             }
-            Call::RuntimeGetVersion => refuse(call, ""),
+            Call::RuntimeGetVersion => give(given.long(), RUNTIME_VERSION),
         };
         self.fail(who, code);
         code.into()
@@ -385,13 +444,17 @@ impl Children {
     /// The address of room for parameters; null where there is none.
     fn buffer(&self, asked: Option<Asked>, bytes: usize, who: (u64, u64)) -> u64 {
         let lines = bytes / size_of::<ParamLine>() + 1;
-        let is_possible = bytes <= MOST_PARAMETERS;
-        if !is_possible || self.depth >= MOST_DEPTH {
-            self.fail(who, if is_possible { PENDING_COUNT_EXCEEDED } else { INVALID_VALUE });
+        if bytes > MOST_PARAMETERS {
+            self.fail(who, INVALID_VALUE);
             return 0;
         }
         let _pause = Pause::new();
         let mut state = self.state.lock();
+        if self.is_full(&state) {
+            drop(state);
+            self.fail(who, PENDING_COUNT_EXCEEDED);
+            return 0;
+        }
         state.bytes += lines * size_of::<ParamLine>();
         if state.bytes > MOST_WAITING {
             drop(state);
@@ -407,9 +470,6 @@ impl Children {
     /// Launches what a buffer was made for, or what is said here.
     fn launch(&self, block: u64, buffer: usize, said: Option<Asked>, stream: u64) -> Answer {
         self.known(stream)?;
-        if self.depth >= MOST_DEPTH {
-            return Err(PENDING_COUNT_EXCEEDED);
-        }
         let _pause = Pause::new();
         let mut state = self.state.lock();
         let held = match state.buffers.remove(&buffer) {
@@ -422,24 +482,73 @@ impl Children {
         let mut params = held.params;
         let lines = self.module.header(asked.kernel).params_bytes as usize / size_of::<ParamLine>() + 1;
         params.resize(lines.max(params.len()), ParamLine::default());
+        drop(state);
+        let mut state = self.with_room()?;
         state.put(block, stream, Work::Launch(asked, params));
         Ok(())
     }
 
+    /// Whether the limit allows no launch, though all children had ended.
+    fn is_full(&self, state: &State) -> bool {
+        self.standing.outstanding + state.n_tail >= PENDING_LAUNCHES.load(Ordering::Relaxed)
+    }
+
+    /// Waits until one launch more may be outstanding. CUDA: a child may begin as soon as it was launched. So where too many have not
+    /// begun they are run now; what remains outstanding then is what cannot have ended, and with too much of that the launch fails.
+    fn with_room(&self) -> Answer<MutexGuard<'_, State>> {
+        let mut state = self.state.lock();
+        loop {
+            if self.is_full(&state) {
+                return Err(PENDING_COUNT_EXCEEDED);
+            }
+            let outstanding = self.standing.outstanding + state.n_tail + state.n_waiting;
+            if outstanding < PENDING_LAUNCHES.load(Ordering::Relaxed) {
+                return Ok(state);
+            }
+            if state.is_making_room {
+                self.has_made_room.wait(&mut state);
+                continue;
+            }
+            state.is_making_room = true;
+            let (work, n_tail) = (state.take_all(), state.n_tail);
+            drop(state);
+            let ran = self.run(work, n_tail);
+            state = self.state.lock();
+            state.is_making_room = false;
+            self.has_made_room.notify_all();
+            if ran != SUCCESS {
+                return Err(ran);
+            }
+        }
+    }
+
     /// Runs what the block has launched so far, and all that comes of it.
     fn synchronize(&self, block: u64) -> Code {
-        if self.depth as usize >= SYNC_DEPTH.load(Ordering::Relaxed) {
+        if self.standing.depth as usize >= SYNC_DEPTH.load(Ordering::Relaxed) {
             return SYNC_DEPTH_EXCEEDED;
         }
         let _pause = Pause::new();
-        let work = self.state.lock().take(block);
+        let (work, n_tail) = {
+            let mut state = self.state.lock();
+            // What is being run may be this block's.
+            while state.is_making_room {
+                self.has_made_room.wait(&mut state);
+            }
+            (state.take(block), state.n_tail)
+        };
+        self.run(work, n_tail)
+    }
+
+    /// Runs children, with so many launches in the grid's tail, and waits for all that comes of them.
+    fn run(&self, work: Vec<Work>, n_tail: usize) -> Code {
         if work.is_empty() {
             return SUCCESS;
         }
-        let (module, context, depth) = (self.module.clone(), self.context, self.depth + 1);
+        let (module, context) = (self.module.clone(), self.context);
+        let standing = self.standing.of_child(n_tail);
         let ran = runner::run_and_wait(move || {
             let before = device::enter(context);
-            launch::run_asked(&module, work, depth);
+            launch::run_asked(&module, work.into_iter().map(|work| (work, standing)).collect());
             let is_well = device::healthy().is_ok();
             device::enter(before);
             is_well
@@ -563,9 +672,12 @@ impl Children {
 
 impl State {
     fn put(&mut self, block: u64, stream: u64, work: Work) {
+        let is_launch = usize::from(work.is_launch());
         if stream == TAIL {
+            self.n_tail += is_launch;
             return self.tail.push(work);
         }
+        self.n_waiting += is_launch;
         self.children.entry(block).or_default().push((self.n_children, work));
         self.n_children += 1;
     }
@@ -573,12 +685,28 @@ impl State {
     /// What a block has launched so far, but for the tail.
     fn take(&mut self, block: u64) -> Vec<Work> {
         let work = self.children.remove(&block).unwrap_or_default();
+        self.taken(work)
+    }
+
+    /// What all blocks have.
+    fn take_all(&mut self) -> Vec<Work> {
+        let mut work: Vec<_> = std::mem::take(&mut self.children).into_values().flatten().collect();
+        work.sort_unstable_by_key(|&(place, _)| place);
+        self.taken(work)
+    }
+
+    fn taken(&mut self, work: Vec<(u64, Work)>) -> Vec<Work> {
         self.bytes -= work.iter().map(|(_, work)| work.bytes()).sum::<usize>().min(self.bytes);
+        self.n_waiting -= work.iter().filter(|(_, work)| work.is_launch()).count();
         work.into_iter().map(|(_, work)| work).collect()
     }
 }
 
 impl Work {
+    fn is_launch(&self) -> bool {
+        matches!(self, Work::Launch(..))
+    }
+
     /// What it takes of [`MOST_WAITING`].
     fn bytes(&self) -> usize {
         match self {
@@ -639,6 +767,41 @@ fn pitched([at, pitch, rows]: [usize; 3], [x, y, z]: [usize; 3], shape: Box3) ->
     Ok(Place { at, pitch, slice })
 }
 
+/// Bytes that a kernel gives, as many as arguments can have.
+fn bytes_at(place: u64, bytes: usize) -> Option<Vec<u8>> {
+    if place == 0 || bytes > MOST_PARAMETERS {
+        return None;
+    }
+    // SAFETY: the kernel's own; a fault here ends the grid as the kernel's.
+    Some(unsafe { std::slice::from_raw_parts(place as *const u8, bytes) }.to_vec())
+}
+
+/// An array of `cudaGraphKernelNodeUpdate`.
+fn updates_at(place: u64, count: usize) -> Option<Vec<(u64, Update)>> {
+    if place == 0 {
+        return None;
+    }
+    let one = |nth: usize| {
+        // SAFETY: the kernel's own; a fault here ends the grid as the kernel's.
+        let words: [u64; 5] = unsafe { (place as *const [u64; 5]).add(nth).read_unaligned() };
+        // The node, the field, and what the field needs.
+        let [node, field, first, second, third] = words;
+        let update = match field as u32 {
+            1 => Update::Grid([first as u32, (first >> 32) as u32, second as u32]),
+            2 => Update::Arguments(second as usize, bytes_at(first, third as usize)?),
+            3 => Update::Enabled(first as u32 != 0),
+            _ => return None,
+        };
+        Some((node, update))
+    };
+    (0..count).map(one).collect()
+}
+
+fn update(updates: &[(u64, Update)]) -> Code {
+    let _pause = Pause::new();
+    if node::update(updates).is_ok() { SUCCESS } else { INVALID_VALUE }
+}
+
 /// Whether kernels may use the box: an allocation's, or device `malloc`'s.
 fn check(
     place: Place,
@@ -679,7 +842,7 @@ fn limit(number: u32) -> Option<usize> {
         1 => Some(printf::FIFO_BYTES.load(Ordering::Relaxed)),
         2 => Some(services::HEAP_LIMIT.load(Ordering::Relaxed)),
         3 => Some(SYNC_DEPTH.load(Ordering::Relaxed)),
-        4 => Some(MOST_DEPTH as usize),
+        4 => Some(PENDING_LAUNCHES.load(Ordering::Relaxed)),
         _ => None,
     }
 }

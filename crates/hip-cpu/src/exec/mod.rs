@@ -119,6 +119,11 @@ impl ParamLine {
         // SAFETY: a line is so many bytes and nothing else.
         unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines)) }
     }
+
+    pub fn bytes_mut(lines: &mut [ParamLine]) -> &mut [u8] {
+        // SAFETY: as above, and any bytes make a line.
+        unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), size_of_val(lines)) }
+    }
 }
 
 impl Default for ParamLine {

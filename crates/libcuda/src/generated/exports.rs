@@ -3133,11 +3133,7 @@ pub unsafe extern "C" fn cuGraphKernelNodeSetAttribute(
 ) -> CUresult {
     ::trace::call!("cuGraphKernelNodeSetAttribute", (value hNode, value attr, value value), {
         ::driver::entry("cuGraphKernelNodeSetAttribute", || {
-            ::driver::api::graph_node::cuGraphKernelNodeSetAttribute(
-                hNode,
-                attr,
-                unsafe { borrow(value, "value") }?,
-            )
+            ::driver::api::graph_node::cuGraphKernelNodeSetAttribute(hNode, attr, value)
         })
     })
 }

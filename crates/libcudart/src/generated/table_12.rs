@@ -2435,11 +2435,7 @@ unsafe extern "C" fn cudaGraphKernelNodeSetAttribute(
 ) -> cudaError_t {
     ::trace::call!("cudaGraphKernelNodeSetAttribute", (value hNode, value attr, value value), {
         ::runtime::entry("cudaGraphKernelNodeSetAttribute", || {
-            ::runtime::api::graph_node::cudaGraphKernelNodeSetAttribute(
-                hNode,
-                attr,
-                unsafe { borrow(value, "value") }?,
-            )
+            ::runtime::api::graph_node::cudaGraphKernelNodeSetAttribute(hNode, attr, value)
         })
     })
 }

@@ -81,11 +81,12 @@ pub fn cudaGraphKernelNodeGetAttribute<Value>(
 pub fn cudaGraphKernelNodeSetAttribute<Value>(
     hNode: cudaGraphNode_t,
     attr: cudaLaunchAttributeID,
-    value: &Value,
+    // The driver writes there the handle of a node that kernels change.
+    value: *const Value,
 ) -> Result {
     const { assert!(size_of::<Value>() == size_of::<CUlaunchAttributeValue>()) };
     let id = CUlaunchAttributeID(attr.0);
-    device::attach()?.cuGraphKernelNodeSetAttribute(hNode, id, ptr::from_ref(value).cast())
+    device::attach()?.cuGraphKernelNodeSetAttribute(hNode, id, value.cast())
 }
 
 /// 11 and 12 name the source first, 13 the destination, as the driver does.

@@ -7,14 +7,18 @@
 //! kernels are part of.
 //! Source: the documentation of `cuGraphInstantiateWithParams`.
 
+use core::ffi::{c_int, c_uint};
 use core::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use cuda_abi::{
-    CUDA_MEMCPY3D, CUcontext, CUdeviceptr, CUgraphExec, CUgraphInstantiateResult, CUgraphNode, CUmemorytype,
-    CUstream,
+    CUDA_MEMCPY3D, CUcontext, CUdeviceptr, CUgraphExec, CUgraphInstantiateResult, CUgraphNode,
+    CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUmemorytype, CUstream,
 };
 use hip_sys::graph as asked;
+use parking_lot::Mutex;
 
 use super::{Graph, Kernel, Params};
 use crate::handle::Handle;
@@ -173,6 +177,110 @@ pub fn upload(exec: CUgraphExec, stream: &Stream, run: impl FnOnce(CUstream) -> 
 pub fn forget(exec: CUgraphExec, context: &Context) {
     // SAFETY: no stream is named. What the provider does not know is forgotten.
     let _ = unsafe { context.hip().graph(asked::FORGET, exec.bits(), null_mut(), null_mut()) };
+}
+
+/// A kernel node that kernels change, by the handle that they have.
+pub struct Updatable {
+    pub handle: u64,
+    context: &'static Context,
+    /// What of it the device was told last.
+    told: AtomicU64,
+}
+
+static UPDATABLE: Mutex<BTreeMap<u64, Weak<Updatable>>> = Mutex::new(BTreeMap::new());
+
+/// Which state of a node it is: each that the host makes is another.
+pub fn next_version() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Why a node's launch is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// It is to run.
+    Launch,
+    /// It becomes a step of what kernels launch.
+    Record,
+    /// The device takes its state, and runs nothing.
+    Upload,
+}
+
+impl Updatable {
+    pub fn new(context: &'static Context) -> Result<Arc<Updatable>> {
+        if !context.hip().has_device_graphs() {
+            return Err(Error::NotSupported("device-updatable kernel nodes"));
+        }
+        let handle = next_version();
+        let made = Arc::new(Updatable { handle, context, told: AtomicU64::new(0) });
+        UPDATABLE.lock().insert(handle, Arc::downgrade(&made));
+        Ok(made)
+    }
+
+    /// That of a kernel node's attributes, if it has one.
+    pub fn of(attributes: &[CUlaunchAttribute]) -> Result<Option<Arc<Updatable>>> {
+        let asked = attributes
+            .iter()
+            .find_map(|attribute| asked_of(attribute).filter(|(is_asked, _)| *is_asked == 1));
+        let Some((_, handle)) = asked else { return Ok(None) };
+        let known = UPDATABLE.lock().get(&handle).and_then(Weak::upgrade);
+        known.map(Some).ok_or(Error::InvalidValue("deviceUpdatableKernelNode.devNode"))
+    }
+
+    /// The attribute that names it.
+    pub fn attribute(&self) -> CUlaunchAttribute {
+        let mut value = CUlaunchAttributeValue::default();
+        value.deviceUpdatableKernelNode.deviceUpdatable = 1;
+        value.deviceUpdatableKernelNode.devNode = core::ptr::without_provenance_mut(self.handle as usize);
+        CUlaunchAttribute { id: DEVICE_UPDATABLE, pad: [0; 4], value }
+    }
+
+    /// Makes the node's launch by `run`. The host's state of that version, if it is new, takes the place of what kernels have set.
+    pub fn run(&self, version: u64, is_enabled: bool, turn: Turn, run: impl FnOnce() -> Result) -> Result {
+        // A step says nothing of the state, which was uploaded before.
+        let is_new = turn != Turn::Record && self.told.swap(version, Ordering::Relaxed) != version;
+        if turn == Turn::Upload && !is_new {
+            return Ok(());
+        }
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        let what = asked::NODE
+            | flag(is_new, asked::NODE_NEW)
+            | flag(!is_enabled, asked::NODE_OFF)
+            | flag(turn == Turn::Upload, asked::NODE_UPLOAD);
+        let named = self.tell(what);
+        let answer = named.and_then(|()| run());
+        if answer.is_err() {
+            let _ = self.tell(asked::NO_NODE);
+            self.told.store(0, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    fn tell(&self, what: c_uint) -> Result {
+        // SAFETY: no stream is named.
+        Ok(unsafe { self.context.hip().graph(what, self.handle, null_mut(), null_mut()) }?)
+    }
+}
+
+impl Drop for Updatable {
+    fn drop(&mut self) {
+        UPDATABLE.lock().remove(&self.handle);
+        // There is nobody to tell of an error.
+        let _ = self.tell(asked::FORGET_NODE);
+    }
+}
+
+pub const DEVICE_UPDATABLE: CUlaunchAttributeID =
+    CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
+
+/// What an attribute says of that: whether, as it was written, and the handle.
+pub fn asked_of(attribute: &CUlaunchAttribute) -> Option<(c_int, u64)> {
+    if attribute.id != DEVICE_UPDATABLE {
+        return None;
+    }
+    // SAFETY: the member that belongs to the id is the one set; both parts are plain numbers.
+    let asked = unsafe { attribute.value.deviceUpdatableKernelNode };
+    Some((asked.deviceUpdatable, asked.devNode.addr() as u64))
 }
 
 /// What comes into the stream until this ends is a launch by the host.

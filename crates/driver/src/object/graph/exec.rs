@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::capture::{self, StreamKey};
 use super::condition::chosen;
-use super::device;
+use super::device::{self, Turn};
 use super::storage::{Arena, Claim, Mark};
 use super::{Block, Child, Condition, Edge, Graph, Node, Op, Params, Role, next_id};
 use crate::handle::Registry;
@@ -50,6 +50,8 @@ struct Step {
     /// Earlier steps.
     dependencies: Vec<(usize, Edge)>,
     is_enabled: bool,
+    /// Another one after each change.
+    version: u64,
 }
 
 /// Steps in the order they run.
@@ -82,7 +84,8 @@ impl Plan {
         for (index, (place, node)) in ordered.into_iter().enumerate() {
             position[place] = index;
             let dependencies = node.dependencies.iter().map(|&(at, edge)| (position[at], edge)).collect();
-            steps.push(Step { node: node.handle, work: Plan::work(&node)?, dependencies, is_enabled: true });
+            let (work, version) = (Plan::work(&node)?, device::next_version());
+            steps.push(Step { node: node.handle, work, dependencies, is_enabled: true, version });
         }
         Ok(Plan(steps))
     }
@@ -108,10 +111,19 @@ impl Plan {
         })
     }
 
-    fn run(&self, stream: CUstream) -> Result {
-        self.0.iter().filter(|step| step.is_enabled).try_for_each(|step| match &step.work {
+    fn run(&self, stream: CUstream, turn: Turn) -> Result {
+        self.0.iter().try_for_each(|step| match &step.work {
+            // CUDA: kernels may turn it on again.
+            Work::Call(op) if let Some(node) = op.params.updatable() => {
+                node.run(step.version, step.is_enabled, turn, || op.run(stream))
+            }
+            _ if !step.is_enabled => Ok(()),
+            Work::Child(plan) => plan.run(stream, turn),
+            Work::Conditional { bodies, .. } if turn == Turn::Upload => {
+                bodies.iter().try_for_each(|body| body.run(stream, turn))
+            }
+            Work::Call(_) if turn == Turn::Upload => Ok(()),
             Work::Call(op) => op.run(stream),
-            Work::Child(plan) => plan.run(stream),
             Work::Conditional { condition, kind, bodies } => run_condition(condition, *kind, bodies, stream),
         })
     }
@@ -233,7 +245,7 @@ fn run_condition(
     stream: CUstream,
 ) -> Result {
     while let Some(body) = chosen(kind, condition.wait(stream)?, bodies.len()) {
-        bodies[body].run(stream)?;
+        bodies[body].run(stream, Turn::Launch)?;
         if kind != CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE {
             break;
         }
@@ -265,6 +277,8 @@ pub struct Exec {
     source: Arc<Graph>,
     /// CUDA: it has nodes that exist once only, so it can be no child.
     is_single: bool,
+    /// Kernels may change nodes of it.
+    is_updatable: bool,
     /// What kernels launch, and the context that it was uploaded in.
     uploaded: Mutex<Option<(Arc<Plan>, &'static Context)>>,
 }
@@ -280,8 +294,9 @@ impl Exec {
             return Err(Error::InvalidValue("hGraph: a conditional handle without a node"));
         }
         let plan = Plan::of(graph)?;
-        let is_single = graph.has_memory_nodes() || graph.has_conditions();
-        // CUDA: memory nodes and conditional nodes are instantiated once at a time.
+        let is_updatable = graph.has_updatable_nodes();
+        let is_single = graph.has_memory_nodes() || graph.has_conditions() || is_updatable;
+        // CUDA: memory nodes, conditional nodes and nodes that kernels change are instantiated once at a time.
         if graph.n_execs.fetch_add(1, Ordering::Relaxed) > 0 && is_single {
             graph.n_execs.fetch_sub(1, Ordering::Relaxed);
             return Err(Error::InvalidValue("hGraph: instantiated already"));
@@ -309,6 +324,7 @@ impl Exec {
             held: Mutex::new(graph.all_held()),
             source: Arc::clone(graph),
             is_single,
+            is_updatable,
             uploaded: Mutex::default(),
         };
         EXECS.insert(Arc::new(exec)).ok_or(Error::OutOfMemory)
@@ -329,17 +345,25 @@ impl Exec {
         Ok(())
     }
 
-    /// CUDA: kernels launch a graph as it was when it was uploaded last. Other graphs have nothing to bring anywhere.
-    pub fn upload(&self, exec: CUgraphExec, stream: &Stream) -> Result {
+    /// CUDA: kernels launch a graph as it was when it was uploaded last, and what they change of a node is overwritten by an upload
+    /// after the host has changed it. Other graphs have nothing to bring anywhere.
+    pub fn upload(&self, exec: CUgraphExec, handle: CUstream) -> Result {
+        if self.flags & device::LAUNCH == 0 && !self.is_updatable {
+            return Ok(());
+        }
+        let stream = &Stream::from_handle(handle)?;
+        let plan = Arc::clone(&self.plan.lock());
+        if self.is_updatable {
+            plan.run(handle, Turn::Upload)?;
+        }
         if self.flags & device::LAUNCH == 0 {
             return Ok(());
         }
-        let plan = Arc::clone(&self.plan.lock());
         let is_there = self.uploaded.lock().as_ref().is_some_and(|(there, _)| Arc::ptr_eq(there, &plan));
         if is_there {
             return Ok(());
         }
-        device::upload(exec, stream, |recording| plan.run(recording))?;
+        device::upload(exec, stream, |recording| plan.run(recording, Turn::Record))?;
         *self.uploaded.lock() = Some((plan, stream.context));
         Ok(())
     }
@@ -367,11 +391,11 @@ impl Exec {
         let conditions = self.conditions.lock().clone();
         let run = || {
             // CUDA: a launch by the host uploads the graph, if nothing did before.
-            self.upload(exec, &stream)?;
+            self.upload(exec, handle)?;
             let _launch =
                 device::Launch::begin(Some(exec).filter(|_| self.flags & device::LAUNCH != 0), &stream)?;
             conditions.iter().try_for_each(|condition| condition.reset(handle))?;
-            plan.run(handle)
+            plan.run(handle, Turn::Launch)
         };
         let outcome = run();
         // What was queued is to be waited for, be it all or not.
@@ -389,7 +413,7 @@ impl Exec {
     pub fn as_child(&self) -> Result<Arc<Op>> {
         let plan = Arc::clone(&self.plan.lock());
         if self.is_single {
-            return Err(Error::InvalidValue("hGraphExec: has memory nodes or conditional nodes"));
+            return Err(Error::InvalidValue("hGraphExec: has nodes that exist once only"));
         }
         Ok(Op::structural(Params::Child(Child(plan.as_graph()?))))
     }
@@ -430,7 +454,11 @@ impl Exec {
             return Err(Error::InvalidValue("hNode: not of this graph"));
         }
         match Arc::make_mut(&mut plan).find(node) {
-            Some(step) => change(step),
+            Some(step) => {
+                change(step)?;
+                step.version = device::next_version();
+                Ok(())
+            }
             None => Err(Error::InvalidValue("hNode: not of this graph")),
         }
     }
@@ -456,6 +484,15 @@ impl Exec {
     /// Takes the parameters of a graph of the same shape.
     pub fn update(&self, graph: &Arc<Graph>) -> CUgraphExecUpdateResultInfo {
         let null = core::ptr::null_mut;
+        // CUDA: neither of the two may have nodes that kernels change.
+        let updatable = graph.updatable_node();
+        if self.is_updatable || updatable.is_some() {
+            return CUgraphExecUpdateResultInfo {
+                result: CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED,
+                errorNode: updatable.unwrap_or(null()),
+                errorFromNode: null(),
+            };
+        }
         let mut plan = self.plan.lock();
         match plan.updated(graph) {
             Ok(updated) => {

@@ -379,7 +379,9 @@ impl Graph {
             return Err(Error::InvalidValue("hNode: its graph is being captured"));
         }
         let mut nodes = self.nodes.lock();
-        let gone = nodes[place].take().ok_or(Error::InvalidValue("hNode"))?;
+        let gone = nodes[place].take_if(|node| node.op.params.updatable().is_none());
+        // CUDA: a node that kernels change stays.
+        let gone = gone.ok_or(Error::InvalidValue("hNode"))?;
         NODES.remove(gone.handle.0);
         for node in nodes.iter_mut().flatten() {
             node.dependencies.retain(|&(at, _)| at != place);
@@ -411,6 +413,22 @@ impl Graph {
         let mut found = own(self);
         self.visit_inner(&mut |graph| found |= own(graph));
         found
+    }
+
+    /// A node that kernels change, in it or in a graph inside it.
+    pub fn updatable_node(&self) -> Option<CUgraphNode> {
+        let own = |graph: &Graph| {
+            let nodes = graph.nodes.lock();
+            let found = nodes.iter().flatten().find(|node| node.op.params.updatable().is_some());
+            found.map(|node| node.handle.0)
+        };
+        let mut found = own(self);
+        self.visit_inner(&mut |graph| found = found.or_else(|| own(graph)));
+        found
+    }
+
+    pub fn has_updatable_nodes(&self) -> bool {
+        self.updatable_node().is_some()
     }
 
     /// Calls `visit` for every graph inside the nodes, at any depth.
@@ -515,10 +533,11 @@ impl Graph {
         conditions
     }
 
-    /// A graph of its own with the same nodes. CUDA: memory nodes and conditional nodes cannot be cloned.
+    /// A graph of its own with the same nodes. CUDA: memory nodes and conditional nodes cannot be cloned. Nor is there a second node
+    /// for the handle by which kernels change one.
     pub fn duplicate(&self, role: Role) -> Result<Arc<Graph>> {
-        if self.has_memory_nodes() || self.has_conditions() {
-            return Err(Error::InvalidValue("hGraph: has memory nodes or conditional nodes"));
+        if self.has_memory_nodes() || self.has_conditions() || self.has_updatable_nodes() {
+            return Err(Error::InvalidValue("hGraph: has nodes that exist once only"));
         }
         let graph = Graph::make(role)?;
         let nodes = self.nodes.lock().clone();

@@ -15,6 +15,7 @@ use cuda_abi::{
 
 use super::allocation::Block;
 use super::condition::Conditional;
+use super::device::Updatable;
 use super::{Child, Graph};
 use crate::object::module::Function;
 use crate::object::{Context, memory};
@@ -41,6 +42,8 @@ pub struct Kernel {
     pub context_id: u64,
     pub is_cooperative: bool,
     pub name: String,
+    /// What kernels know it by, where they may change it.
+    pub updatable: Option<Arc<Updatable>>,
 }
 
 impl Kernel {
@@ -151,6 +154,14 @@ impl Params {
             Params::Conditional(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
             Params::Signal { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
             Params::Wait { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
+        }
+    }
+
+    /// Of a kernel node that kernels may change.
+    pub fn updatable(&self) -> Option<&Arc<Updatable>> {
+        match self {
+            Params::Kernel(kernel) => kernel.updatable.as_ref(),
+            _ => None,
         }
     }
 
