@@ -80,7 +80,7 @@ definition, refusals, streams, graphs), `examples/cufft_transforms.cu`, and for 
     (
     "cuRAND",
     "The numbers are made by crates/libraries/curand/cpu, on the CPU device in stream order. On AMD GPUs kernels of ours make the same numbers in the stream and in captured graphs
-(crates/libraries/curand/api/kernels; never run on a GPU), so that a sequence does not depend on the device: XORWOW, MRG32k3a, MTGP32, Philox and Sobol's sequences, in each ordering and each
+(crates/libraries/curand/api/kernels; never run on a GPU, but on emulated ones, gfx1100 and gfx942), so that a sequence does not depend on the device: XORWOW, MRG32k3a, MTGP32, Philox and Sobol's sequences, in each ordering and each
 distribution. MT19937, whose 8,192 states are 20 MB, is made on the host and copied there, for which the call waits, and it cannot be captured. Words, uniform numbers and Poisson's below a mean of 2,000 (8,000 of MTGP32 and
 Sobol32) are the host's to the bit. Normal numbers are up to 3 ulp from the host's (400,000 of each kind measured; of those in double precision 0.5% were not the same bits), their exponentials
 as far as that carries, and Poisson's of larger means, which are normal ones rounded, can be the neighbour where one lies at the border. How often a graph ran is not known to a seed, an ordering or

@@ -410,12 +410,27 @@ fn compare(command: &str, theirs: &str, ours: &str, only_counts: bool) -> Result
     Ok(())
 }
 
-/// As [`compare`], but for normal numbers, which are a mean and a multiple of what is the same within 4 units in its last place, and
-/// their exponentials.
+/// As [`compare`], but for normal numbers: a mean and a multiple of what is the same within 4 units in its last place, their
+/// exponentials, and those that are rounded to Poisson's.
 fn near(command: &str, theirs: &str, ours: &str) -> Result<()> {
     let [draw, _, mean, ..] = command.split(' ').collect::<Vec<_>>()[..] else {
         return compare(command, theirs, ours, false);
     };
+    if draw.starts_with("poisson") && mean.parse::<f64>()? >= 2_000.0 {
+        // Normal numbers, rounded: one that lies at a border, of millions.
+        compare(command, theirs, ours, true)?;
+        let values = |answer: &str| -> Result<Vec<u32>> {
+            Ok(answer
+                .split(' ')
+                .skip(1)
+                .map(|word| u32::from_str_radix(word, 16))
+                .collect::<Result<_, _>>()?)
+        };
+        let (theirs, ours) = (values(theirs)?, values(ours)?);
+        let apart: u32 = theirs.iter().zip(&ours).map(|(theirs, ours)| theirs.abs_diff(*ours)).sum();
+        ensure!(apart <= 1, "{command}: values are {apart} apart together");
+        return Ok(());
+    }
     if !draw.contains("normal") {
         return compare(command, theirs, ours, false);
     }
@@ -464,6 +479,9 @@ mod tests {
         // e^1 and 2 units further on, and 20.
         assert!(near("log-normal 1 0 1", "0 402df854", "0 402df856").is_ok());
         assert!(near("log-normal 1 0 1", "0 402df854", "0 402df868").is_err());
+        assert!(near("poisson 2 5000 0", "0 00001388 00001389", "0 00001388 0000138a").is_ok());
+        assert!(near("poisson 2 5000 0", "0 00001388 00001389", "0 00001387 0000138a").is_err());
+        assert!(near("poisson 1 3 0", "0 00000002", "0 00000003").is_err());
         assert!(near("uniform 1", "0 3f800000", "0 3f800001").is_err());
         assert!(near("normal 1 0 1", "0 3f800000", "105").is_err());
     }

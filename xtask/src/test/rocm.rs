@@ -165,7 +165,8 @@ impl Recorder {
         let ended = self.on(installed.found(&program)).run()?;
         ensure!(ended.passed(), "{}", ended.describe());
         let runs = (1..=3).map(|run| format!("run {run}: the host's\n")).collect::<String>();
-        let wanted = format!("words: the host's\ncaptured: 0\nended: 0\n{runs}wide: 0\n");
+        let wanted =
+            format!("words: the host's\ncaptured: 0\nwith another seed: 999\nended: 0\n{runs}wide: 0\n");
         ensure!(ended.stdout == wanted, "kernels: {}", ended.stdout);
 
         let log = dir.path().join("calls");

@@ -69,6 +69,10 @@ int main(void)
     CHECK(cuStreamBeginCapture_v2(stream, 0));
     int captured = curandGenerate(generator, (unsigned *)at, WORDS);
     printf("captured: %d\n", captured);
+    if (!captured) {
+        CHECK(curandSetPseudoRandomGeneratorSeed(generator, 43));
+        printf("with another seed: %d\n", curandGenerate(generator, (unsigned *)at, WORDS));
+    }
     int ended = cuStreamEndCapture(stream, &graph);
     printf("ended: %d\n", ended);
     if (!ended) {

@@ -149,6 +149,7 @@ impl Generator {
             return Ok(setting.apply(&mut self.sequence.lock())?);
         }
         if let Place::Device(context, Maker::HipRand(handle)) = &self.place {
+            drop(state);
             driver::context(Some(*context))?;
             return handle.lock().set(setting);
         }

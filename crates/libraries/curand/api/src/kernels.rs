@@ -24,6 +24,9 @@ static PTX: &CStr =
         Err(_) => panic!("PTX has no zeros"),
     };
 
+/// `CU_STREAM_PER_THREAD`, which is another stream on each thread.
+const PER_THREAD: usize = 2;
+
 /// Threads of a block; a twister of MTGP32 has as many.
 const BLOCK: usize = 256;
 
@@ -41,8 +44,8 @@ pub struct Device {
     state: CUdeviceptr,
     /// Behind the last numbers that no graph has.
     event: CUevent,
-    /// Whether the event was recorded.
-    is_used: bool,
+    /// The stream of those numbers, if there are any.
+    last: Option<CUstream>,
     /// The last capture that has numbers of this generator.
     capture: Option<u64>,
     /// Direction vectors of so many dimensions.
@@ -97,16 +100,20 @@ impl Device {
         let relaxed = Relaxed::new()?;
         self.prepare(kind)?;
         let function = self.function(name(kind, draw))?;
+        if capture.is_none() {
+            self.follow(stream)?;
+        }
         if let Some(image) = sequence.image() {
             if capture.is_some() && capture == self.capture {
                 return Err(Error::NotSupported("another setting between two calls that one graph captures"));
             }
             self.copy(stream, capture.is_some(), self.state, bytes(&image))?;
+            sequence.image_is_there();
         }
-        let mut parameters = self.parameters(kind, draw, capture.is_some())?;
+        let mut parameters = self.parameters(stream, kind, draw, capture.is_some())?;
         let mut dimensions = sequence.dimensions();
         if kind.is_quasi() {
-            self.tables(kind, dimensions)?;
+            self.tables(stream, kind, dimensions, capture.is_some())?;
         }
         drop(relaxed);
 
@@ -143,7 +150,7 @@ impl Device {
         } else {
             // SAFETY: the driver looks at both itself.
             check("cuEventRecord", unsafe { (driver()?.cuEventRecord)(self.event, stream) })?;
-            self.is_used = true;
+            self.last = Some(stream);
         }
         Ok(())
     }
@@ -166,6 +173,18 @@ impl Device {
         }
         self.state = allocate(4 * kind.image_words())?;
         Ok(())
+    }
+
+    /// The numbers before lie in front of what is enqueued in the stream from here on.
+    fn follow(&self, stream: CUstream) -> Result {
+        match self.last {
+            Some(last) if last != stream || stream.addr() == PER_THREAD => {
+                // SAFETY: the driver looks at both itself.
+                let code = unsafe { (driver()?.cuStreamWaitEvent)(stream, self.event, 0) };
+                Ok(check("cuStreamWaitEvent", code)?)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn function(&mut self, name: &'static CStr) -> Result<CUfunction> {
@@ -194,7 +213,7 @@ impl Device {
         let mut own = CUstream::default();
         // SAFETY: the stream's place outlives the call.
         check("cuStreamCreate", unsafe { (driver.cuStreamCreate)(&mut own, APART) })?;
-        let waited = if self.is_used {
+        let waited = if self.last.is_some() {
             // SAFETY: the driver looks at both itself.
             check("cuStreamWaitEvent", unsafe { (driver.cuStreamWaitEvent)(own, self.event, 0) })
         } else {
@@ -208,43 +227,52 @@ impl Device {
         Ok(copied.and(destroyed)?)
     }
 
-    /// Memory that nothing has read yet, with these bytes.
-    fn filled(&self, bytes: &[u8]) -> Result<CUdeviceptr> {
-        let at = allocate(bytes.len())?;
-        if let Err(error) = self.copy(CUstream::default(), true, at, bytes) {
+    /// Memory with these bytes, for numbers in the stream.
+    fn filled(&self, stream: CUstream, is_captured: bool, bytes: &[u8]) -> Result<CUdeviceptr> {
+        let mut at = CUdeviceptr::default();
+        let driver = driver()?;
+        // SAFETY: `at` outlives the call.
+        let in_order = !is_captured
+            && check("cuMemAllocAsync", unsafe { (driver.cuMemAllocAsync)(&mut at, bytes.len(), stream) })
+                .is_ok();
+        // A graph's memory is not the graph's own; and some devices allocate in no stream's order.
+        if !in_order {
+            at = allocate(bytes.len())?;
+        }
+        if let Err(error) = self.copy(stream, is_captured, at, bytes) {
             free(at);
             return Err(error);
         }
         Ok(at)
     }
 
-    fn tables(&mut self, kind: Kind, dimensions: u32) -> Result {
+    fn tables(&mut self, stream: CUstream, kind: Kind, dimensions: u32, is_captured: bool) -> Result {
         let (old, known) = self.tables;
         if known < dimensions {
             let words = kind.tables(dimensions);
-            self.tables = (self.filled(bytes(&words))?, dimensions);
-            self.replace(old);
+            self.tables = (self.filled(stream, is_captured, bytes(&words))?, dimensions);
+            // Graphs may read it still.
+            self.kept.push(old);
         }
         Ok(())
     }
 
-    /// Kernels that are enqueued, and graphs, may read it still.
-    fn replace(&mut self, old: CUdeviceptr) {
-        if old != 0 {
-            self.kept.push(old);
-        }
-    }
-
-    fn parameters(&mut self, kind: Kind, draw: Draw, is_captured: bool) -> Result<Parameters> {
+    fn parameters(
+        &mut self,
+        stream: CUstream,
+        kind: Kind,
+        draw: Draw,
+        is_captured: bool,
+    ) -> Result<Parameters> {
         let (Draw::NormalSingle(normal) | Draw::NormalDouble(normal)) = draw else {
             let Draw::Poisson { mean } = draw else { return Ok(Parameters::default()) };
-            return self.poisson(kind, mean, is_captured);
+            return self.poisson(stream, kind, mean, is_captured);
         };
         let (mean, deviation) = (normal.mean, normal.deviation);
         Ok(Parameters { mean, deviation, exponential: normal.exponential.into(), ..Parameters::default() })
     }
 
-    fn poisson(&mut self, kind: Kind, mean: f64, is_captured: bool) -> Result<Parameters> {
+    fn poisson(&mut self, stream: CUstream, kind: Kind, mean: f64, is_captured: bool) -> Result<Parameters> {
         if let Some(table) = self.poisson.as_mut().filter(|table| table.mean == mean.to_bits()) {
             table.is_captured |= is_captured;
             return Ok(table.parameters);
@@ -259,20 +287,19 @@ impl Device {
                 (parameters.first, parameters.n) = (first, ends.len() as u32);
                 let ends = ends.iter().flat_map(|end| end.to_ne_bytes());
                 let all: Vec<u8> = ends.chain(others.iter().flat_map(|other| other.to_ne_bytes())).collect();
-                self.filled(&all)?
+                self.filled(stream, is_captured, &all)?
             }
             Recipe::Inverse { first, sums } => {
                 (parameters.first, parameters.n, parameters.method) = (first, sums.len() as u32, 1);
                 let all: Vec<u8> = sums.iter().flat_map(|sum| sum.to_ne_bytes()).collect();
-                self.filled(&all)?
+                self.filled(stream, is_captured, &all)?
             }
         };
         parameters.ends = at;
         let table = Table { mean: mean.to_bits(), at, parameters, is_captured };
         match self.poisson.replace(table) {
-            Some(old) if old.is_captured => self.replace(old.at),
-            // It waits for the numbers that read it.
-            Some(old) => free(old.at),
+            Some(old) if old.is_captured || is_captured => self.kept.push(old.at),
+            Some(old) => free_behind(stream, old.at),
             None => {}
         }
         Ok(parameters)
@@ -378,6 +405,16 @@ fn free(at: CUdeviceptr) {
     if let (1.., Ok(driver)) = (at, driver()) {
         // SAFETY: allocated above, and freed once.
         unsafe { (driver.cuMemFree_v2)(at) };
+    }
+}
+
+/// Frees it when the stream has come to this.
+fn free_behind(stream: CUstream, at: CUdeviceptr) {
+    if let (1.., Ok(driver)) = (at, driver()) {
+        // SAFETY: as in `free`. What it refuses is freed at once.
+        if check("cuMemFreeAsync", unsafe { (driver.cuMemFreeAsync)(at, stream) }).is_err() {
+            free(at);
+        }
     }
 }
 

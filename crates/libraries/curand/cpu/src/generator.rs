@@ -73,7 +73,7 @@ pub struct Generator {
     pub(crate) offset: u64,
     dimensions: u32,
     engine: Option<Engine>,
-    /// Whether [`Generator::image`] has given the state.
+    /// Whether kernels have the state.
     pub(crate) is_shown: bool,
 }
 

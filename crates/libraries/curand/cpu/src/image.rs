@@ -41,7 +41,7 @@ impl Kind {
 }
 
 impl Generator {
-    /// The state that the next numbers come from, if it was made anew since the last image; none where there are no kernels.
+    /// The state that the next numbers come from, if it was made anew since [`Self::image_is_there`]; none where there are no kernels.
     pub fn image(&mut self) -> Option<Vec<u32>> {
         if self.kind() == Kind::Mt19937 || self.is_shown {
             return None;
@@ -77,8 +77,12 @@ impl Generator {
             Engine::Sobol32(_) | Engine::Sobol64(_) => header(0, offset, 0),
             Engine::Mt19937(_) => return None,
         };
-        self.is_shown = true;
         Some(words)
+    }
+
+    /// Kernels have the image from here on.
+    pub fn image_is_there(&mut self) {
+        self.is_shown = true;
     }
 
     /// Moves on as if `n` numbers were made here, of which `pair` says that they were normal ones.
