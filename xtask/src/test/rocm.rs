@@ -165,8 +165,9 @@ impl Recorder {
         let ended = self.on(installed.found(&program)).run()?;
         ensure!(ended.passed(), "{}", ended.describe());
         let runs = (1..=3).map(|run| format!("run {run}: the host's\n")).collect::<String>();
-        let wanted =
-            format!("words: the host's\ncaptured: 0\nwith another seed: 999\nended: 0\n{runs}wide: 0\n");
+        let wanted = format!(
+            "words: the host's\ncaptured: 0\nwith another seed: 999\nended: 0\n{runs}wide: 0\nPASSED\n"
+        );
         ensure!(ended.stdout == wanted, "kernels: {}", ended.stdout);
 
         let log = dir.path().join("calls");
@@ -177,7 +178,7 @@ impl Recorder {
         // Neither graphs nor words of 64 bits of this hipRAND's: CURAND_STATUS_INTERNAL_ERROR, as for what is not supported; the capture is
         // invalid.
         ensure!(
-            ended.stdout == "words: others\ncaptured: 999\nended: 901\nwide: 999\n",
+            ended.stdout == "words: others\ncaptured: 999\nended: 901\nwide: 999\nPASSED\n",
             "hipRAND: {}",
             ended.stdout
         );

@@ -92,5 +92,6 @@ int main(void)
     CHECK(curandDestroyGenerator(generator));
     CHECK(cuStreamDestroy_v2(stream));
     CHECK(cuMemFree_v2(at));
+    printf("PASSED\n");
     return 0;
 }

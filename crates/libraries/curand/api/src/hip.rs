@@ -131,6 +131,12 @@ impl Handle {
                 call!(functions, hiprandSetQuasiRandomGeneratorDimensions(raw, dimensions))
             }
             Setting::Seeds => call!(functions, hiprandGenerateSeeds(raw)),
+            // Where there are no others, every generator has this one.
+            Setting::Ordering(Ordering::Default | Ordering::Quasi)
+                if functions.hiprandSetGeneratorOrdering.is_none() =>
+            {
+                Ok(())
+            }
             Setting::Ordering(ordering) => {
                 let number = match ordering {
                     Ordering::Best => curandOrdering_t::CURAND_ORDERING_PSEUDO_BEST,

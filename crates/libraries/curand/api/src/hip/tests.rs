@@ -6,7 +6,7 @@ use libloading::os::unix::Library;
 
 use super::*;
 
-/// As of ROCm 5.3, whose hipRAND has neither orderings nor words of 64 bits; with `NEWER` as of 6.4.
+/// As of ROCm 5.3, whose hipRAND has neither orderings nor words of 64 bits; with `NEWER` as of 6.2.
 const RECORDER: &str = r#"
 #include <stdarg.h>
 #include <stdio.h>
@@ -178,7 +178,8 @@ fn what_hiprand_lacks_is_refused() {
     }
     let handle = Handle::of(recorder.functions, Kind::Sobol64).unwrap();
     recorder.said();
-    let error = handle.set(Setting::Ordering(Ordering::Quasi)).unwrap_err();
+    handle.set(Setting::Ordering(Ordering::Quasi)).unwrap();
+    let error = handle.set(Setting::Ordering(Ordering::Legacy)).unwrap_err();
     assert_eq!(error, Error::NotSupported("this release of ROCm has no hiprandSetGeneratorOrdering"));
     let error = handle.write(STREAM, Draw::Bits, AT, 1).unwrap_err();
     assert_eq!(error, Error::NotSupported("this release of ROCm has no hiprandGenerateLongLong"));
