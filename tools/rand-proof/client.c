@@ -81,6 +81,38 @@ static void tell(int status, unsigned char *at, size_t n, size_t unit)
     }
 }
 
+/* Uniform numbers, `n` at a time and `times` times: a device's by a graph that has one call and is launched so often. */
+static int runs(float *at, size_t n, size_t times)
+{
+    void *stream = NULL, *graph = NULL, *exec = NULL;
+    int status = 0;
+    if (!runtime) {
+        for (size_t time = 0; !status && time < times; time++)
+            status = CALL(GenerateUniform, (Generator, float *, size_t), generator, at + time * n, n);
+        return status;
+    }
+    float *numbers = (float *)room(n * sizeof(float));
+    int failed = CUDA(StreamCreate, (void **), &stream);
+    CALL(SetStream, (Generator, void *), generator, stream);
+    failed |= CUDA(StreamBeginCapture, (void *, int), stream, 0);
+    status = CALL(GenerateUniform, (Generator, float *, size_t), generator, numbers, n);
+    failed |= CUDA(StreamEndCapture, (void *, void **), stream, &graph);
+    failed |= CUDA(GraphInstantiate, (void **, void *, Wide), &exec, graph, 0);
+    for (size_t time = 0; !status && time < times; time++) {
+        failed |= CUDA(GraphLaunch, (void *, void *), exec, stream);
+        failed |= CUDA(StreamSynchronize, (void *), stream);
+        failed |= CUDA(Memcpy, (void *, const void *, size_t, int), at + time * n, numbers, n * sizeof(float), 3);
+    }
+    failed |= CUDA(GraphExecDestroy, (void *), exec) | CUDA(GraphDestroy, (void *), graph);
+    CALL(SetStream, (Generator, void *), generator, NULL);
+    failed |= CUDA(StreamDestroy, (void *), stream) | CUDA(Free, (void *), numbers);
+    if (failed) {
+        fprintf(stderr, "client: the graph failed\n");
+        exit(2);
+    }
+    return status;
+}
+
 /* A list that the library owns: its first and last `n` words. */
 static void tell_list(int status, const void *list, size_t words, size_t unit)
 {
@@ -134,7 +166,10 @@ int main(int argc, char **argv)
         FILLS("log-normal-double", GenerateLogNormalDouble, double, (Generator, double *, size_t, double, double), a, b)
         FILLS("poisson", GeneratePoisson, unsigned, (Generator, unsigned *, size_t, double), a)
         FILLS("poisson-method", GeneratePoissonMethod, unsigned, (Generator, unsigned *, size_t, double, int), a, (int)b)
-        if (IS("create")) {
+        if (IS("runs")) {
+            unsigned char *at = room(n * (size_t)a * sizeof(float));
+            tell(runs((float *)at, n, (size_t)a), at, n * (size_t)a, sizeof(float));
+        } else if (IS("create")) {
             generator = NULL;
             if (runtime)
                 printf("%d\n", CALL(CreateGenerator, (Generator *, int), &generator, (int)n));

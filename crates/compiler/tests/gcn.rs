@@ -12,9 +12,9 @@ use gcn_batch::{code_object, merged, path, ptx_files, tool};
 
 const TARGETS: [&str; 6] = ["gfx900", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"];
 
-/// The kernels that can be made, and what is said of the others.
-fn all(target: &Target) -> (Vec<Code>, Vec<String>) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hip-cpu/tests/run");
+/// A folder's kernels that can be made, and what is said of the others.
+fn all(folder: &str, target: &Target) -> (Vec<Code>, Vec<String>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let (mut codes, mut refused) = (vec![], vec![]);
     for file in ptx_files(&folder) {
         let name = file.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
@@ -49,7 +49,7 @@ fn every_kernel_becomes_a_code_object_for_every_family() {
     let wanted = std::env::var("GCN").unwrap_or_default();
     for name in TARGETS.iter().filter(|name| name.contains(&wanted)) {
         let target: Target = name.parse().unwrap();
-        let (codes, refused) = all(&target);
+        let (codes, refused) = all("../hip-cpu/tests/run", &target);
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&folder).unwrap();
         println!("{name}: {} kernels, {} refused", codes.len(), refused.len());
@@ -63,6 +63,18 @@ fn every_kernel_becomes_a_code_object_for_every_family() {
                 scope.spawn(move || check(folder, &format!("part{part}"), codes, name));
             }
         });
+    }
+}
+
+/// cuRAND's generators, for both sizes of waves.
+#[test]
+fn kernels_of_libraries_become_code_objects() {
+    for name in ["gfx942", "gfx1100"] {
+        let (codes, refused) = all("../libraries/curand/api/kernels", &name.parse().unwrap());
+        assert_eq!((codes.len(), refused), (36, vec![]), "{name}");
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("libraries-{name}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        check(&folder, "kernels", &codes.iter().collect::<Vec<_>>(), name);
     }
 }
 

@@ -34,6 +34,8 @@ pub enum LibraryChoice {
     Auto,
     Hip,
     Cpu,
+    /// Our own kernels, on the CPU device too. cuRAND alone has some.
+    Kernels,
     /// A library: with names of NVIDIA's, in front of ours; or one that does its work, such as hipBLAS or a CBLAS.
     Path(PathBuf),
 }
@@ -181,7 +183,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_NVJITLINK", "path of a libnvJitLink that goes in front of ours"),
     ("CUDAWAY_PROFILE", "1 prints at the end what every kernel took on the CPU device"),
     ("CUDAWAY_PROGRESS", "1 says on a terminal which kernels are compiled while launches wait"),
-    ("CUDAWAY_RAND", "who computes for cuRAND: auto, hip, cpu or a library's path; a list combines them"),
+    (
+        "CUDAWAY_RAND",
+        "who makes cuRAND's numbers: auto, hip, cpu, kernels or a library's path; a list combines them",
+    ),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
     ("CUDAWAY_DNN", "who computes for cuDNN: auto, cpu, onednn or a library's path; a list combines them"),
@@ -357,6 +362,7 @@ fn library(list: &str) -> Vec<LibraryChoice> {
             "auto" => LibraryChoice::Auto,
             "hip" => LibraryChoice::Hip,
             "cpu" => LibraryChoice::Cpu,
+            "kernels" => LibraryChoice::Kernels,
             path => LibraryChoice::Path(PathBuf::from(path)),
         })
         .collect()

@@ -79,16 +79,21 @@ definition, refusals, streams, graphs), `examples/cufft_transforms.cu`, and for 
     ),
     (
     "cuRAND",
-    "The numbers are made by crates/libraries/curand/cpu, on the CPU device in stream order; for AMD GPUs they are made on the host and
-copied, and the call waits for the copy, so that a sequence does not depend on the device (never run on a GPU). `cargo xtask test --only rand` compares host
-and device generators with NVIDIA's own library, whose host generators need no GPU, with other seeds, offsets, orderings and counts in each run: words and the
-numbers of every distribution are NVIDIA's to the bit, with the C library's logarithms, exponentials and sines on both sides. Only the scrambles of Sobol's
+    "The numbers are made by crates/libraries/curand/cpu, on the CPU device in stream order. On AMD GPUs kernels of ours make the same numbers in the stream and in captured graphs
+(crates/libraries/curand/api/kernels; never run on a GPU, but on emulated ones, gfx1100 and gfx942), so that a sequence does not depend on the device: XORWOW, MRG32k3a, MTGP32, Philox and Sobol's sequences, in each ordering and each
+distribution. MT19937, whose 8,192 states are 20 MB, is made on the host and copied there, for which the call waits, and it cannot be captured. Words, uniform numbers and Poisson's below a mean of 2,000 (8,000 of MTGP32 and
+Sobol32) are the host's to the bit. Normal numbers are up to 3 ulp from the host's (400,000 of each kind measured; of those in double precision 0.5% were not the same bits), their exponentials
+as far as that carries, and Poisson's of larger means, which are normal ones rounded, can be the neighbour where one lies at the border. How often a graph ran is not known to a seed, an ordering or
+dimensions that are set later without an offset: such a setting goes on where the calls have come to, each of which counts once. A setting between two calls that one graph captures is refused. `CUDAWAY_RAND=kernels` has the kernels on the CPU device, too;
+`CUDAWAY_RAND=hip` has ROCm's hipRAND (`libhiprand.so.1`) make an AMD GPU's numbers, which are other ones than NVIDIA's but for Sobol's plain sequences; what it does not have (other orderings than the default before ROCm 6.2, words of
+64 bits before 5.5, captures) is refused, once in the log. `cargo xtask test --only rand` compares host and device generators, and the kernels, with NVIDIA's own library, whose host generators need no GPU, with other seeds, offsets, orderings and counts in each run: words and the
+numbers of every distribution are NVIDIA's to the bit, with the C library's logarithms, exponentials and sines on both sides, and the kernels' within what is said above. Only the scrambles of Sobol's
 sequences (types 202 and 204, direction vectors and constants) are our own: NVIDIA's are published nowhere. That is logged once. Where one word gives one normal
 number (MTGP32, MT19937, Sobol), NVIDIA's inverse, and so ours, was up to 7 ulp from the exact value in double precision (16,500 numbers measured). MT19937 is
 8,192 twisters side by side, each 2^2048 numbers behind the one before, as in NVIDIA's library. A dynamic ordering is the default one.
 `curandCreatePoissonDistribution` makes what `curand_discrete` of NVIDIA's headers reads, a square histogram for means
 below 2,000, so that a kernel's value of a word is the host generator's. `curandGetVersion` follows the CUDA runtime that the process uses. `examples/curand_numbers.cu` runs `curand_kernel.h` in
-kernels beside the host library",
+kernels beside the host library. What reaches hipRAND is shown by crates/libraries/curand/api/src/hip/tests.rs and `cargo xtask test --only rocm`",
     ),
     (
     "cuSOLVER",

@@ -1,6 +1,7 @@
 //! cuRAND beside NVIDIA's own library, whose host generators work without a GPU: the same commands for both, drawn anew in each
 //! run, by a program in C (tools/rand-proof/client.c). All numbers are equal to the bit,
-//! and so are the statuses of calls that are refused.
+//! and so are the statuses of calls that are refused; normal numbers of the kernels for AMD GPUs, which run on the CPU device here,
+//! are equal within the rounding of their logarithms and sines.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -28,7 +29,16 @@ pub fn run(installed: &Installed, report: &mut Report) {
         let what =
             if kind.differs { "as many numbers as NVIDIA's gives" } else { "the numbers are NVIDIA's" };
         report.note(&format!("{}, on host and device: {what}", kind.name), numbers);
+        // Half of them in each run: their kernels are compiled for it.
+        if kind.has_kernels() && Dice(seed ^ u64::from(kind.number) << 32 | 1).below(2) == 0 {
+            let numbers = made.kernels(kind, seed).with_context(|| format!("again: RAND_SEED={seed}"));
+            let whose = if kind.differs { "the host's" } else { "NVIDIA's" };
+            report.note(&format!("{}, by kernels: the numbers are {whose}", kind.name), numbers);
+        }
     }
+    let of_source = kernels_are_of_their_source();
+    let of_source = of_source.unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")));
+    report.note("cuRAND's kernels are what nvcc makes of their source", of_source);
 }
 
 /// A kind of generator, and the orderings that a host's has.
@@ -63,6 +73,11 @@ impl Kind {
 
     fn is_wide(&self) -> bool {
         self.number > 202
+    }
+
+    /// docs/libraries.md says which are made on the host for every device.
+    fn has_kernels(&self) -> bool {
+        self.number != 142
     }
 
     fn has_offset(&self) -> bool {
@@ -120,11 +135,16 @@ impl<'i> Proof<'i> {
 
     /// What the client says of each command.
     fn said(&self, library: &Path, device: bool, commands: &[String]) -> Result<Vec<String>> {
+        self.said_by("auto", library, device, commands)
+    }
+
+    /// The same with `CUDAWAY_RAND`.
+    fn said_by(&self, maker: &str, library: &Path, device: bool, commands: &[String]) -> Result<Vec<String>> {
         let input = self.client.with_extension("commands");
         std::fs::write(&input, commands.join("\n") + "\n")?;
         let mut client = Command::new(&self.client);
         client.arg(library).stdin(std::fs::File::open(&input)?).stderr(Stdio::inherit());
-        client.env("CUDAWAY_DEVICE", "cpu").env_remove("CUDAWAY_RAND");
+        client.env("CUDAWAY_DEVICE", "cpu").env("CUDAWAY_RAND", maker);
         if library == self.theirs {
             client.env("LD_LIBRARY_PATH", &self.runtime);
         }
@@ -256,6 +276,46 @@ impl<'i> Proof<'i> {
     }
 }
 
+impl Proof<'_> {
+    /// One of the generator's orderings, beside NVIDIA's numbers or, where those differ, beside the host's of ours.
+    fn kernels(&self, kind: &Kind, seed: u64) -> Result<()> {
+        let mut dice = Dice(seed ^ u64::from(kind.number).wrapping_mul(0xd1b5_4a32_d192_ed03) | 1);
+        let order = *dice.one_of(kind.orderings);
+        let commands = session(kind, order, &mut dice);
+        let other = if kind.differs { self.ours() } else { self.theirs.clone() };
+        let theirs = self.said(&other, false, &commands)?;
+        let ours = self.said_by("kernels", &self.ours(), true, &commands)?;
+        for (at, command) in commands.iter().enumerate() {
+            near(command, &theirs[at], &ours[at])
+                .with_context(|| format!("after {}", commands[..=at].join("; ")))?;
+        }
+        Ok(())
+    }
+}
+
+/// rand.ptx is committed beside rand.cu: as nvcc 13.5 makes it, but for its comments.
+fn kernels_are_of_their_source() -> Result<Outcome> {
+    let Ok(toolchain) = Release::V13_5.get() else {
+        return Ok(Outcome::Skipped("nvcc 13.5 is missing".to_owned()));
+    };
+    let (root, folder) = (setup::root(), Path::new("crates/libraries/curand/api/kernels"));
+    let made = root.join("target/rand-proof/rand.ptx");
+    let mut nvcc = toolchain.nvcc();
+    nvcc.current_dir(&root).args(KERNELS).arg("-o").arg(&made).arg(folder.join("rand.cu"));
+    setup::run(&mut nvcc)?;
+    let read = |path: &Path| -> Result<String> {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        Ok(text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n"))
+    };
+    let said = KERNELS.join(" ");
+    let same = read(&made)? == read(&root.join(folder).join("rand.ptx"))?;
+    ensure!(same, "make it anew: nvcc {said} -o {0}/rand.ptx {0}/rand.cu", folder.display());
+    Ok(Outcome::Passed)
+}
+
+/// How nvcc makes rand.ptx: for every GPU that it knows, and no product fused with a sum unless the source says so.
+const KERNELS: [&str; 4] = ["-ptx", "-arch=compute_75", "-fmad=false", "-std=c++17"];
+
 /// A generator of this ordering, set and asked for numbers of each distribution.
 fn session(kind: &Kind, order: u32, dice: &mut Dice) -> Vec<String> {
     let mut commands = vec![format!("create {}", kind.number), format!("order {order}")];
@@ -278,6 +338,7 @@ fn session(kind: &Kind, order: u32, dice: &mut Dice) -> Vec<String> {
         bits,
         "uniform",
         bits,
+        "runs",
         "uniform-double",
         "normal",
         "normal-double",
@@ -316,8 +377,13 @@ fn session(kind: &Kind, order: u32, dice: &mut Dice) -> Vec<String> {
                 format!("{draw} {count} {lambda} 0")
             }
             _ if draw.contains("normal") => format!("{draw} {count} {} {}", number(dice), number(dice).abs()),
+            "runs" => format!("runs {count} {}", 1 + dice.below(3)),
             _ => format!("{draw} {count}"),
         });
+        // Kernels do not count a graph's runs where another seed goes on at the place that calls have come to.
+        if draw == "runs" && kind.has_offset() {
+            commands.push(format!("offset {}", dice.any() >> 32));
+        }
     }
     commands.push("destroy".to_owned());
     commands
@@ -344,6 +410,52 @@ fn compare(command: &str, theirs: &str, ours: &str, only_counts: bool) -> Result
     Ok(())
 }
 
+/// As [`compare`], but for normal numbers: a mean and a multiple of what is the same within 4 units in its last place, their
+/// exponentials, and those that are rounded to Poisson's.
+fn near(command: &str, theirs: &str, ours: &str) -> Result<()> {
+    let [draw, _, mean, ..] = command.split(' ').collect::<Vec<_>>()[..] else {
+        return compare(command, theirs, ours, false);
+    };
+    if draw.starts_with("poisson") && mean.parse::<f64>()? >= 2_000.0 {
+        // Normal numbers, rounded: one that lies at a border, of millions.
+        compare(command, theirs, ours, true)?;
+        let values = |answer: &str| -> Result<Vec<u32>> {
+            Ok(answer
+                .split(' ')
+                .skip(1)
+                .map(|word| u32::from_str_radix(word, 16))
+                .collect::<Result<_, _>>()?)
+        };
+        let (theirs, ours) = (values(theirs)?, values(ours)?);
+        let apart: u32 = theirs.iter().zip(&ours).map(|(theirs, ours)| theirs.abs_diff(*ours)).sum();
+        ensure!(apart <= 1, "{command}: values are {apart} apart together");
+        return Ok(());
+    }
+    if !draw.contains("normal") {
+        return compare(command, theirs, ours, false);
+    }
+    compare(command, theirs, ours, true)?;
+    let (mean, is_wide) = (mean.parse::<f64>()?.abs(), draw.ends_with("double"));
+    let unit = if is_wide { f64::EPSILON } else { f64::from(f32::EPSILON) };
+    let read = |word: &str| -> Result<f64> {
+        let bits = u64::from_str_radix(word, 16)?;
+        Ok(if is_wide { f64::from_bits(bits) } else { f32::from_bits(bits as u32).into() })
+    };
+    for (at, (theirs, ours)) in theirs.split(' ').zip(ours.split(' ')).enumerate().skip(1) {
+        let (theirs, ours) = (read(theirs)?, read(ours)?);
+        // What the sum was rounded to, of the larger of its two parts.
+        let sum = if draw.starts_with("log") { theirs.ln() } else { theirs };
+        let most = 4.0 * unit * (sum - mean).abs().max((sum + mean).abs()).max(mean);
+        let most = if draw.starts_with("log") { (most + 4.0 * unit) * theirs } else { most };
+        ensure!(
+            (theirs - ours).abs() <= most,
+            "{command}: number {} is {theirs:e} of theirs, {ours:e} of ours",
+            at - 1
+        );
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -355,6 +467,23 @@ mod tests {
         assert!(compare("uniform 1", "0 3f800000", "0 3f800001", false).is_err());
         assert!(compare("gen 2", "0 1 2", "0 1", false).is_err());
         assert!(compare("gen 2", "105", "0 1 2", true).is_err());
+    }
+
+    #[test]
+    fn normal_numbers_of_kernels_are_near() {
+        assert!(near("normal 1 0 1", "0 3f800000", "0 3f800004").is_ok());
+        assert!(near("normal 1 0 1", "0 3f800000", "0 3f800005").is_err());
+        assert!(near("normal-double 1 0 1", "0 3ff0000000000000", "0 3ff0000000000005").is_err());
+        // A mean of 100 leaves a number near 0 that much less of its digits.
+        assert!(near("normal 1 100 50", "0 3f800000", "0 3f800080").is_ok());
+        // e^1 and 2 units further on, and 20.
+        assert!(near("log-normal 1 0 1", "0 402df854", "0 402df856").is_ok());
+        assert!(near("log-normal 1 0 1", "0 402df854", "0 402df868").is_err());
+        assert!(near("poisson 2 5000 0", "0 00001388 00001389", "0 00001388 0000138a").is_ok());
+        assert!(near("poisson 2 5000 0", "0 00001388 00001389", "0 00001387 0000138a").is_err());
+        assert!(near("poisson 1 3 0", "0 00000002", "0 00000003").is_err());
+        assert!(near("uniform 1", "0 3f800000", "0 3f800001").is_err());
+        assert!(near("normal 1 0 1", "0 3f800000", "105").is_err());
     }
 
     #[test]

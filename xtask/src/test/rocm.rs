@@ -35,6 +35,10 @@ fn all(installed: &Installed, chapters: &[String], report: &mut Report) -> Resul
                 "cuBLAS reaches hipBLAS on its stream and in its modes",
                 recorder.reaches_hipblas(installed),
             );
+            report.note(
+                "cuRAND's numbers on a HIP device are the host's, or hipRAND's where that is asked for",
+                recorder.makes_numbers(installed),
+            );
             for program in ["saxpy_streams", "graphs", "textures"] {
                 let name =
                     format!("{program}: whichever HIP call fails, it gets an error and ends by itself");
@@ -143,6 +147,55 @@ impl Recorder {
         ];
         let calls = fs::read_to_string(&log).context("the library's log")?;
         ensure!(calls.lines().eq(wanted), "hipBLAS was called so:\n{calls}");
+        Ok(())
+    }
+
+    /// cuRAND on a device that is not the CPU's: by kernels, and by a hipRAND that writes down its calls.
+    fn makes_numbers(&self, installed: &Installed) -> Result<()> {
+        let (source, dir) = (setup::root().join("xtask/src/test/hiprand"), testkit::temporary()?);
+        let (library, program) = (dir.path().join("libhiprand.so"), dir.path().join("program"));
+        setup::run(
+            Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source.join("hiprand.c")),
+        )?;
+        let mut cc = Command::new("cc");
+        cc.arg("-o").arg(&program).arg(source.join("program.c"));
+        cc.args(["libcurand.so.10", "libcuda.so.1"].map(|name| installed.lib().join(name)));
+        setup::run(&mut cc)?;
+
+        let ended = self.on(installed.found(&program)).run()?;
+        ensure!(ended.passed(), "{}", ended.describe());
+        let runs = (1..=3).map(|run| format!("run {run}: the host's\n")).collect::<String>();
+        let wanted = format!(
+            "words: the host's\ncaptured: 0\nwith another seed: 999\nended: 0\n{runs}wide: 0\nPASSED\n"
+        );
+        ensure!(ended.stdout == wanted, "kernels: {}", ended.stdout);
+
+        let log = dir.path().join("calls");
+        let named = format!("hip,{}", library.display());
+        let run = self.on(installed.found(&program)).env("CUDAWAY_RAND", named).env("HIPRAND_LOG", &log);
+        let ended = run.run()?;
+        ensure!(ended.passed(), "{}", ended.describe());
+        // Neither graphs nor words of 64 bits of this hipRAND's: CURAND_STATUS_INTERNAL_ERROR, as for what is not supported; the capture is
+        // invalid.
+        ensure!(
+            ended.stdout == "words: others\ncaptured: 999\nended: 901\nwide: 999\nPASSED\n",
+            "hipRAND: {}",
+            ended.stdout
+        );
+        let wanted = [
+            "hiprandCreateGenerator 405 0 0",
+            "hiprandSetPseudoRandomGeneratorSeed 9 42 0",
+            "hiprandSetStream 9 1 0",
+            "hiprandGenerate 9 1000 0",
+            "hiprandSetStream 9 1 0",
+            "hiprandGenerateNormalDouble 1000 3 2",
+            "hiprandDestroyGenerator 9 0 0",
+            "hiprandCreateGenerator 503 0 0",
+            "hiprandSetStream 9 0 0",
+            "hiprandDestroyGenerator 9 0 0",
+        ];
+        let calls = fs::read_to_string(&log).context("the library's log")?;
+        ensure!(calls.lines().eq(wanted), "hipRAND was called so:\n{calls}");
         Ok(())
     }
 

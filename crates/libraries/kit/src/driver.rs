@@ -1,11 +1,12 @@
 //! The calls of `libcuda.so.1` that libraries stand on: all memory, streams and graphs are the driver's.
 
-use core::ffi::{CStr, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 use cuda_abi::{
-    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUgraph, CUgraphNode, CUhostFn, CUpointer_attribute,
-    CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureStatus, CudawayHipStream,
+    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphNode, CUhostFn,
+    CUmodule, CUpointer_attribute, CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureStatus,
+    CudawayHipStream,
 };
 use libloading::os::unix::Library;
 
@@ -74,6 +75,20 @@ driver! {
     cuStreamEndCapture(CUstream, *mut CUgraph);
     cuGraphGetNodes(CUgraph, *mut CUgraphNode, *mut usize);
     cuGraphDestroyNode(CUgraphNode);
+    cuModuleLoadData(*mut CUmodule, *const c_void);
+    cuModuleUnload(CUmodule);
+    cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);
+    cuLaunchKernel(
+        CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
+    );
+    cuEventCreate(*mut CUevent, c_uint);
+    cuEventRecord(CUevent, CUstream);
+    cuEventDestroy_v2(CUevent);
+    cuStreamWaitEvent(CUstream, CUevent, c_uint);
+    cuThreadExchangeStreamCaptureMode(*mut CUstreamCaptureMode);
+    cuStreamGetCaptureInfo_v2(
+        CUstream, *mut CUstreamCaptureStatus, *mut u64, *mut CUgraph, *mut *const CUgraphNode, *mut usize
+    );
 }
 
 /// The process's driver, initialised.

@@ -13,9 +13,12 @@ pub enum Engine {
     Hip,
 }
 
-/// Whether a library's variable leaves an engine in. A path adds a library to the choice and leaves out nothing.
+/// Whether a library's variable leaves an engine in. A path adds a library to the choice and leaves out nothing, and kernels are
+/// another way for each.
 pub fn wants(choices: &[LibraryChoice], engine: &LibraryChoice) -> bool {
-    let mut engines = choices.iter().filter(|choice| !matches!(choice, LibraryChoice::Path(_))).peekable();
+    let names_none =
+        |choice: &&LibraryChoice| matches!(choice, LibraryChoice::Path(_) | LibraryChoice::Kernels);
+    let mut engines = choices.iter().filter(|choice| !names_none(choice)).peekable();
     engines.peek().is_none() || engines.any(|choice| choice == engine || *choice == LibraryChoice::Auto)
 }
 
@@ -53,6 +56,8 @@ mod tests {
             (vec![], true, true),
             (vec![path.clone()], true, true),
             (vec![LibraryChoice::Auto], true, true),
+            (vec![LibraryChoice::Kernels], true, true),
+            (vec![LibraryChoice::Kernels, LibraryChoice::Cpu], true, false),
             (vec![LibraryChoice::Cpu], true, false),
             (vec![path, LibraryChoice::Hip], false, true),
         ] {

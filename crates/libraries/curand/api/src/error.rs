@@ -24,6 +24,8 @@ pub enum Error {
     Allocation,
     #[error("{0}")]
     Kit(kit::Error),
+    #[error("{call} answered {code}")]
+    Hip { call: &'static str, code: i32 },
     /// What is missing.
     #[error("not supported: {0}")]
     NotSupported(&'static str),
@@ -40,6 +42,9 @@ impl Error {
             Error::LengthNotMultiple(_) => curandStatus_t::CURAND_STATUS_LENGTH_NOT_MULTIPLE,
             Error::NoDevice(_) => curandStatus_t::CURAND_STATUS_INITIALIZATION_FAILED,
             Error::Launch(_) | Error::Kit(_) => curandStatus_t::CURAND_STATUS_LAUNCH_FAILURE,
+            // hipRAND's numbers are cuRAND's, but for what it does not do yet.
+            Error::Hip { code: code @ (100..=106 | 201..=204), .. } => curandStatus_t(code as u32),
+            Error::Hip { .. } => curandStatus_t::CURAND_STATUS_INTERNAL_ERROR,
             Error::Allocation => curandStatus_t::CURAND_STATUS_ALLOCATION_FAILED,
             // There is no number for it.
             Error::NotSupported(_) | Error::Internal(_) => curandStatus_t::CURAND_STATUS_INTERNAL_ERROR,

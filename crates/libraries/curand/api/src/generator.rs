@@ -1,28 +1,54 @@
-//! `curandGenerator_t`: a sequence of `curand_cpu`'s, and where its numbers go.
+//! `curandGenerator_t`: a sequence of `curand_cpu`'s, and who writes its numbers where.
 //!
 //! The rule: a sequence goes on in stream order. So a setting is looked at when it is made, and takes hold in the stream, in
 //! front of the next numbers that are asked for.
 
 use std::sync::Arc;
 
+use config::LibraryChoice;
 use cuda_abi::CUcontext;
 use curand_cpu::{Kind, Ordering};
 use kit::engine::{self, Engine};
 use kit::{Addresses, Registry, driver, stream};
 use parking_lot::Mutex;
 
+use crate::draw::Draw;
+use crate::hip;
+use crate::kernels::{self, Device, Inside};
 use crate::types::*;
 use crate::{Error, Result};
 
 /// The manual: greater means are out of range.
 const MAX_LAMBDA: f64 = 400_000.0;
 
-/// Where numbers are written.
-#[derive(Clone, Copy)]
+/// Where numbers are written, and who makes them.
 enum Place {
     Host,
-    /// Its context, and who does what is enqueued there.
-    Device(CUcontext, Engine),
+    Device(CUcontext, Maker),
+}
+
+enum Maker {
+    /// `curand_cpu`, in stream order: memory of the CPU device is the host's.
+    Cpu,
+    /// `curand_cpu`, in the call. The numbers are copied.
+    Copied,
+    Kernels(Box<Mutex<Device>>),
+    HipRand(Mutex<hip::Handle>),
+}
+
+impl Maker {
+    fn new(kind: Kind, engine: Engine) -> Result<Maker> {
+        let choices = &config::get().rand;
+        Ok(match engine {
+            Engine::Hip if choices.contains(&LibraryChoice::Hip) => {
+                Maker::HipRand(Mutex::new(hip::Handle::new(kind)?))
+            }
+            Engine::Cpu if !choices.contains(&LibraryChoice::Kernels) => Maker::Cpu,
+            _ if kernels::has(kind) => Maker::Kernels(Box::default()),
+            Engine::Cpu => Maker::Cpu,
+            Engine::Hip => Maker::Copied,
+        })
+    }
 }
 
 /// What a program sets.
@@ -81,7 +107,7 @@ impl Generator {
     /// For the calling thread's device.
     pub fn on_device(kind: Kind) -> Result<Generator> {
         let (context, engine) = engine::of_new_object(&config::get().rand)?;
-        Ok(Generator::new(kind, Place::Device(context, engine)))
+        Ok(Generator::new(kind, Place::Device(context, Maker::new(kind, engine)?)))
     }
 
     fn new(kind: Kind, place: Place) -> Generator {
@@ -122,6 +148,11 @@ impl Generator {
         if self.is_on_host() {
             return Ok(setting.apply(&mut self.sequence.lock())?);
         }
+        if let Place::Device(context, Maker::HipRand(handle)) = &self.place {
+            drop(state);
+            driver::context(Some(*context))?;
+            return handle.lock().set(setting);
+        }
         state.settings.push(setting);
         Ok(())
     }
@@ -131,6 +162,7 @@ impl Generator {
         &self,
         at: *mut T,
         n: usize,
+        draw: Draw,
         fill: impl Fn(&mut curand_cpu::Generator, &mut [T]) -> curand_cpu::Result + Send + Sync + 'static,
     ) -> Result
     where
@@ -146,14 +178,14 @@ impl Generator {
         if at.is_null() || !at.is_aligned() {
             return Err(Error::Launch("no place for numbers of this type"));
         }
-        match self.place {
+        match &self.place {
             Place::Host => {
                 // SAFETY: cuRAND's contract: the place has room for `n` numbers, which nobody else uses during the call.
                 let numbers = unsafe { core::slice::from_raw_parts_mut(at, n) };
                 Ok(fill(&mut self.sequence.lock(), numbers)?)
             }
-            Place::Device(context, Engine::Cpu) => {
-                driver::context(Some(context))?;
+            Place::Device(context, Maker::Cpu) => {
+                driver::context(Some(*context))?;
                 let sequence = self.sequence.clone();
                 // A graph runs the work again and again, and the settings hold from the first time on.
                 let settings = Mutex::new(core::mem::take(&mut self.state.lock().settings));
@@ -166,9 +198,21 @@ impl Generator {
                 };
                 Ok(stream::enqueue(stream, at, work)?)
             }
-            // The same numbers as on every device: made here and copied. A capture cannot hold the copy.
-            Place::Device(context, Engine::Hip) => {
-                driver::context(Some(context))?;
+            Place::Device(context, Maker::Kernels(device)) => {
+                let _inside = Inside::enter(*context)?;
+                let mut device = device.lock();
+                let mut sequence = self.sequence.lock();
+                apply(core::mem::take(&mut self.state.lock().settings), &mut sequence);
+                device.write(stream, &mut sequence, draw, at.addr() as u64, n)
+            }
+            Place::Device(context, Maker::HipRand(handle)) => {
+                driver::context(Some(*context))?;
+                let stream = kit::hip::stream(stream, true)?.stream;
+                handle.lock().write(stream, draw, at.cast(), n)
+            }
+            // A capture cannot hold the copy.
+            Place::Device(context, Maker::Copied) => {
+                driver::context(Some(*context))?;
                 kit::hip::stream(stream, true)?;
                 let mut numbers = Vec::new();
                 numbers.try_reserve_exact(n).map_err(|_| Error::Allocation)?;

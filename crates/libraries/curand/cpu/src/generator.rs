@@ -68,15 +68,17 @@ pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 pub struct Generator {
     kind: Kind,
     ordering: Ordering,
-    seed: u64,
+    pub(crate) seed: u64,
     /// Where the state begins when it is made anew. Fills move it on: what is set later does not begin again.
-    offset: u64,
+    pub(crate) offset: u64,
     dimensions: u32,
     engine: Option<Engine>,
+    /// Whether kernels have the state.
+    pub(crate) is_shown: bool,
 }
 
 #[derive(Clone)]
-enum Engine {
+pub(crate) enum Engine {
     Xorwow(Interleaved),
     Mrg(Interleaved),
     Mtgp(Box<Mtgp>),
@@ -90,7 +92,7 @@ impl Generator {
     /// A generator with seed 0, offset 0, one dimension and the default ordering.
     pub fn new(kind: Kind) -> Generator {
         let ordering = if kind.is_quasi() { Ordering::Quasi } else { Ordering::Default };
-        Generator { kind, ordering, seed: 0, offset: 0, dimensions: 1, engine: None }
+        Generator { kind, ordering, seed: 0, offset: 0, dimensions: 1, engine: None, is_shown: false }
     }
 
     pub fn kind(&self) -> Kind {
@@ -121,6 +123,7 @@ impl Generator {
         }
         self.offset = offset;
         self.engine = None;
+        self.is_shown = false;
         Ok(())
     }
 
@@ -171,10 +174,11 @@ impl Generator {
             Some(Engine::Philox(philox)) if self.offset == 0 => philox.given(),
             _ => 0,
         };
+        self.is_shown = false;
         self.engine = (kept != 0).then(|| Engine::Philox(Philox::new(self.seed, kept as u64)));
     }
 
-    fn engine(&mut self) -> &mut Engine {
+    pub(crate) fn engine(&mut self) -> &mut Engine {
         let (seed, offset, legacy) = (self.seed, self.offset, self.ordering == Ordering::Legacy);
         self.engine.get_or_insert_with(|| match self.kind {
             Kind::Xorwow => Engine::Xorwow(xorwow::new(seed, offset, self.ordering == Ordering::Seeded)),
@@ -190,7 +194,7 @@ impl Generator {
     }
 
     /// Whether a fill of `n` values is allowed; pairs are what Box and Muller's method gives.
-    fn check(&self, n: usize, pairs: bool) -> Result {
+    pub(crate) fn check(&self, n: usize, pairs: bool) -> Result {
         if self.kind.is_quasi() && !n.is_multiple_of(self.dimensions as usize) {
             return Err(Error::LengthNotMultiple(self.dimensions));
         }
@@ -201,7 +205,7 @@ impl Generator {
     }
 
     /// The engine, and the offset moved on by what a fill of `n` values takes; `outs` of them are one draw of a lane's.
-    fn begin(&mut self, n: usize, outs: usize) -> &mut Engine {
+    pub(crate) fn begin(&mut self, n: usize, outs: usize) -> &mut Engine {
         let dimensions = self.dimensions as usize;
         let moved = match self.engine() {
             Engine::Xorwow(_) | Engine::Mrg(_) => n / outs,
@@ -309,7 +313,7 @@ impl Generator {
             return Err(Error::OutOfRange("lambda: above 0, up to 400,000"));
         }
         self.check(out.len(), false)?;
-        let method = Poisson::new(self.kind, if lambda.is_nan() { f64::MIN_POSITIVE } else { lambda });
+        let method = Poisson::new(self.kind, poisson::read(lambda));
         let engine = self.begin(out.len(), 1);
         if let Poisson::Normal(rounded) = method {
             match engine {

@@ -33,6 +33,11 @@ impl Interleaved {
         Interleaved { columns, at, halves: Vec::new() }
     }
 
+    /// The columns, and the lane that draws next.
+    pub(crate) fn parts(&self) -> (&[Vec<u32>; 6], usize) {
+        (&self.columns, self.at)
+    }
+
     /// Fills `out`, a whole number of draws: `draw` makes `OUTS` values out of `WORDS` words.
     pub(crate) fn fill<R: Recurrence, T: Send, const WORDS: usize, const OUTS: usize>(
         &mut self,

@@ -10,6 +10,7 @@
 
 mod draw;
 mod generator;
+mod image;
 mod interleaved;
 mod lanes;
 mod mrg;
@@ -21,5 +22,6 @@ mod sobol;
 mod xorwow;
 
 pub use generator::{Error, Generator, Kind, Ordering, Result};
+pub use image::Recipe;
 pub use poisson::Distribution;
 pub use sobol::{DIMENSIONS, directions32, directions64, scramble32, scramble64};

@@ -41,6 +41,16 @@ impl Philox {
         self.given
     }
 
+    /// The next block of the thread whose turn it is, and how many of its four values are given away.
+    pub(crate) fn begins(&self) -> (u64, usize) {
+        (self.turns[0].block, self.given)
+    }
+
+    /// Counts values that are made elsewhere.
+    pub(crate) fn give(&mut self, n: usize) {
+        self.given = (self.given + n) % 4;
+    }
+
     /// Takes at most `most` turns, whose threads go `blocks` blocks on.
     fn take(&mut self, most: u64, blocks: u64) -> Run {
         let Some(run) = self.turns.front_mut() else { unreachable!("there are {THREADS} threads") };

@@ -6,6 +6,11 @@ use crate::generator::Kind;
 /// Means that cuRAND takes: above 0, up to this.
 pub(crate) const MOST: f64 = 400_000.0;
 
+/// What is no number is as good as 0.
+pub(crate) fn read(mean: f64) -> f64 {
+    if mean.is_nan() { f64::MIN_POSITIVE } else { mean }
+}
+
 #[derive(Clone)]
 pub(crate) enum Poisson {
     /// A square histogram.
@@ -20,15 +25,15 @@ pub(crate) enum Poisson {
 /// method III: as many bars of the same height as there are values, each of which has two of them.
 #[derive(Clone)]
 pub(crate) struct Histogram {
-    first: u32,
+    pub(crate) first: u32,
     /// Up to where a bar is its own value's, and whose it is from there.
-    bars: Vec<(f64, u32)>,
+    pub(crate) bars: Vec<(f64, u32)>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Rounded {
-    mean: f64,
-    deviation: f64,
+    pub(crate) mean: f64,
+    pub(crate) deviation: f64,
 }
 
 impl Rounded {

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_uint, c_ulonglong};
 
+use crate::draw::{Draw, Normal};
 use crate::generator::{self, check_lambda, check_pairs};
 use crate::types::*;
 use crate::{Error, Result};
@@ -11,7 +12,7 @@ pub fn curandGenerate(generator: curandGenerator_t, outputPtr: *mut c_uint, num:
     if generator.kind.is_wide() && num > 0 {
         return Err(Error::Type("a generator of 64 bits makes no words of 32"));
     }
-    generator.write(outputPtr, num, |sequence, out| sequence.fill_u32(out))
+    generator.write(outputPtr, num, Draw::Bits, |sequence, out| sequence.fill_u32(out))
 }
 
 pub fn curandGenerateLongLong(
@@ -23,15 +24,17 @@ pub fn curandGenerateLongLong(
     if !generator.kind.is_wide() && num > 0 {
         return Err(Error::Type("a generator of 32 bits makes no words of 64"));
     }
-    generator.write(outputPtr, num, |sequence, out| sequence.fill_u64(out))
+    generator.write(outputPtr, num, Draw::Bits, |sequence, out| sequence.fill_u64(out))
 }
 
 pub fn curandGenerateUniform(generator: curandGenerator_t, outputPtr: *mut f32, num: usize) -> Result {
-    generator::get(generator)?.write(outputPtr, num, |sequence, out| sequence.fill_uniform_f32(out))
+    generator::get(generator)?
+        .write(outputPtr, num, Draw::UniformSingle, |sequence, out| sequence.fill_uniform_f32(out))
 }
 
 pub fn curandGenerateUniformDouble(generator: curandGenerator_t, outputPtr: *mut f64, num: usize) -> Result {
-    generator::get(generator)?.write(outputPtr, num, |sequence, out| sequence.fill_uniform_f64(out))
+    generator::get(generator)?
+        .write(outputPtr, num, Draw::UniformDouble, |sequence, out| sequence.fill_uniform_f64(out))
 }
 
 pub fn curandGenerateNormal(
@@ -43,7 +46,8 @@ pub fn curandGenerateNormal(
 ) -> Result {
     let generator = generator::get(generator)?;
     check_pairs(generator.kind, n)?;
-    generator.write(outputPtr, n, move |sequence, out| sequence.fill_normal_f32(out, mean, stddev))
+    let draw = Draw::NormalSingle(Normal::of(mean, stddev, false));
+    generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_normal_f32(out, mean, stddev))
 }
 
 pub fn curandGenerateNormalDouble(
@@ -55,7 +59,8 @@ pub fn curandGenerateNormalDouble(
 ) -> Result {
     let generator = generator::get(generator)?;
     check_pairs(generator.kind, n)?;
-    generator.write(outputPtr, n, move |sequence, out| sequence.fill_normal_f64(out, mean, stddev))
+    let draw = Draw::NormalDouble(Normal::of(mean, stddev, false));
+    generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_normal_f64(out, mean, stddev))
 }
 
 pub fn curandGenerateLogNormal(
@@ -67,7 +72,8 @@ pub fn curandGenerateLogNormal(
 ) -> Result {
     let generator = generator::get(generator)?;
     check_pairs(generator.kind, n)?;
-    generator.write(outputPtr, n, move |sequence, out| sequence.fill_log_normal_f32(out, mean, stddev))
+    let draw = Draw::NormalSingle(Normal::of(mean, stddev, true));
+    generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_log_normal_f32(out, mean, stddev))
 }
 
 pub fn curandGenerateLogNormalDouble(
@@ -79,7 +85,8 @@ pub fn curandGenerateLogNormalDouble(
 ) -> Result {
     let generator = generator::get(generator)?;
     check_pairs(generator.kind, n)?;
-    generator.write(outputPtr, n, move |sequence, out| sequence.fill_log_normal_f64(out, mean, stddev))
+    let draw = Draw::NormalDouble(Normal::of(mean, stddev, true));
+    generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_log_normal_f64(out, mean, stddev))
 }
 
 pub fn curandGeneratePoisson(
@@ -90,7 +97,8 @@ pub fn curandGeneratePoisson(
 ) -> Result {
     let generator = generator::get(generator)?;
     check_lambda(lambda)?;
-    generator.write(outputPtr, n, move |sequence, out| sequence.fill_poisson(out, lambda))
+    let draw = Draw::Poisson { mean: lambda };
+    generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_poisson(out, lambda))
 }
 
 /// There is one method that a program may ask for: the best.

@@ -12,6 +12,9 @@ const TURN: usize = 256;
 const STATE: usize = 351;
 const MASK: u32 = 0xfff8_0000;
 
+/// Words of a twister's image: its parameters, its state, and the words of its last turn.
+pub(crate) const IMAGE: usize = 11 + STATE + TURN;
+
 #[derive(Clone, Copy)]
 struct Parameters {
     position: usize,
@@ -38,6 +41,17 @@ impl Mtgp {
         let twisters =
             sets.iter().zip(1..).map(|(set, number)| Twister::new(set, seed.wrapping_add(number))).collect();
         Mtgp { twisters, at: 0, turn: [0; TURN], given: TURN }
+    }
+
+    /// How many twisters there are, and their images, before any of their words is given away.
+    pub(crate) fn image(&self) -> (usize, Vec<u32>) {
+        let mut words = Vec::with_capacity(self.twisters.len() * IMAGE);
+        for Twister { set, state, words: last } in &self.twisters {
+            words.extend([set.position as u32, set.left, set.right]);
+            words.extend(set.recurrence.iter().chain(&set.tempering));
+            words.extend(state[..STATE].iter().chain(last));
+        }
+        (self.twisters.len(), words)
     }
 
     /// Fills `out` with what `draw` makes of a word each.

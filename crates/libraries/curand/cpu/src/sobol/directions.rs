@@ -78,6 +78,20 @@ fn scramble(dimension: u64, vectors: [u64; 64]) -> ([u64; 64], u64) {
     (scrambled, shift)
 }
 
+/// Direction vectors and shift of each of the first dimensions, words of 32 bits or halves of those of 64, the lower one first.
+pub(crate) fn table(dimensions: usize, scrambled: bool, is_wide: bool) -> Vec<u32> {
+    let upper = |word: u64| (word >> 32) as u32;
+    let mut words = Vec::with_capacity(dimensions * if is_wide { 130 } else { 33 });
+    for (vectors, shift) in all(scrambled).take(dimensions) {
+        if is_wide {
+            words.extend(vectors.into_iter().chain([shift]).flat_map(|word| [word as u32, upper(word)]));
+        } else {
+            words.extend(vectors[..32].iter().copied().chain([shift]).map(upper));
+        }
+    }
+    words
+}
+
 /// A table that is made when it is first asked for.
 type Table<T> = [OnceLock<T>; 2];
 

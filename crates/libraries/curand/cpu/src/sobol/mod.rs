@@ -5,6 +5,7 @@ mod directions;
 
 use std::ops::{BitXor, BitXorAssign};
 
+pub(crate) use directions::table;
 pub use directions::{DIMENSIONS, directions32, directions64, scramble32, scramble64};
 
 use crate::lanes;

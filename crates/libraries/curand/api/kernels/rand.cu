@@ -1,0 +1,866 @@
+// cuRAND's generators as kernels: the words and numbers of crates/libraries/curand/cpu. rand.ptx beside this file is what nvcc makes
+// of it (`cargo xtask test --only rand` makes it anew and compares).
+//
+// No product is fused with a sum unless it says so (-fmad=false): the host rounds each. No function of the toolchain's libraries
+// is called: logarithms, exponentials and sines are those below.
+//
+// A state begins with a `Header`, whose place the first threads of a launch move on for the next launch. `Generator::image` of
+// curand_cpu has what follows it.
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+struct Header {
+    // Blocks of this launch that have read the header.
+    u32 ticket;
+    // Recurrences side by side.
+    u32 n;
+    // Where the sequence has come to.
+    u64 position;
+    u64 seed;
+    u64 unused;
+};
+
+// What a distribution needs besides words.
+struct Draw {
+    double mean;
+    double deviation;
+    // Of a Poisson distribution: `n` ends of bars or sums of probabilities, and behind them whose the rest of each bar is.
+    const double *ends;
+    u32 n;
+    u32 first;
+    u32 method;
+    // Whether the exponentials of normal numbers are asked for.
+    u32 exponential;
+};
+
+enum { HISTOGRAM, INVERSE, NORMAL };
+
+// All threads have read the header; the last block that says so moves it on.
+static __device__ void move_on(Header *header, u64 position)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        if (atomicAdd(&header->ticket, 1) == gridDim.x * gridDim.y - 1) {
+            header->ticket = 0;
+            header->position = position;
+        }
+    }
+}
+
+// ---- Functions of doubles, by series.
+
+static __device__ double nearest(double x)
+{
+    double whole;
+    asm("cvt.rni.f64.f64 %0, %1;" : "=d"(whole) : "d"(x));
+    return whole;
+}
+
+// Of positive normal numbers, nearly always rounded correctly: in the tails what follows from it depends on each bit. With
+// s = f / (2 + f), log(1 + f) is 2 s + 2 s^3 / 3 + 2 s^5 / 5 ...
+static __device__ double logarithm(double x)
+{
+    u64 bits = __double_as_longlong(x);
+    // The mantissa in [sqrt(1/2), sqrt(2)): 0x6a09e667f3bcd is that of sqrt(2).
+    u64 mantissa = bits & 0x000fffffffffffffull;
+    u32 upper = mantissa > 0x6a09e667f3bcdull;
+    int power = (int)(bits >> 52) - 1023 + (int)upper;
+    double f = __longlong_as_double(mantissa | (upper ? 0x3fe0000000000000ull : 0x3ff0000000000000ull)) - 1.0;
+    // What s lacks: 1 / (2 + f) is (1 - s) / 2.
+    double under = 2.0 + f, lacks = f - (under - 2.0);
+    double s = f / under, rest = (__fma_rn(-s, under, f) - s * lacks) * (0.5 - 0.5 * s), z = s * s;
+    double r = 2.0 / 23;
+    r = __fma_rn(r, z, 2.0 / 21);
+    r = __fma_rn(r, z, 2.0 / 19);
+    r = __fma_rn(r, z, 2.0 / 17);
+    r = __fma_rn(r, z, 2.0 / 15);
+    r = __fma_rn(r, z, 2.0 / 13);
+    r = __fma_rn(r, z, 2.0 / 11);
+    r = __fma_rn(r, z, 2.0 / 9);
+    r = __fma_rn(r, z, 2.0 / 7);
+    r = __fma_rn(r, z, 2.0 / 5);
+    r = __fma_rn(r, z, 2.0 / 3) * z;
+    // log(2) in two parts, the first of which is exact in products with powers.
+    double high = power * 0x1.62e42fee00000p-1, low = power * 0x1.a39ef35793c76p-33, twice = 2.0 * s;
+    double sum = high + twice, lost = power ? (high - sum) + twice : 0.0;
+    return sum + (lost + (low + __fma_rn(s, r, 2.0 * rest)));
+}
+
+static __device__ double exponential(double x)
+{
+    if (!(x < 709.8))
+        return x != x ? x : __longlong_as_double(0x7ff0000000000000ull);
+    if (x < -745.2)
+        return 0.0;
+    double power = nearest(x * 1.4426950408889634);
+    double high = __fma_rn(power, -0x1.62e42fee00000p-1, x), low = power * 0x1.a39ef35793c76p-33;
+    double r = high - low, error = (high - r) - low;
+    double sum = 1.0 / 6227020800.0;
+    sum = __fma_rn(sum, r, 1.0 / 479001600.0);
+    sum = __fma_rn(sum, r, 1.0 / 39916800.0);
+    sum = __fma_rn(sum, r, 1.0 / 3628800.0);
+    sum = __fma_rn(sum, r, 1.0 / 362880.0);
+    sum = __fma_rn(sum, r, 1.0 / 40320.0);
+    sum = __fma_rn(sum, r, 1.0 / 5040.0);
+    sum = __fma_rn(sum, r, 1.0 / 720.0);
+    sum = __fma_rn(sum, r, 1.0 / 120.0);
+    sum = __fma_rn(sum, r, 1.0 / 24.0);
+    sum = __fma_rn(sum, r, 1.0 / 6.0);
+    sum = __fma_rn(sum, r, 0.5);
+    double one = 1.0 + r, value = one + ((1.0 - one) + r + __fma_rn(sum, r * r, error));
+    // In two steps: the power alone may be no normal number.
+    int whole = (int)power, first = whole / 2;
+    double scale = __longlong_as_double((u64)(first + 1023) << 52);
+    double rest = __longlong_as_double((u64)(whole - first + 1023) << 52);
+    return value * scale * rest;
+}
+
+// Of angles from 0 to 2 pi.
+static __device__ void sine_cosine(double angle, double *sine, double *cosine)
+{
+    double turns = nearest(angle * 0.6366197723675814);
+    // A quarter of a turn in three parts; the first difference is exact.
+    double near = __fma_rn(-turns, 0x1.921fb54442d18p+0, angle);
+    double r = __fma_rn(-turns, 0x1.1a62633145c07p-54, near);
+    double error = __fma_rn(-turns, 0x1.1a62633145c07p-54, near - r) + turns * 0x1.f1976b7ed8fbcp-110;
+    double z = r * r, z_rest = __fma_rn(r, r, -z);
+    double s = 1.0 / 355687428096000.0;
+    s = __fma_rn(s, z, -1.0 / 1307674368000.0);
+    s = __fma_rn(s, z, 1.0 / 6227020800.0);
+    s = __fma_rn(s, z, -1.0 / 39916800.0);
+    s = __fma_rn(s, z, 1.0 / 362880.0);
+    s = __fma_rn(s, z, -1.0 / 5040.0);
+    s = __fma_rn(s, z, 1.0 / 120.0);
+    double c = 1.0 / 20922789888000.0;
+    c = __fma_rn(c, z, -1.0 / 87178291200.0);
+    c = __fma_rn(c, z, 1.0 / 479001600.0);
+    c = __fma_rn(c, z, -1.0 / 3628800.0);
+    c = __fma_rn(c, z, 1.0 / 40320.0);
+    c = __fma_rn(c, z, -1.0 / 720.0);
+    c = __fma_rn(c, z, 1.0 / 24.0);
+    // r - r^3 / 6 and 1 - r^2 / 2 with what their roundings lose; of 1 / 6, too.
+    const double sixth = 1.0 / 6.0, sixth_rest = 0x1.5555555555555p-57;
+    double cube = r * z, cube_rest = __fma_rn(r, z, -cube) + r * z_rest, third = cube * -sixth;
+    double third_rest = __fma_rn(cube, -sixth, -third) - cube_rest * sixth - cube * sixth_rest;
+    double half = 0.5 * z, sum = r + third, one = 1.0 - half;
+    s = sum + ((r - sum) + third + (third_rest + __fma_rn(s, cube * z, error * one)));
+    c = one + ((1.0 - one - half) + __fma_rn(c, z * z, -r * error - 0.5 * z_rest));
+    u32 quarter = (u32)turns & 3;
+    double x = quarter & 1 ? c : s, y = quarter & 1 ? s : c;
+    *sine = quarter & 2 ? -x : x;
+    *cosine = quarter == 1 || quarter == 2 ? -y : y;
+}
+
+// ---- What distributions make of words: crates/libraries/curand/cpu/src/draw.rs, name by name.
+
+static __device__ float uniform_f32(u32 x)
+{
+    return (float)x * 0x1p-32f + 0x1p-33f;
+}
+
+static __device__ double uniform_f64(u32 x)
+{
+    return (double)x * 0x1p-32 + 0x1p-32;
+}
+
+static __device__ double uniform_f64_middle(u32 x)
+{
+    return (double)x * 0x1p-32 + 0x1p-33;
+}
+
+static __device__ double uniform_f64_wide(u64 x)
+{
+    return (double)(x >> 11) * 0x1p-53 + 0x1p-54;
+}
+
+static __device__ double mixed(u32 x, u32 y)
+{
+    return (double)((u64)x ^ (u64)y << 21);
+}
+
+static __device__ double uniform_f64_pair(u32 x, u32 y)
+{
+    return mixed(x, y) * 0x1p-53 + 0x1p-54;
+}
+
+template <class T> struct Two {
+    T first, second;
+};
+
+static __device__ Two<float> polar_f32(float u, float angle)
+{
+    float length = __fsqrt_rn(-2.0f * (float)logarithm(u));
+    double sine, cosine;
+    sine_cosine(angle, &sine, &cosine);
+    return {(float)sine * length, (float)cosine * length};
+}
+
+static __device__ Two<double> polar_f64(double u, double half_turns)
+{
+    double length = __dsqrt_rn(-2.0 * logarithm(u));
+    double sine, cosine;
+    sine_cosine(half_turns * 0x1.921fb54442d18p+1, &sine, &cosine);
+    return {sine * length, cosine * length};
+}
+
+static __device__ Two<float> normal_f32_pair(u32 x, u32 y)
+{
+    const float turn = 0x1p-32f * (2.0f * 0x1.921fb6p+1f);
+    return polar_f32(uniform_f32(x), (float)y * turn + turn / 2.0f);
+}
+
+static __device__ Two<double> normal_f64_pair(u32 a, u32 b, u32 c, u32 d)
+{
+    return polar_f64(uniform_f64_pair(a, b), mixed(c, d) * 0x1p-52 + 0x1p-53);
+}
+
+// Coefficients of Blair, Edwards and Johnson, as in draw.rs.
+static __device__ double inverse_erfc(double y)
+{
+    double x = 1.0 - y, over, under, t, value;
+    if (x < 0.75) {
+        t = x * x - 0.5625;
+        over = -2.3886240104308755900e1;
+        over = over * t + 4.5560204272689128170e2;
+        over = over * t + -2.2977467176607144887e3;
+        over = over * t + 4.6631433533434331287e3;
+        over = over * t + -4.3799652308386926161e3;
+        over = over * t + 1.9007153590528134753e3;
+        over = over * t + -3.0786872642313695280e2;
+        under = 1.0;
+        under = under * t + -8.3288327901936570000e1;
+        under = under * t + 9.2741319160935318800e2;
+        under = under * t + -3.5088976383877264098e3;
+        under = under * t + 5.9039348134843665626e3;
+        under = under * t + -4.8481635430048872102e3;
+        under = under * t + 1.8997769186453057810e3;
+        under = under * t + -2.8386514725366621129e2;
+        value = x * (over / under);
+    } else if (x < 0.9375) {
+        t = x * x - 0.87890625;
+        over = 2.1489185007307062000e-1;
+        over = over * t + -6.4200071507209448655;
+        over = over * t + 2.9631331505876308123e1;
+        over = over * t + -4.7644367129787181803e1;
+        over = over * t + 3.4810057749357500873e1;
+        over = over * t + -1.2954198980646771502e1;
+        over = over * t + 2.5349389220714893917;
+        over = over * t + -2.4758242362823355486e-1;
+        over = over * t + 9.4897362808681080020e-3;
+        under = 1.0;
+        under = under * t + -1.2831383833953226499e1;
+        under = under * t + 4.1409991778428888716e1;
+        under = under * t + -5.3715373448862143349e1;
+        under = under * t + 3.3880176779595142685e1;
+        under = under * t + -1.1315360624238054876e1;
+        under = under * t + 2.0369295047216351160;
+        under = under * t + -1.8611650627372178511e-1;
+        under = under * t + 6.7544512778850945940e-3;
+        value = x * (over / under);
+    } else {
+        t = 1.0 / __dsqrt_rn(-logarithm(y));
+        over = 2.7834010353747001060e-3;
+        over = over * t + 8.6030097526280260580e-1;
+        over = over * t + 2.1371214997265515515;
+        over = over * t + 3.1598519601132090206;
+        over = over * t + 3.5780402569085996758;
+        over = over * t + 1.5335297523989890804;
+        over = over * t + 3.4839207139657522572e-1;
+        over = over * t + 5.3644861147153648366e-2;
+        over = over * t + 4.3836709877126095665e-3;
+        over = over * t + 1.3858518113496718808e-4;
+        over = over * t + 1.1738352509991666680e-6;
+        under = 1.0;
+        under = under * t + 2.2859981272422905412;
+        under = under * t + 4.3859045256449554654;
+        under = under * t + 4.6632960348736635331;
+        under = under * t + 3.9846608184671757296;
+        under = under * t + 1.6068377709719017609;
+        under = under * t + 3.5609087305900265560e-1;
+        under = under * t + 5.3963550303200816744e-2;
+        under = under * t + 4.3873424022706935023e-3;
+        under = under * t + 1.3858762165532246059e-4;
+        under = under * t + 1.1738313872397777529e-6;
+        under = under * t + 0.0;
+        value = over / under;
+    }
+    return value;
+}
+
+static __device__ float inverse_f32(u32 x)
+{
+    bool upper = x > 0x80000000u;
+    float p = uniform_f32(upper ? ~x : x);
+    float value = 0x1.6a09e6p+0f * (float)inverse_erfc((double)(2.0f * p));
+    return upper ? value : -value;
+}
+
+static __device__ double inverse_f64(u32 x)
+{
+    bool upper = x > 0x80000000u;
+    double value = 0x1.6a09e667f3bcdp+0 * inverse_erfc(2.0 * uniform_f64_middle(upper ? ~x : x));
+    return upper ? value : -value;
+}
+
+static __device__ double inverse_f64_wide(u64 x)
+{
+    const u64 half = 1ull << 52;
+    x >>= 11;
+    bool upper = x > half;
+    x = upper ? (half * 2 - 1) - x : x;
+    double value = 0x1.6a09e667f3bcdp+0 * inverse_erfc(2.0 * ((double)x * 0x1p-53 + 0x1p-54));
+    return upper ? value : -value;
+}
+
+static __device__ float finished(float x, const Draw &draw)
+{
+    float value = (float)draw.mean + (float)draw.deviation * x;
+    return draw.exponential ? (float)exponential((double)value) : value;
+}
+
+static __device__ double finished(double x, const Draw &draw)
+{
+    double value = draw.mean + draw.deviation * x;
+    return draw.exponential ? exponential(value) : value;
+}
+
+// ---- Poisson's values: crates/libraries/curand/cpu/src/poisson.rs.
+
+static __device__ u32 rounded(float normal, const Draw &draw)
+{
+    return (u32)(draw.deviation * (double)normal + draw.mean + 0.5);
+}
+
+static __device__ u32 poisson(double uniform, const Draw &draw)
+{
+    if (draw.method == HISTOGRAM) {
+        u64 bar = (u64)((double)draw.n * uniform);
+        bar = bar < draw.n - 1 ? bar : draw.n - 1;
+        const u32 *others = (const u32 *)(draw.ends + draw.n);
+        return draw.first + (uniform < draw.ends[bar] ? (u32)bar : others[bar]);
+    }
+    // How many sums are smaller.
+    u32 low = 0, high = draw.n;
+    while (low < high) {
+        u32 middle = (low + high) / 2;
+        if (draw.ends[middle] < uniform)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return draw.first + (low < draw.n - 1 ? low : draw.n - 1);
+}
+
+// ---- Recurrences side by side: number n comes from lane n mod lanes. Behind the header lie six columns of words, and one of
+// numbers that lanes have kept of pairs.
+
+struct Xorwow {
+    u32 v[5], counter;
+
+    __device__ void load(const u32 *at, u64 lanes)
+    {
+        for (int i = 0; i < 5; i++)
+            v[i] = at[i * lanes];
+        counter = at[5 * lanes];
+    }
+    __device__ void store(u32 *at, u64 lanes) const
+    {
+        for (int i = 0; i < 5; i++)
+            at[i * lanes] = v[i];
+        at[5 * lanes] = counter;
+    }
+    __device__ u32 next()
+    {
+        u32 t = v[0] ^ (v[0] >> 2);
+        v[0] = v[1], v[1] = v[2], v[2] = v[3], v[3] = v[4];
+        v[4] = v[4] ^ (v[4] << 4) ^ t ^ (t << 1);
+        counter += 362437;
+        return v[4] + counter;
+    }
+    __device__ u32 bits()
+    {
+        return next();
+    }
+    __device__ float single()
+    {
+        return uniform_f32(next());
+    }
+    __device__ double wide()
+    {
+        u32 x = next(), y = next();
+        return uniform_f64_pair(x, y);
+    }
+    __device__ Two<float> normals(float)
+    {
+        u32 x = next(), y = next();
+        return normal_f32_pair(x, y);
+    }
+    __device__ Two<double> normals(double)
+    {
+        u32 a = next(), b = next(), c = next(), d = next();
+        return normal_f64_pair(a, b, c, d);
+    }
+};
+
+// MRG32k3a.
+struct Mrg {
+    u32 a[3], b[3];
+
+    __device__ void load(const u32 *at, u64 lanes)
+    {
+        for (int i = 0; i < 3; i++)
+            a[i] = at[i * lanes], b[i] = at[(i + 3) * lanes];
+    }
+    __device__ void store(u32 *at, u64 lanes) const
+    {
+        for (int i = 0; i < 3; i++)
+            at[i * lanes] = a[i], at[(i + 3) * lanes] = b[i];
+    }
+    // What is left of a number below 2^54 by 2^32 less `below`.
+    static __device__ u32 reduced(u64 number, u32 below)
+    {
+        number = (number >> 32) * below + (u32)number;
+        number = (number >> 32) * below + (u32)number;
+        u64 modulus = (1ull << 32) - below;
+        return (u32)(number >= modulus ? number - modulus : number);
+    }
+    __device__ u32 next()
+    {
+        u32 first = reduced((u64)1403580 * a[1] + (u64)810728 * (u32)(4294967087u - a[0]), 209);
+        u32 second = reduced((u64)527612 * b[2] + (u64)1370589 * (u32)(4294944443u - b[0]), 22853);
+        a[0] = a[1], a[1] = a[2], a[2] = first;
+        b[0] = b[1], b[1] = b[2], b[2] = second;
+        return first - second + (first <= second ? 4294967087u : 0);
+    }
+    static __device__ double value(u32 z)
+    {
+        return (double)z * 2.3283065498378288e-10;
+    }
+    __device__ u32 bits()
+    {
+        return (u32)(u64)((double)next() * 1.000000048662);
+    }
+    __device__ float single()
+    {
+        return (float)value(next());
+    }
+    __device__ double wide()
+    {
+        return value(next());
+    }
+    __device__ Two<float> normals(float)
+    {
+        u32 x = next(), y = next();
+        return polar_f32((float)value(x), (float)value(y) * (2.0f * 0x1.921fb6p+1f));
+    }
+    __device__ Two<double> normals(double)
+    {
+        u32 x = next(), y = next();
+        return polar_f64(value(x), value(y) * 2.0);
+    }
+};
+
+// The lane has kept nothing.
+static const u32 NONE = 0xffffffffu;
+
+// Ways to draw: how many numbers at once, and which.
+struct Bits {
+    typedef u32 T;
+    enum { OUTS = 1 };
+    template <class R> static __device__ void put(R &r, u32 *, u32 *out, const Draw &)
+    {
+        *out = r.bits();
+    }
+};
+struct Single {
+    typedef float T;
+    enum { OUTS = 1 };
+    template <class R> static __device__ void put(R &r, u32 *, float *out, const Draw &)
+    {
+        *out = r.single();
+    }
+};
+struct Wide {
+    typedef double T;
+    enum { OUTS = 1 };
+    template <class R> static __device__ void put(R &r, u32 *, double *out, const Draw &)
+    {
+        *out = r.wide();
+    }
+};
+template <class Number> struct Normal {
+    typedef Number T;
+    enum { OUTS = 2 };
+    template <class R> static __device__ void put(R &r, u32 *, T *out, const Draw &draw)
+    {
+        Two<T> two = r.normals(T());
+        out[0] = finished(two.first, draw);
+        out[1] = finished(two.second, draw);
+    }
+};
+struct Poisson {
+    typedef u32 T;
+    enum { OUTS = 1 };
+    template <class R> static __device__ void put(R &r, u32 *half, u32 *out, const Draw &draw)
+    {
+        if (draw.method != NORMAL) {
+            *out = poisson(uniform_f64(r.bits()), draw);
+        } else if (*half != NONE) {
+            *out = rounded(__uint_as_float(*half), draw);
+            *half = NONE;
+        } else {
+            Two<float> two = r.normals(0.0f);
+            *out = rounded(two.first, draw);
+            *half = __float_as_uint(two.second);
+        }
+    }
+};
+
+template <class R, class D> static __device__ void side_by_side(Header *header, typename D::T *out, u64 n, const Draw &draw)
+{
+    u32 lanes = header->n, at = (u32)header->position;
+    u64 draws = n / D::OUTS;
+    move_on(header, (at + draws) % lanes);
+    u32 *states = (u32 *)(header + 1);
+    for (u64 nth = blockIdx.x * blockDim.x + threadIdx.x; nth < lanes && nth < draws; nth += gridDim.x * blockDim.x) {
+        u32 lane = (u32)((at + nth) % lanes);
+        R r;
+        r.load(states + lane, lanes);
+        u32 *half = states + 6ull * lanes + lane;
+        for (u64 i = nth; i < draws; i += lanes)
+            D::put(r, half, out + i * D::OUTS, draw);
+        r.store(states + lane, lanes);
+    }
+}
+
+// ---- Philox4x32-10: 65,536 threads take blocks in turns. Behind the header lies each thread's next block.
+
+static __device__ void ten_rounds(u64 seed, u64 block, u32 *words)
+{
+    u32 key0 = (u32)seed, key1 = (u32)(seed >> 32);
+    u32 a = (u32)(block >> 16), b = (u32)(block >> 48), c = (u32)block & 0xffff, d = 0;
+#pragma unroll
+    for (int round = 0; round < 10; round++) {
+        u64 x = (u64)a * 0xd2511f53u, y = (u64)c * 0xcd9e8d57u;
+        a = (u32)(y >> 32) ^ b ^ key0, b = (u32)y;
+        c = (u32)(x >> 32) ^ d ^ key1, d = (u32)x;
+        key0 += 0x9e3779b9u, key1 += 0xbb67ae85u;
+    }
+    words[0] = a, words[1] = b, words[2] = c, words[3] = d;
+}
+
+// Four numbers at once.
+struct PhiloxBits {
+    typedef u32 T;
+    enum { BLOCKS = 1 };
+    static __device__ void four(const u32 *w, u32 *to, const Draw &)
+    {
+        for (int i = 0; i < 4; i++)
+            to[i] = w[i];
+    }
+};
+struct PhiloxSingle {
+    typedef float T;
+    enum { BLOCKS = 1 };
+    static __device__ void four(const u32 *w, float *to, const Draw &)
+    {
+        for (int i = 0; i < 4; i++)
+            to[i] = uniform_f32(w[i]);
+    }
+};
+struct PhiloxWide {
+    typedef double T;
+    enum { BLOCKS = 2 };
+    static __device__ void four(const u32 *w, double *to, const Draw &)
+    {
+        for (int i = 0; i < 4; i++)
+            to[i] = uniform_f64_pair(w[2 * i], w[2 * i + 1]);
+    }
+};
+struct PhiloxNormal {
+    typedef float T;
+    enum { BLOCKS = 1 };
+    static __device__ void four(const u32 *w, float *to, const Draw &draw)
+    {
+#pragma unroll 1
+        for (int i = 0; i < 4; i += 2) {
+            Two<float> two = normal_f32_pair(i ? w[2] : w[0], i ? w[3] : w[1]);
+            float first = finished(two.first, draw), second = finished(two.second, draw);
+            if (i)
+                to[2] = first, to[3] = second;
+            else
+                to[0] = first, to[1] = second;
+        }
+    }
+};
+struct PhiloxNormalWide {
+    typedef double T;
+    enum { BLOCKS = 2 };
+    static __device__ void four(const u32 *w, double *to, const Draw &draw)
+    {
+#pragma unroll 1
+        for (int i = 0; i < 4; i += 2) {
+            Two<double> two = i ? normal_f64_pair(w[4], w[5], w[6], w[7]) : normal_f64_pair(w[0], w[1], w[2], w[3]);
+            double first = finished(two.first, draw), second = finished(two.second, draw);
+            if (i)
+                to[2] = first, to[3] = second;
+            else
+                to[0] = first, to[1] = second;
+        }
+    }
+};
+struct PhiloxPoisson {
+    typedef u32 T;
+    enum { BLOCKS = 1 };
+    static __device__ void four(const u32 *w, u32 *to, const Draw &draw)
+    {
+        if (draw.method == NORMAL) {
+            Two<float> low = normal_f32_pair(w[0], w[1]), high = normal_f32_pair(w[2], w[3]);
+            to[0] = rounded(low.first, draw), to[1] = rounded(low.second, draw);
+            to[2] = rounded(high.first, draw), to[3] = rounded(high.second, draw);
+        } else {
+            for (int i = 0; i < 4; i++)
+                to[i] = poisson(uniform_f64(w[i]), draw);
+        }
+    }
+};
+
+template <class D> static __device__ void in_turns(Header *header, typename D::T *out, u64 n, const Draw &draw)
+{
+    const u32 threads = 65536;
+    u32 position = (u32)header->position, given = position % 4;
+    u64 seed = header->seed, last = given + n;
+    move_on(header, (position + n) % (4 * threads));
+    u64 *next = (u64 *)(header + 1);
+    for (u32 nth = blockIdx.x * blockDim.x + threadIdx.x; nth < threads && 4ull * nth < last; nth += gridDim.x * blockDim.x) {
+        u32 thread = (position / 4 + nth) % threads;
+        u64 first = 4ull * nth;
+        u64 block = next[thread];
+        for (; first < last; first += 4 * threads) {
+            u32 words[4 * D::BLOCKS];
+            typename D::T four[4];
+            for (int i = 0; i < D::BLOCKS; i++)
+                ten_rounds(seed, block + i * (u64)threads, words + 4 * i);
+            D::four(words, four, draw);
+            for (int i = 0; i < 4; i++)
+                if (first + i >= given && first + i < last)
+                    out[first + i - given] = four[i];
+            // Else the next call goes on within the four.
+            if (first + 4 <= last)
+                block += D::BLOCKS * (u64)threads;
+        }
+        next[thread] = block;
+    }
+}
+
+// ---- Generators of which each word is a number.
+
+struct WordBits {
+    typedef u32 T;
+    static __device__ u32 value(u32 x, const Draw &)
+    {
+        return x;
+    }
+};
+struct WordWideBits {
+    typedef u64 T;
+    static __device__ u64 value(u64 x, const Draw &)
+    {
+        return x;
+    }
+};
+struct WordSingle {
+    typedef float T;
+    static __device__ float value(u32 x, const Draw &)
+    {
+        return uniform_f32(x);
+    }
+    static __device__ float value(u64 x, const Draw &)
+    {
+        return uniform_f32((u32)(x >> 32));
+    }
+};
+struct WordWide {
+    typedef double T;
+    static __device__ double value(u32 x, const Draw &)
+    {
+        return uniform_f64(x);
+    }
+    static __device__ double value(u64 x, const Draw &)
+    {
+        return uniform_f64_wide(x);
+    }
+};
+struct WordNormal {
+    typedef float T;
+    static __device__ float value(u32 x, const Draw &draw)
+    {
+        return finished(inverse_f32(x), draw);
+    }
+    static __device__ float value(u64 x, const Draw &draw)
+    {
+        return finished(inverse_f32((u32)(x >> 32)), draw);
+    }
+};
+struct WordNormalWide {
+    typedef double T;
+    static __device__ double value(u32 x, const Draw &draw)
+    {
+        return finished(inverse_f64(x), draw);
+    }
+    static __device__ double value(u64 x, const Draw &draw)
+    {
+        return finished(inverse_f64_wide(x), draw);
+    }
+};
+struct WordPoisson {
+    typedef u32 T;
+    static __device__ u32 value(u32 x, const Draw &draw)
+    {
+        return draw.method == NORMAL ? rounded(inverse_f32(x), draw) : poisson(uniform_f64(x), draw);
+    }
+    static __device__ u32 value(u64 x, const Draw &draw)
+    {
+        return draw.method == NORMAL ? rounded(inverse_f32((u32)(x >> 32)), draw) : poisson(uniform_f64_wide(x), draw);
+    }
+};
+
+// Sobol's sequences: `points` numbers of each dimension, one after the other. A dimension's vectors lie behind each other, then
+// its shift.
+template <class W, class D>
+static __device__ void points(Header *header, typename D::T *out, u64 n, const Draw &draw, const W *tables, u32 dimensions)
+{
+    const u32 bits = 8 * sizeof(W);
+    u64 position = header->position, points = n / dimensions;
+    move_on(header, position + points);
+    for (u32 dimension = blockIdx.y; dimension < dimensions; dimension += gridDim.y) {
+        const W *vectors = tables + (u64)dimension * (bits + 1);
+        W shift = vectors[bits];
+        for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < points; i += gridDim.x * (u64)blockDim.x) {
+            // A sequence of 32-bit words begins again after 2^32 points.
+            W number = (W)(position + i), gray = number ^ (number >> 1), point = shift;
+            for (u32 bit = 0; gray; bit++, gray >>= 1)
+                if (gray & 1)
+                    point ^= vectors[bit];
+            out[(u64)dimension * points + i] = D::value(point, draw);
+        }
+    }
+}
+
+// MTGP32: a block of 256 threads is a twister, which gives 256 words in its turn. Behind the header lie, for each, eleven
+// parameters, 351 words of state and the words of its last turn.
+enum { TURN = 256, STATE = 351, PARAMETERS = 11, TWISTER = PARAMETERS + STATE + TURN };
+
+static __device__ u32 entry(const u32 *table, u32 index)
+{
+    u32 sum = 0;
+    for (int bit = 0; bit < 4; bit++)
+        sum ^= table[bit] & (0u - (index >> bit & 1));
+    return sum;
+}
+
+template <class D> __device__ void twisters(Header *header, typename D::T *out, u64 n, const Draw &draw)
+{
+    __shared__ u32 state[STATE + TURN];
+    u32 count = header->n, i = threadIdx.x;
+    u64 position = header->position, last = position + n;
+    move_on(header, last % ((u64)count * TURN));
+    if (blockIdx.x >= count)
+        return;
+    // Where in the sequence its first turn begins.
+    u64 turn = position - position % TURN + (u64)blockIdx.x * TURN;
+    u32 own = (u32)(turn / TURN % count);
+    u32 *twister = (u32 *)(header + 1) + (u64)own * TWISTER, *words = twister + PARAMETERS + STATE;
+    u32 set[PARAMETERS];
+    for (int nth = 0; nth < PARAMETERS; nth++)
+        set[nth] = twister[nth];
+    for (u32 at = i; at < STATE; at += TURN)
+        state[at] = twister[PARAMETERS + at];
+    u32 word = words[i];
+    __syncthreads();
+    if (turn < position) {
+        // It is begun: what is left of it was made by the last launch.
+        u64 at = turn + i;
+        if (at >= position && at < last)
+            out[at - position] = D::value(word, draw);
+        turn += (u64)count * TURN;
+    }
+    for (; turn < last; turn += (u64)count * TURN) {
+        u32 position_of_far = set[0];
+        u32 x = (state[i] & 0xfff80000u) ^ state[i + 1];
+        u32 y = (x ^ (x << set[1])) ^ (state[i + position_of_far] >> set[2]);
+        u32 made = y ^ entry(set + 3, y);
+        u32 t = state[i + position_of_far - 1];
+        t ^= t >> 16;
+        word = made ^ entry(set + 7, t ^ (t >> 8));
+        state[STATE + i] = made;
+        if (turn + i < last)
+            out[turn + i - position] = D::value(word, draw);
+        // The last words are the next turn's first.
+        __syncthreads();
+        u32 low = state[i + TURN], high = i + 2 * TURN < STATE + TURN ? state[i + 2 * TURN] : 0;
+        __syncthreads();
+        state[i] = low;
+        if (i + TURN < STATE)
+            state[i + TURN] = high;
+        __syncthreads();
+    }
+    words[i] = word;
+    for (u32 at = i; at < STATE; at += TURN)
+        twister[PARAMETERS + at] = state[at];
+}
+
+// ---- The kernels: a family's name, then the distribution's.
+
+#define KERNEL(name, T, ...)                                                                                                    \
+    extern "C" __global__ void __launch_bounds__(256) name(Header *header, T *out, u64 n, Draw draw)                                                  \
+    {                                                                                                                          \
+        __VA_ARGS__(header, out, n, draw);                                                                                     \
+    }
+
+#define SIDE_BY_SIDE(name, R)                                                                                                   \
+    KERNEL(name##_bits, u32, side_by_side<R, Bits>)                                                                            \
+    KERNEL(name##_uniform_f32, float, side_by_side<R, Single>)                                                                 \
+    KERNEL(name##_uniform_f64, double, side_by_side<R, Wide>)                                                                  \
+    KERNEL(name##_normal_f32, float, side_by_side<R, Normal<float>>)                                                           \
+    KERNEL(name##_normal_f64, double, side_by_side<R, Normal<double>>)                                                         \
+    KERNEL(name##_poisson, u32, side_by_side<R, Poisson>)
+
+SIDE_BY_SIDE(xorwow, Xorwow)
+SIDE_BY_SIDE(mrg, Mrg)
+
+KERNEL(philox_bits, u32, in_turns<PhiloxBits>)
+KERNEL(philox_uniform_f32, float, in_turns<PhiloxSingle>)
+KERNEL(philox_uniform_f64, double, in_turns<PhiloxWide>)
+KERNEL(philox_normal_f32, float, in_turns<PhiloxNormal>)
+KERNEL(philox_normal_f64, double, in_turns<PhiloxNormalWide>)
+KERNEL(philox_poisson, u32, in_turns<PhiloxPoisson>)
+
+KERNEL(mtgp_bits, u32, twisters<WordBits>)
+KERNEL(mtgp_uniform_f32, float, twisters<WordSingle>)
+KERNEL(mtgp_uniform_f64, double, twisters<WordWide>)
+KERNEL(mtgp_normal_f32, float, twisters<WordNormal>)
+KERNEL(mtgp_normal_f64, double, twisters<WordNormalWide>)
+KERNEL(mtgp_poisson, u32, twisters<WordPoisson>)
+
+#define POINTS(name, W, D)                                                                                                      \
+    extern "C" __global__ void __launch_bounds__(256) name(Header *header, D::T *out, u64 n, Draw draw, const W *tables, u32 dimensions)              \
+    {                                                                                                                          \
+        points<W, D>(header, out, n, draw, tables, dimensions);                                                                \
+    }
+
+POINTS(sobol32_bits, u32, WordBits)
+POINTS(sobol32_uniform_f32, u32, WordSingle)
+POINTS(sobol32_uniform_f64, u32, WordWide)
+POINTS(sobol32_normal_f32, u32, WordNormal)
+POINTS(sobol32_normal_f64, u32, WordNormalWide)
+POINTS(sobol32_poisson, u32, WordPoisson)
+
+POINTS(sobol64_bits, u64, WordWideBits)
+POINTS(sobol64_uniform_f32, u64, WordSingle)
+POINTS(sobol64_uniform_f64, u64, WordWide)
+POINTS(sobol64_normal_f32, u64, WordNormal)
+POINTS(sobol64_normal_f64, u64, WordNormalWide)
+POINTS(sobol64_poisson, u64, WordPoisson)
