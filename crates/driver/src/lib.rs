@@ -25,6 +25,6 @@ pub mod process;
 mod shown;
 mod visible;
 
-pub use config::logging::is_news;
+pub use border::is_news;
 pub use entry::{entry, entry_per_thread, missing, on_news, start};
 pub use error::{Error, Result, describe};

@@ -28,7 +28,7 @@ fn exclusive() -> MutexGuard<'static, ()> {
     guard
 }
 
-fn out<T>(call: impl FnOnce(cuda_abi::out::Out<'_, T>) -> driver::Result) -> Result<T, Error>
+fn out<T>(call: impl FnOnce(border::Out<'_, T>) -> driver::Result) -> Result<T, Error>
 where
     T: Default,
 {
@@ -36,9 +36,7 @@ where
     call((&mut value).into()).map(|()| value)
 }
 
-fn out_pointer<T>(
-    call: impl FnOnce(cuda_abi::out::Out<'_, *mut T>) -> driver::Result,
-) -> Result<*mut T, Error> {
+fn out_pointer<T>(call: impl FnOnce(border::Out<'_, *mut T>) -> driver::Result) -> Result<*mut T, Error> {
     let mut value: *mut T = core::ptr::null_mut();
     call((&mut value).into()).map(|()| value)
 }

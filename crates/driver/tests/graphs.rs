@@ -6,7 +6,7 @@ use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::*;
 use driver::Error;
 use driver::api::{

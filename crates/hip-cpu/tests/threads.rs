@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_cpu::api::*;
 use hip_sys::*;
 

@@ -15,7 +15,7 @@ macro_rules! exports {
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> hipError_t {
                 hip_cpu::entry(stringify!($name), || {
                     // SAFETY: the caller's promise.
-                    hip_cpu::api::$name($(unsafe { hip_cpu::Parameter::of($arg) }?),*)
+                    hip_cpu::api::$name($(unsafe { hip_cpu::given($arg, stringify!($arg)) }?),*)
                 })
             }
         )*

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaError_t, cudaGraph_t, cudaGraphEdgeData, cudaGraphExecUpdateResult, cudaGraphExecUpdateResultInfo,
     cudaGraphNodeType, cudaKernel_t, cudaKernelNodeParams, cudaMemcpy3DParms, cudaMemcpyKind,

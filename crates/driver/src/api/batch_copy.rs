@@ -3,7 +3,7 @@
 use core::ffi::c_ulonglong;
 use std::sync::Arc;
 
-use cuda_abi::out::OptOut;
+use border::OptOut;
 use cuda_abi::{
     CU_STREAM_LEGACY, CUDA_MEMCPY_BATCH_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUarray,
     CUdeviceptr, CUextent3D, CUmemcpy3DOperand, CUmemcpy3DOperandType, CUmemcpyAttributes,

@@ -3,7 +3,7 @@
 use core::ffi::{c_uint, c_void};
 use std::cell::Cell;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphRecaptureCallback, CUstream, CUstreamCaptureMode,
     CUstreamCaptureStatus, CUstreamCigCaptureParams, cuuint64_t,

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUcontext, CUctxCreateParams, CUdevice, CUexecAffinityParam, CUexecAffinityType, CUfunc_cache, CUlimit,
     CUsharedconfig,

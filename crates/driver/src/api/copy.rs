@@ -5,7 +5,7 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
-use cuda_abi::out::borrow;
+use border::borrow;
 use cuda_abi::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUdeviceptr, CUmemorytype, CUstream,
 };

@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUatomicOperation, CUatomicOperationCapability, CUcontext, CUdevice, CUdevice_P2PAttribute,
     CUdevice_attribute, CUdevprop, CUuuid,

@@ -4,7 +4,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::proc_address::{self, Flavour, Lookup};
 use cuda_abi::{CUdriverProcAddressQueryResult, CUuuid, cuuint64_t};
 

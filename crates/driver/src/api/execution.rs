@@ -673,7 +673,7 @@ pub fn cuLaunchKernelEx(
     extra: *mut *mut c_void,
 ) -> Result {
     // SAFETY: CUDA's contract: a readable structure.
-    let config = unsafe { cuda_abi::out::borrow(config, "config") }?;
+    let config = unsafe { border::borrow(config, "config") }?;
     let wishes = Wishes::of(config)?;
     let shape = Shape {
         grid: [config.gridDimX, config.gridDimY, config.gridDimZ],

@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{
     CUdevice, CUgraph, CUgraphConditionalHandle, CUgraphEdgeData, CUgraphMem_attribute, CUgraphNode,
     CUgraphNodeType,

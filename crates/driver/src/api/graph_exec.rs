@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_uint, c_ulonglong};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS,
     CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUcontext,

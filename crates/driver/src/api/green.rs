@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUcontext, CUdevResource, CUdevResourceDesc, CUdevResourceType,
     CUdevSmResourceGroup_flags, CUdevice, CUevent, CUgreenCtx, CUgreenCtxCreate_flags, CUstream,

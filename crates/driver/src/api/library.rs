@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUdevice, CUdeviceptr, CUfunc_cache, CUfunction, CUfunction_attribute, CUjit_option, CUkernel, CUlibrary,
     CUlibraryOption, CUmodule,

@@ -3,8 +3,8 @@
 use core::ffi::{c_char, c_uint, c_void};
 use std::sync::Arc;
 
+use border::Out;
 use compiler::Cause;
-use cuda_abi::out::Out;
 use cuda_abi::{CUjit_option, CUjitInputType, CUlinkState};
 use parking_lot::Mutex;
 
@@ -209,7 +209,7 @@ pub fn cuLinkAddFile(
 pub fn cuLinkComplete(
     state: CUlinkState,
     cubinOut: Out<'_, *mut c_void>,
-    sizeOut: cuda_abi::out::OptOut<'_, usize>,
+    sizeOut: border::OptOut<'_, usize>,
 ) -> Result {
     let link = from_handle(state)?;
     let mut state = link.state.lock();

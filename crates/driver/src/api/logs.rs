@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_uint, c_void};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{CUlogIterator, CUlogsCallback, CUlogsCallbackHandle};
 
 use crate::object::log;

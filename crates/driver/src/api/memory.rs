@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUdevice, CUdeviceptr, CUipcEventHandle, CUipcMemHandle, CUmem_advise, CUmemLocation, CUmemLocationType,
     CUstream,

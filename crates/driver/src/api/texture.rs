@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_uint};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CU_TRSA_OVERRIDE_FORMAT, CUDA_ARRAY_DESCRIPTOR, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC,
     CUDA_TEXTURE_DESC, CUaddress_mode, CUarray, CUarray_format, CUdevice, CUdevice_attribute, CUdeviceptr,

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_sys::*;
 
 use crate::device::{self, check, get};

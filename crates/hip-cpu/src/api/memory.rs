@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use hip_sys::*;
 use parking_lot::Mutex;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_sys::*;
 use parking_lot::Mutex;
 

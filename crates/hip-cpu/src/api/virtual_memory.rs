@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_sys::*;
 
 use crate::device::{self, healthy};

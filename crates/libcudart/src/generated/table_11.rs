@@ -8,8 +8,8 @@
 
 use core::ffi::*;
 
+use border::{OptOut, Out, borrow};
 use cuda_abi::FunctionAddress;
-use cuda_abi::out::{OptOut, Out, borrow};
 use cuda_abi::runtime::v11::*;
 use cuda_abi::runtime::{v11, v12, v13};
 use cuda_abi::*;

@@ -4,7 +4,7 @@ use core::ffi::{c_uint, c_ulonglong, c_void};
 use std::collections::HashMap;
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaGraph_t, cudaGraphEdgeData, cudaGraphNode_t, cudaStream_t, cudaStreamCaptureMode,
     cudaStreamCaptureStatus, v13,

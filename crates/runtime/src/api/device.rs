@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaAsyncCallback, cudaAsyncCallbackHandle_t, cudaAtomicOperation, cudaDeviceAttr,
     cudaFlushGPUDirectRDMAWritesScope, cudaFlushGPUDirectRDMAWritesTarget, cudaFuncCache, cudaLimit,

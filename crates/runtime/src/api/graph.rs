@@ -6,7 +6,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaExecutionContext_t, cudaGraph_t, cudaGraphConditionalHandle, cudaGraphEdgeData, cudaGraphExec_t,
     cudaGraphExecUpdateResult, cudaGraphExecUpdateResultInfo, cudaGraphInstantiateParams,

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use std::cell::RefCell;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{cudaKernel_t, cudaStream_t, dim3, uint3};
 
 use crate::{Error, Result, driver, registry};

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use std::ptr;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaChannelFormatDesc, cudaResourceType, cudaResourceViewFormat, cudaSurfaceObject_t,
     cudaTextureAddressMode, cudaTextureDesc_v2, cudaTextureFilterMode, cudaTextureObject_t,

@@ -4,7 +4,7 @@
 use core::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaArray_const_t, cudaChannelFormatDesc, cudaMipmappedArray_const_t, cudaTextureReadMode,
     surfaceReference, textureReference,

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::log::{self, Target};
 use crate::{Error, FILE, Result, cublasLogCallback, cublasLtLoggerCallback_t, require};

@@ -8,8 +8,8 @@
 
 use core::ffi::*;
 
+use border::{OptOut, Out, borrow};
 use cublas::*;
-use cuda_abi::out::{OptOut, Out, borrow};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasAlloc(
