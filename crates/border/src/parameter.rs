@@ -110,6 +110,16 @@ pub unsafe fn borrow<'a, T>(pointer: *const T, name: &'static str) -> Result<&'a
     unsafe { pointer.as_ref() }.ok_or(BadPointer(name))
 }
 
+/// As [`borrow`], of a structure that may be left out.
+///
+/// # Safety
+/// As for [`borrow`].
+#[inline]
+pub unsafe fn borrow_opt<'a, T>(pointer: *const T, name: &'static str) -> Result<Option<&'a T>, BadPointer> {
+    // SAFETY: our caller's promise.
+    if pointer.is_null() { Ok(None) } else { unsafe { borrow(pointer, name) }.map(Some) }
+}
+
 /// How a body takes what C gives, told by the type of its parameter: most things as they are, places for answers and structures
 /// looked at before anything else happens.
 pub trait Parameter<C>: Sized {
@@ -155,7 +165,7 @@ impl<T> Parameter<*mut T> for &T {
 impl<T> Parameter<*const T> for Option<&T> {
     unsafe fn of(given: *const T, name: &'static str) -> Result<Self, BadPointer> {
         // SAFETY: the caller's promise.
-        if given.is_null() { Ok(None) } else { unsafe { borrow(given, name) }.map(Some) }
+        unsafe { borrow_opt(given, name) }
     }
 }
 

@@ -14,12 +14,14 @@ macro_rules! exports {
             /// HIP's contract for this function.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> hipError_t {
-                hip_cpu::entry(stringify!($name), || {
-                    // SAFETY: the caller's promise.
-                    hip_cpu::api::$name($(unsafe { hip_cpu::given($arg, stringify!($arg)) }?),*)
-                })
+                hip_cpu::entry(stringify!($name), || exports!(@body $name $($arg),*))
             }
         )*
+    };
+    (@body $name:ident) => { hip_cpu::api::$name() };
+    (@body $name:ident $($arg:ident),+) => {
+        // SAFETY: the caller's promise.
+        unsafe { hip_cpu::api::$name($(hip_cpu::given($arg, stringify!($arg))?),+) }
     };
 }
 pub(crate) use exports;
@@ -61,7 +63,8 @@ pub unsafe extern "C" fn cudaway_compile(
     data: *mut c_void,
 ) -> c_int {
     hip_cpu::entry("cudaway_compile", || {
-        hip_cpu::api::cudaway_compile(image, processor, folder, blocks, n_blocks, told, data)
+        // SAFETY: the caller's promise.
+        unsafe { hip_cpu::api::cudaway_compile(image, processor, folder, blocks, n_blocks, told, data) }
     })
     .0
 }

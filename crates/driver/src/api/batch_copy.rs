@@ -217,11 +217,9 @@ pub fn cuMemcpyWithAttributesAsync(
     dst: CUdeviceptr,
     src: CUdeviceptr,
     size: usize,
-    attr: *mut CUmemcpyAttributes,
+    attr: &CUmemcpyAttributes,
     hStream: CUstream,
 ) -> Result {
-    // SAFETY: CUDA's contract: NULL or a readable structure.
-    let attr = unsafe { attr.as_ref() }.ok_or(Error::InvalidValue("attr"))?;
     check_order(attr.srcAccessOrder)?;
     cuMemcpyAsync(dst, src, size, hStream)?;
     finish(hStream, is_during_call(attr.srcAccessOrder))
@@ -363,12 +361,10 @@ fn batch_3d(
 }
 
 pub fn cuMemcpy3DWithAttributesAsync(
-    op: *mut CUDA_MEMCPY3D_BATCH_OP,
+    op: &CUDA_MEMCPY3D_BATCH_OP,
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> Result {
-    // SAFETY: CUDA's contract: NULL or a readable structure.
-    let op = unsafe { op.as_ref() }.ok_or(Error::InvalidValue("op"))?;
     if flags != 0 {
         return Err(Error::InvalidValue("flags"));
     }

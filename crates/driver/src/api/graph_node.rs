@@ -223,14 +223,17 @@ pub fn cuGraphAddBatchMemOpNode(
 }
 
 /// The address is known, and stays, from here on.
-pub fn cuGraphAddMemAllocNode(
+///
+/// # Safety
+/// `nodeParams` is NULL, or a structure that may be read and written.
+pub unsafe fn cuGraphAddMemAllocNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     nodeParams: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
 ) -> Result {
-    // SAFETY: CUDA's contract: NULL or a structure to read and write.
+    // SAFETY: the caller's promise: NULL or a structure to read and write.
     let params = unsafe { nodeParams.as_mut() }.ok_or(Error::InvalidValue("nodeParams"))?;
     add(phGraphNode, hGraph, dependencies, numDependencies, |site| alloc_op(params, site))
 }
@@ -245,17 +248,24 @@ pub fn cuGraphAddMemFreeNode(
     add(phGraphNode, hGraph, dependencies, numDependencies, |site| pool::free_op(dptr, site.graph.id))
 }
 
-pub fn cuGraphAddNode(
+/// # Safety
+/// As [`cuGraphAddNode_v2`].
+pub unsafe fn cuGraphAddNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     nodeParams: *mut CUgraphNodeParams,
 ) -> Result {
-    cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, core::ptr::null(), numDependencies, nodeParams)
+    // SAFETY: the caller's promise.
+    unsafe {
+        cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, core::ptr::null(), numDependencies, nodeParams)
+    }
 }
 
-pub fn cuGraphAddNode_v2(
+/// # Safety
+/// `nodeParams` is NULL, or a structure that may be read and written, with the member of its type.
+pub unsafe fn cuGraphAddNode_v2(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
@@ -263,13 +273,16 @@ pub fn cuGraphAddNode_v2(
     numDependencies: usize,
     nodeParams: *mut CUgraphNodeParams,
 ) -> Result {
-    // SAFETY: CUDA's contract: NULL or a structure to read and write.
+    // SAFETY: the caller's promise: NULL or a structure to read and write.
     let params = unsafe { nodeParams.as_mut() }.ok_or(Error::InvalidValue("nodeParams"))?;
     add_with(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, |site| make(params, site))
 }
 
 /// Since 13.4: the same node types, with contexts of their own where they had none before. There is one context to choose.
-pub fn cuGraphAddNode_v3(
+///
+/// # Safety
+/// As [`cuGraphAddNode_v2`].
+pub unsafe fn cuGraphAddNode_v3(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
@@ -277,7 +290,10 @@ pub fn cuGraphAddNode_v3(
     numDependencies: usize,
     nodeParams: *mut CUgraphNodeParams,
 ) -> Result {
-    cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams)
+    // SAFETY: the caller's promise.
+    unsafe {
+        cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams)
+    }
 }
 
 /// A new node, with what CUDA gives back written into the structure.
@@ -385,9 +401,7 @@ pub fn cuGraphNodeGetParams(hNode: CUgraphNode, nodeParams: Out<'_, CUgraphNodeP
     Ok(())
 }
 
-pub fn cuGraphNodeSetParams(hNode: CUgraphNode, nodeParams: *mut CUgraphNodeParams) -> Result {
-    // SAFETY: CUDA's contract: NULL or a readable structure.
-    let params = unsafe { nodeParams.as_ref() }.ok_or(Error::InvalidValue("nodeParams"))?;
+pub fn cuGraphNodeSetParams(hNode: CUgraphNode, params: &CUgraphNodeParams) -> Result {
     if Graph::op_of(hNode)?.kind() != params.type_ {
         return Err(OTHER_TYPE);
     }
@@ -395,8 +409,8 @@ pub fn cuGraphNodeSetParams(hNode: CUgraphNode, nodeParams: *mut CUgraphNodePara
 }
 
 /// Since 13.4; see `cuGraphAddNode_v3`.
-pub fn cuGraphNodeSetParams_v2(hNode: CUgraphNode, nodeParams: Out<'_, CUgraphNodeParams>) -> Result {
-    cuGraphNodeSetParams(hNode, nodeParams.as_ptr())
+pub fn cuGraphNodeSetParams_v2(hNode: CUgraphNode, nodeParams: &CUgraphNodeParams) -> Result {
+    cuGraphNodeSetParams(hNode, nodeParams)
 }
 
 /// The attributes of a kernel node, none of another.

@@ -22,11 +22,9 @@ pub fn cuTexObjectCreate(
     pTexObject: Out<'_, CUtexObject>,
     pResDesc: &CUDA_RESOURCE_DESC,
     pTexDesc: &CUDA_TEXTURE_DESC,
-    pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC,
+    pResViewDesc: Option<&CUDA_RESOURCE_VIEW_DESC>,
 ) -> Result {
-    // SAFETY: CUDA's contract: a readable structure or none.
-    let view = unsafe { pResViewDesc.as_ref() };
-    pTexObject.write(Texture::create(Resource::read(pResDesc)?, pTexDesc, view)?);
+    pTexObject.write(Texture::create(Resource::read(pResDesc)?, pTexDesc, pResViewDesc)?);
     Ok(())
 }
 

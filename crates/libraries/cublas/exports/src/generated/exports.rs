@@ -8,7 +8,7 @@
 
 use core::ffi::*;
 
-use border::{OptOut, Out, borrow};
+use border::{OptOut, Out, borrow, borrow_opt};
 use cublas::*;
 
 #[unsafe(no_mangle)]
@@ -8662,7 +8662,7 @@ pub unsafe extern "C" fn cublasLtMatmul(
                 Cdesc,
                 D,
                 Ddesc,
-                algo.as_ref(),
+                borrow_opt(algo, "algo")?,
                 workspace,
                 workspaceSizeInBytes,
                 stream,
