@@ -11,6 +11,7 @@ mod differences;
 pub mod facts;
 #[cfg(feature = "headers")]
 mod headers;
+mod hip;
 mod hip_blas;
 mod hooks;
 mod libraries;
@@ -143,6 +144,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
             shells::runtime_version_script(major, node)?,
         ));
     }
+    files.extend(hip::files()?);
     files.push(nvjitlink::exports()?);
     files.push(refused::exports()?);
     files.extend(library::files(&blas, &blas_bodies)?);

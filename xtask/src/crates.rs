@@ -52,7 +52,7 @@ const LINES: &[&[&str]] = &[
     ],
     &["compiler", "comgr", "kit"],
     &["ptx", "fatbin", "cache", "hip-null"],
-    &["hip-sys", "trace", "trampoline"],
+    &["hip-sys", "trace", "trampoline", "border"],
     // Convolutions and factorizations are made of cuBLAS's products.
     &["cudnn-cpu", "cusolver-cpu"],
     // The tests' second opinion knows none of us.

@@ -1,8 +1,7 @@
 //! `CUDAWAY_LOG`: silent unless asked. Each shared object installs its own subscriber on its first call.
 
-use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
@@ -65,34 +64,6 @@ macro_rules! start_logging {
     }};
 }
 
-/// The span that stands for a call of this name while its guard lives, where somebody may listen to spans. All that it takes
-/// stands in one place: exports are thousands, and each would have it in its own code.
-#[macro_export]
-macro_rules! call_span {
-    ($target:literal, $span:literal, $name:expr) => {{
-        #[cold]
-        #[inline(never)]
-        fn entered(name: &'static str) -> $crate::logging::Guard {
-            Box::new(::tracing::trace_span!(target: $target, $span, call = name).entered())
-        }
-        $crate::logging::may_hear_spans().then(|| entered($name))
-    }};
-}
-
-/// Leaves a call's span when it is dropped.
-pub type Guard = Box<dyn core::any::Any>;
-
-#[inline]
-pub fn may_hear_spans() -> bool {
-    tracing::level_filters::LevelFilter::current() >= tracing::level_filters::LevelFilter::TRACE
-}
-
-/// Whether this is the first time that this library says so of `call`: programs repeat what does not work.
-pub fn is_news(call: &'static str, what: &'static str) -> bool {
-    static SAID: Mutex<BTreeSet<(&str, &str)>> = Mutex::new(BTreeSet::new());
-    SAID.lock().unwrap_or_else(PoisonError::into_inner).insert((call, what))
-}
-
 /// Silences a thread whose thread-local values are gone. A program may call CUDA from an exit handler or a static
 /// destructor, which run after them, and `tracing` would panic there.
 struct WhileThreadLives;
@@ -138,7 +109,7 @@ fn parse(text: &str) -> Option<Targets> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_news, parse};
+    use super::parse;
     use tracing::Level;
 
     #[test]
@@ -152,13 +123,6 @@ mod tests {
         let filter = parse("warn,cpu=trace").unwrap();
         assert!(filter.would_enable("cudaway::cpu", &Level::TRACE));
         assert!(!filter.would_enable("cudaway::driver", &Level::TRACE));
-    }
-
-    #[test]
-    fn a_call_is_news_once_for_each_reason() {
-        assert!(is_news("cuTest", "here"));
-        assert!(!is_news("cuTest", "here"));
-        assert!(is_news("cuTest", "there"));
     }
 
     #[test]

@@ -13,7 +13,6 @@ pub mod ahead;
 mod driver;
 mod kernel_node;
 mod known;
-pub mod out;
 pub mod proc_address;
 pub mod runtime;
 mod special;

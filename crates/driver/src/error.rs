@@ -4,8 +4,8 @@
 
 use core::ffi::CStr;
 
+use border::BadPointer;
 use cuda_abi::CUresult;
-use cuda_abi::out::NullPointer;
 use hip_sys::{self as hip, HipError};
 
 pub type Result<T = ()> = core::result::Result<T, Error>;
@@ -195,8 +195,8 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-impl From<NullPointer> for Error {
-    fn from(NullPointer(parameter): NullPointer) -> Error {
+impl From<BadPointer> for Error {
+    fn from(BadPointer(parameter): BadPointer) -> Error {
         Error::InvalidValue(parameter)
     }
 }

@@ -3,10 +3,6 @@
 //! `api/` holds one body per call, named like the call; `object/` what outlives a call. Lock order: a registry slot or
 //! an object's own lock is taken alone, and no lock is held over a HIP call that may block or over a user's callback.
 #![allow(non_snake_case, reason = "bodies have C's names")]
-#![allow(
-    clippy::not_unsafe_ptr_arg_deref,
-    reason = "bodies get pointers under CUDA's contract, through the exports"
-)]
 #![allow(clippy::too_many_arguments, reason = "signatures are CUDA's")]
 
 pub mod api;
@@ -25,6 +21,6 @@ pub mod process;
 mod shown;
 mod visible;
 
-pub use config::logging::is_news;
+pub use border::is_news;
 pub use entry::{entry, entry_per_thread, missing, on_news, start};
 pub use error::{Error, Result, describe};

@@ -48,16 +48,19 @@ fn hot_calls_allocate_nothing_after_the_first() {
     let (no_options, no_values) = (core::ptr::null_mut(), core::ptr::null_mut());
     let image = null::PTX.as_ptr().cast();
     let (no_library_options, n) = (core::ptr::null_mut(), 0);
-    library::cuLibraryLoadData(
-        (&mut lib).into(),
-        image,
-        no_options,
-        no_values,
-        n,
-        no_library_options,
-        no_values,
-        n,
-    )
+    // SAFETY: what the arguments point to is this test's.
+    unsafe {
+        library::cuLibraryLoadData(
+            (&mut lib).into(),
+            image,
+            no_options,
+            no_values,
+            n,
+            no_library_options,
+            no_values,
+            n,
+        )
+    }
     .unwrap();
     let mut kernel: cuda_abi::CUkernel = core::ptr::null_mut();
     library::cuLibraryGetKernel((&mut kernel).into(), lib, c"good".as_ptr()).unwrap();

@@ -95,7 +95,7 @@ fn a_batch_copies_all_and_names_the_one_that_is_wrong() {
     let mut failed = 77;
     let answer = batch_copy::cuMemcpy3DBatchAsync(2, short.as_mut_ptr(), Some(&mut failed).into(), 0, stream);
     assert_eq!((matches!(answer, Err(Error::InvalidValue(_))), failed), (true, 1));
-    batch_copy::cuMemcpyWithAttributesAsync(memory, host + 8, 4, &mut attributes(2), stream).unwrap();
+    batch_copy::cuMemcpyWithAttributesAsync(memory, host + 8, 4, &attributes(2), stream).unwrap();
     assert_eq!(read()[..4], [8, 9, 10, 11]);
     // A batch of a captured stream is one node, of which addresses and sizes can change.
     capture::cuStreamBeginCapture(stream).unwrap();
@@ -114,10 +114,10 @@ fn a_batch_copies_all_and_names_the_one_that_is_wrong() {
     let inner = unsafe { &mut params.__bindgen_anon_1.memcpyBatch };
     assert_eq!(inner.count, 2);
     (inner.dsts, inner.srcs, inner.sizes) = (to.as_mut_ptr(), from.as_mut_ptr(), lengths.as_mut_ptr());
-    graph_exec::cuGraphExecNodeSetParams(exec, node, &mut params).unwrap();
+    graph_exec::cuGraphExecNodeSetParams(exec, node, &params).unwrap();
     graph_exec::cuGraphLaunch(exec, stream).unwrap();
     assert_eq!(read()[40..42], [9, 0], "a size of 0 is no copy");
     params.__bindgen_anon_1.memcpyBatch.count = 1;
-    assert!(graph_exec::cuGraphExecNodeSetParams(exec, node, &mut params).is_err(), "the count stays");
+    assert!(graph_exec::cuGraphExecNodeSetParams(exec, node, &params).is_err(), "the count stays");
     context::cuCtxDestroy_v2(handle).unwrap();
 }

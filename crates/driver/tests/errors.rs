@@ -28,7 +28,7 @@ fn exclusive() -> MutexGuard<'static, ()> {
     guard
 }
 
-fn out<T>(call: impl FnOnce(cuda_abi::out::Out<'_, T>) -> driver::Result) -> Result<T, Error>
+fn out<T>(call: impl FnOnce(border::Out<'_, T>) -> driver::Result) -> Result<T, Error>
 where
     T: Default,
 {
@@ -36,9 +36,7 @@ where
     call((&mut value).into()).map(|()| value)
 }
 
-fn out_pointer<T>(
-    call: impl FnOnce(cuda_abi::out::Out<'_, *mut T>) -> driver::Result,
-) -> Result<*mut T, Error> {
+fn out_pointer<T>(call: impl FnOnce(border::Out<'_, *mut T>) -> driver::Result) -> Result<*mut T, Error> {
     let mut value: *mut T = core::ptr::null_mut();
     call((&mut value).into()).map(|()| value)
 }
@@ -228,7 +226,8 @@ fn a_module_with_a_bad_kernel_gives_its_good_one() {
         [log.as_mut_ptr().cast(), core::ptr::without_provenance_mut(log.len())];
     let module = out_pointer(|m| {
         let image = null::PTX.as_ptr().cast();
-        module::cuModuleLoadDataEx(m, image, 2, options.as_mut_ptr(), values.as_mut_ptr())
+        // SAFETY: what the arguments point to is this test's.
+        unsafe { module::cuModuleLoadDataEx(m, image, 2, options.as_mut_ptr(), values.as_mut_ptr()) }
     })
     .unwrap();
     let get = |name: &core::ffi::CStr| out_pointer(|f| module::cuModuleGetFunction(f, module, name.as_ptr()));
@@ -287,23 +286,27 @@ fn a_bad_kernel_of_a_long_text_is_an_error_when_it_is_asked_for() {
     let good = get(c"good").unwrap();
     assert_eq!(out(|count| module::cuModuleGetFunctionCount(count, module)), Ok(3004));
     let mut functions = [core::ptr::null_mut(); 3004];
-    module::cuModuleEnumerateFunctions(functions.as_mut_ptr(), 3004, module).unwrap();
+    // SAFETY: what the arguments point to is this test's.
+    unsafe { module::cuModuleEnumerateFunctions(functions.as_mut_ptr(), 3004, module) }.unwrap();
     assert_eq!(functions[3000], good, "the bad ones are left out");
     assert!(functions[3001].is_null());
     module::cuModuleUnload(module).unwrap();
 
     let library = out_pointer(|l| {
         let none = core::ptr::null_mut::<c_void>();
-        library::cuLibraryLoadData(
-            l,
-            text.as_ptr().cast(),
-            none.cast(),
-            none.cast(),
-            0,
-            none.cast(),
-            none.cast(),
-            0,
-        )
+        // SAFETY: what the arguments point to is this test's.
+        unsafe {
+            library::cuLibraryLoadData(
+                l,
+                text.as_ptr().cast(),
+                none.cast(),
+                none.cast(),
+                0,
+                none.cast(),
+                none.cast(),
+                0,
+            )
+        }
     })
     .unwrap();
     let kernel = |name: &core::ffi::CStr| {
@@ -313,7 +316,8 @@ fn a_bad_kernel_of_a_long_text_is_an_error_when_it_is_asked_for() {
     assert_eq!(kernel(c"bad"), Err(Error::InvalidPtx));
     kernel(c"good").unwrap();
     let mut kernels = [core::ptr::null_mut(); 3004];
-    library::cuLibraryEnumerateKernels(kernels.as_mut_ptr(), 3004, library).unwrap();
+    // SAFETY: what the arguments point to is this test's.
+    unsafe { library::cuLibraryEnumerateKernels(kernels.as_mut_ptr(), 3004, library) }.unwrap();
     assert!(!kernels[3000].is_null() && kernels[3001].is_null());
     library::cuLibraryUnload(library).unwrap();
 }
@@ -324,7 +328,10 @@ fn a_library_says_what_is_wrong_with_its_code_when_some_is_needed() {
     let load = |code: *const c_void| {
         let none = core::ptr::null_mut::<c_void>();
         out_pointer(|l| {
-            library::cuLibraryLoadData(l, code, none.cast(), none.cast(), 0, none.cast(), none.cast(), 0)
+            // SAFETY: what the arguments point to is this test's.
+            unsafe {
+                library::cuLibraryLoadData(l, code, none.cast(), none.cast(), 0, none.cast(), none.cast(), 0)
+            }
         })
     };
     assert_eq!(load(core::ptr::null()), Err(Error::InvalidValue("code")));
@@ -363,7 +370,10 @@ fn load_with_log(text: &core::ffi::CStr) -> (Result<CUmodule, Error>, String) {
     let mut values: [*mut c_void; 2] =
         [log.as_mut_ptr().cast(), core::ptr::without_provenance_mut(log.len())];
     let loaded = out_pointer(|m| {
-        module::cuModuleLoadDataEx(m, text.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
+        // SAFETY: what the arguments point to is this test's.
+        unsafe {
+            module::cuModuleLoadDataEx(m, text.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
+        }
     });
     let text = log[..values[1].addr()].strip_suffix(b"\0").unwrap_or_default();
     (loaded, String::from_utf8(text.to_vec()).unwrap())
@@ -537,16 +547,19 @@ fn a_librarys_kernel_launches_in_whatever_context_is_current() {
     let _first = scope();
     let library = out_pointer(|l| {
         let none = core::ptr::null_mut();
-        library::cuLibraryLoadData(
-            l,
-            null::PTX.as_ptr().cast(),
-            none,
-            none.cast(),
-            0,
-            none.cast(),
-            none.cast(),
-            0,
-        )
+        // SAFETY: what the arguments point to is this test's.
+        unsafe {
+            library::cuLibraryLoadData(
+                l,
+                null::PTX.as_ptr().cast(),
+                none,
+                none.cast(),
+                0,
+                none.cast(),
+                none.cast(),
+                0,
+            )
+        }
     })
     .unwrap();
     let kernel = out_pointer(|k| library::cuLibraryGetKernel(k, library, c"good".as_ptr())).unwrap();
@@ -569,12 +582,16 @@ fn linked_ptx_loads_as_a_module() {
     let _one = exclusive();
     let _scope = scope();
     let none = core::ptr::null_mut();
-    let state = out_pointer(|s| link::cuLinkCreate_v2(0, none, none.cast(), s)).unwrap();
+    // SAFETY: what the arguments point to is this test's.
+    let state = out_pointer(|s| unsafe { link::cuLinkCreate_v2(0, none, none.cast(), s) }).unwrap();
     let text = null::PTX;
     let add = |kind| {
         let data = text.as_ptr().cast_mut().cast();
         let name = c"one.ptx".as_ptr();
-        link::cuLinkAddData_v2(state, kind, data, text.count_bytes() + 1, name, 0, none, none.cast())
+        // SAFETY: what the arguments point to is this test's.
+        unsafe {
+            link::cuLinkAddData_v2(state, kind, data, text.count_bytes() + 1, name, 0, none, none.cast())
+        }
     };
     add(CUjitInputType::CU_JIT_INPUT_PTX).unwrap();
     assert!(matches!(add(CUjitInputType::CU_JIT_INPUT_NVVM), Err(Error::NotSupported(_))));
@@ -713,7 +730,8 @@ fn a_pointers_attributes_say_what_it_is() {
     let mut attributes = [memory_type, CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL];
     let mut ordinal = 5;
     let mut data = [(&raw mut kind).cast::<c_void>(), (&raw mut ordinal).cast()];
-    pointer::cuPointerGetAttributes(2, attributes.as_mut_ptr(), data.as_mut_ptr(), 4096).unwrap();
+    // SAFETY: what the arguments point to is this test's.
+    unsafe { pointer::cuPointerGetAttributes(2, attributes.as_mut_ptr(), data.as_mut_ptr(), 4096) }.unwrap();
     assert_eq!((kind.0, ordinal), (0, -2));
     memory::cuMemFreeHost(host).unwrap();
 }

@@ -519,13 +519,16 @@ fn a_load_with_a_log_has_the_compilers_words() {
     let mut names = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values = [log.as_mut_ptr().cast::<c_void>(), core::ptr::without_provenance_mut(log.len())];
     let mut handle: CUmodule = core::ptr::null_mut();
-    let loaded = module::cuModuleLoadDataEx(
-        (&mut handle).into(),
-        text.as_ptr().cast(),
-        2,
-        names.as_mut_ptr(),
-        values.as_mut_ptr(),
-    );
+    // SAFETY: what the arguments point to is this test's.
+    let loaded = unsafe {
+        module::cuModuleLoadDataEx(
+            (&mut handle).into(),
+            text.as_ptr().cast(),
+            2,
+            names.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
     assert_eq!(loaded, Err(Error::JitCompilerNotFound));
     // SAFETY: the driver ended it with a zero.
     let said = unsafe { CStr::from_ptr(log.as_ptr()) }.to_str().unwrap();
@@ -650,7 +653,7 @@ fn kernels_get_hips_textures(handle: CUmodule) {
     resource.res.linear.sizeInBytes = 4096;
     let made = |desc: &CUDA_TEXTURE_DESC| {
         let mut object = 0;
-        texture::cuTexObjectCreate((&mut object).into(), &resource, desc, core::ptr::null()).map(|()| {
+        texture::cuTexObjectCreate((&mut object).into(), &resource, desc, None).map(|()| {
             // SAFETY: `create_texture` made it.
             (object, unsafe { *core::ptr::with_exposed_provenance::<[u32; OBJECT_WORDS]>(object as usize) })
         })

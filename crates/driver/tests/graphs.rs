@@ -6,7 +6,7 @@ use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::*;
 use driver::Error;
 use driver::api::{
@@ -343,13 +343,13 @@ fn parameters_come_back_as_they_were_set_and_change_in_the_graph_alone() {
     launch(exec, &scene);
     assert_eq!(scene.bytes(), [3; 8], "the instantiated graph keeps what it had");
     // The parameters that were read make the same node again.
-    graph_exec::cuGraphExecNodeSetParams(exec, node, &mut node_params).unwrap();
+    graph_exec::cuGraphExecNodeSetParams(exec, node, &node_params).unwrap();
     launch(exec, &scene);
     assert_eq!(scene.bytes(), [4; 8]);
     let mut copy = CUDA_MEMCPY3D::default();
     assert!(graph_node::cuGraphMemcpyNodeGetParams(node, (&mut copy).into()).is_err(), "another type");
     node_params.reserved2 = 1;
-    assert!(graph_node::cuGraphNodeSetParams(node, &mut node_params).is_err(), "reserved bytes are zero");
+    assert!(graph_node::cuGraphNodeSetParams(node, &node_params).is_err(), "reserved bytes are zero");
 }
 
 #[test]
@@ -482,7 +482,8 @@ fn allocated(by_hand: CUgraph) -> (CUgraphNode, CUdeviceptr) {
     params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
     params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
     let none = core::ptr::null();
-    let node = made(|n| graph_node::cuGraphAddMemAllocNode(n, by_hand, none, 0, &mut params));
+    // SAFETY: what the arguments point to is this test's.
+    let node = made(|n| unsafe { graph_node::cuGraphAddMemAllocNode(n, by_hand, none, 0, &mut params) });
     (node, params.dptr)
 }
 
@@ -629,7 +630,8 @@ fn conditional(
         ctx: scene.context,
     };
     let none = core::ptr::null();
-    made(|n| graph_node::cuGraphAddNode(n, by_hand, none, 0, &mut params));
+    // SAFETY: what the arguments point to is this test's.
+    made(|n| unsafe { graph_node::cuGraphAddNode(n, by_hand, none, 0, &mut params) });
     for (index, &value) in values.iter().enumerate() {
         // SAFETY: the driver's array has as many graphs as the node has bodies.
         let body = unsafe { *params.__bindgen_anon_1.conditional.phGraph_out.add(index) };
@@ -683,7 +685,9 @@ fn a_loop_runs_until_its_condition_is_zero() {
     // CUDA: a handle without a node.
     let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS::default();
     let mut exec: CUgraphExec = core::ptr::null_mut();
-    graph_exec::cuGraphInstantiateWithParams((&mut exec).into(), by_hand, &mut params).unwrap_err();
+    // SAFETY: what the arguments point to is this test's.
+    unsafe { graph_exec::cuGraphInstantiateWithParams((&mut exec).into(), by_hand, &mut params) }
+        .unwrap_err();
     let unused = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
     assert_eq!(params.result_out, unused);
     let mut node =
@@ -691,7 +695,8 @@ fn a_loop_runs_until_its_condition_is_zero() {
     node.__bindgen_anon_1.conditional =
         CUDA_CONDITIONAL_NODE_PARAMS { handle, type_: whilst, size: 1, ..Default::default() };
     let none = core::ptr::null();
-    made(|n| graph_node::cuGraphAddNode(n, by_hand, none, 0, &mut node));
+    // SAFETY: what the arguments point to is this test's.
+    made(|n| unsafe { graph_node::cuGraphAddNode(n, by_hand, none, 0, &mut node) });
     // SAFETY: the node has one body.
     let body = unsafe { *node.__bindgen_anon_1.conditional.phGraph_out };
     // What a kernel does by cudaGraphSetConditional: a store to the handle.
@@ -728,14 +733,17 @@ fn kernel_nodes_keep_attributes() {
     graph::cuGraphGetNodes(captured, nodes.as_mut_ptr(), &mut n_nodes).unwrap();
     let priority = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
     let value = CUlaunchAttributeValue { priority: -3 };
-    graph_node::cuGraphKernelNodeSetAttribute(nodes[0], priority, &value).unwrap();
+    // SAFETY: a value that may be read.
+    unsafe { graph_node::cuGraphKernelNodeSetAttribute(nodes[0], priority, &value) }.unwrap();
     graph_node::cuGraphKernelNodeCopyAttributes(nodes[1], nodes[0]).unwrap();
     let mut found = CUlaunchAttributeValue::default();
     graph_node::cuGraphKernelNodeGetAttribute(nodes[1], priority, (&mut found).into()).unwrap();
     // SAFETY: the member that belongs to the id.
     assert_eq!(unsafe { found.priority }, -3);
     let policy = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
-    assert!(graph_node::cuGraphKernelNodeSetAttribute(nodes[0], policy, &value).is_err(), "a stream's");
+    // SAFETY: as above.
+    let of_a_stream = unsafe { graph_node::cuGraphKernelNodeSetAttribute(nodes[0], policy, &value) };
+    assert!(of_a_stream.is_err(), "a stream's");
     let mut params = CUDA_KERNEL_NODE_PARAMS::default();
     graph_node::cuGraphKernelNodeGetParams_v2(nodes[0], (&mut params).into()).unwrap();
     assert_eq!((params.func, params.blockDimX), (scene.function, 32));
@@ -796,7 +804,8 @@ fn a_graph_is_written_as_dot() {
     made(|n| graph_node::cuGraphAddEmptyNode(n, by_hand, &node, 1));
     let path = std::env::temp_dir().join(format!("cudaway-graph-{}.dot", std::process::id()));
     let c_path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-    graph::cuGraphDebugDotPrint(by_hand, c_path.as_ptr(), 1).unwrap();
+    // SAFETY: what the arguments point to is this test's.
+    unsafe { graph::cuGraphDebugDotPrint(by_hand, c_path.as_ptr(), 1) }.unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert!(text.starts_with("digraph") && text.contains("MEMSET") && text.contains("EMPTY"), "{text}");
@@ -804,7 +813,9 @@ fn a_graph_is_written_as_dot() {
     assert_eq!(text.matches('{').count(), text.matches('}').count());
     // A file has none in it, whoever asks.
     let nowhere = c"/dev/null/graph.dot";
-    assert_eq!(graph::cuGraphDebugDotPrint(by_hand, nowhere.as_ptr(), 0), Err(Error::OperatingSystem));
+    // SAFETY: what the arguments point to is this test's.
+    let written = unsafe { graph::cuGraphDebugDotPrint(by_hand, nowhere.as_ptr(), 0) };
+    assert_eq!(written, Err(Error::OperatingSystem));
 }
 
 #[test]
@@ -831,7 +842,8 @@ fn dependencies_of_a_captured_stream_can_be_changed() {
     assert_eq!((n_roots, n_edges), (2, 1));
     let late = capture::cuStreamUpdateCaptureDependencies(scene.stream, core::ptr::null_mut(), 0, 0);
     assert_eq!(late, Err(Error::IllegalState));
-    capture::cuThreadExchangeStreamCaptureMode(&mut again).unwrap();
+    // SAFETY: what the arguments point to is this test's.
+    unsafe { capture::cuThreadExchangeStreamCaptureMode(&mut again) }.unwrap();
     assert_eq!(again, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
@@ -978,7 +990,8 @@ fn the_modes_say_who_may_allocate() {
         std::thread::spawn(move || {
             context::cuCtxSetCurrent(context as CUcontext).unwrap();
             let mut mode = mode;
-            capture::cuThreadExchangeStreamCaptureMode(&mut mode).unwrap();
+            // SAFETY: what the arguments point to is this test's.
+            unsafe { capture::cuThreadExchangeStreamCaptureMode(&mut mode) }.unwrap();
             let mut address = 0;
             memory::cuMemAlloc_v2((&mut address).into(), 16)?;
             memory::cuMemFree_v2(address)
@@ -1010,9 +1023,11 @@ fn the_modes_say_who_may_allocate() {
         spoiled(scene.stream);
         capture::cuStreamBeginCapture_v2(scene.stream, mode).unwrap();
         let mut own = relaxed;
-        capture::cuThreadExchangeStreamCaptureMode(&mut own).unwrap();
+        // SAFETY: what the arguments point to is this test's.
+        unsafe { capture::cuThreadExchangeStreamCaptureMode(&mut own) }.unwrap();
         assert_eq!(allocate(), Ok(()), "this thread said so");
-        capture::cuThreadExchangeStreamCaptureMode(&mut own).unwrap();
+        // SAFETY: what the arguments point to is this test's.
+        unsafe { capture::cuThreadExchangeStreamCaptureMode(&mut own) }.unwrap();
         end_capture(scene.stream);
     }
     capture::cuStreamBeginCapture_v2(scene.stream, relaxed).unwrap();
@@ -1159,13 +1174,15 @@ fn a_moved_child_is_no_longer_the_programs() {
         graph: inner,
         ownership: CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE,
     };
-    let node = made(|n| graph_node::cuGraphAddNode(n, outer, none, 0, &mut params));
+    // SAFETY: what the arguments point to is this test's.
+    let node = made(|n| unsafe { graph_node::cuGraphAddNode(n, outer, none, 0, &mut params) });
     assert_eq!(made(|g| graph_node::cuGraphChildGraphNodeGetGraph(node, g)), inner);
     assert!(graph::cuGraphDestroy(inner).is_err());
     let mut refused: CUgraphExec = core::ptr::null_mut();
     assert!(graph_exec::cuGraphInstantiateWithFlags((&mut refused).into(), inner, 0).is_err());
     let mut again: CUgraphNode = core::ptr::null_mut();
-    assert!(graph_node::cuGraphAddNode((&mut again).into(), outer, none, 0, &mut params).is_err());
+    // SAFETY: what the arguments point to is this test's.
+    assert!(unsafe { graph_node::cuGraphAddNode((&mut again).into(), outer, none, 0, &mut params) }.is_err());
     let exec = instantiate(outer);
     launch(exec, &scene);
     assert_eq!(scene.bytes(), [4; 8]);

@@ -9,7 +9,7 @@ use driver::Error;
 use driver::api::cudaway::hip_stream;
 use driver::api::{capture, context, stream};
 
-fn created<T>(make: impl FnOnce(cuda_abi::out::Out<'_, *mut T>) -> driver::Result) -> *mut T {
+fn created<T>(make: impl FnOnce(border::Out<'_, *mut T>) -> driver::Result) -> *mut T {
     let mut handle: *mut T = core::ptr::null_mut();
     make((&mut handle).into()).unwrap();
     handle

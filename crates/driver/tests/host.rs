@@ -40,7 +40,8 @@ fn fail() {
 fn dump(iterator: &mut CUlogIterator, room: usize) -> (Result<(), Error>, String) {
     let mut buffer = vec![0x55u8; room];
     let mut size = room;
-    let answer = logs::cuLogsDumpToMemory(iterator, buffer.as_mut_ptr().cast(), &mut size, 0);
+    // SAFETY: what the arguments point to is this test's.
+    let answer = unsafe { logs::cuLogsDumpToMemory(iterator, buffer.as_mut_ptr().cast(), &mut size, 0) };
     let text = CStr::from_bytes_until_nul(&buffer).expect("always terminated").to_str().unwrap().to_owned();
     assert_eq!(size, text.len());
     (answer, text)
@@ -67,7 +68,8 @@ fn failed_calls_are_logged_and_an_iterator_reads_each_once() {
 
     let path = std::env::temp_dir().join(format!("cudaway-log-{}", std::process::id()));
     let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-    logs::cuLogsDumpToFile(core::ptr::null_mut(), name.as_ptr(), 0).unwrap();
+    // SAFETY: what the arguments point to is this test's.
+    unsafe { logs::cuLogsDumpToFile(core::ptr::null_mut(), name.as_ptr(), 0) }.unwrap();
     assert!(std::fs::read_to_string(&path).unwrap().contains(text.trim_end()));
     std::fs::remove_file(path).unwrap();
 }
@@ -148,22 +150,29 @@ fn a_device_is_one_part_and_a_green_context_has_streams_of_its_own() {
     assert_eq!(count(&all), 4, "the null provider's multiprocessors");
     let (mut n_groups, mut parts, mut rest) = (3, [CUdevResource::default(); 3], CUdevResource::default());
     let ask = core::ptr::null_mut();
-    green::cuDevSmResourceSplitByCount(ask, &mut n_groups, &all, None.into(), 0, 2).unwrap();
+    // SAFETY: what the arguments point to is this test's.
+    unsafe { green::cuDevSmResourceSplitByCount(ask, &mut n_groups, &all, None.into(), 0, 2) }.unwrap();
     assert_eq!(n_groups, 1);
     n_groups = 3;
     let result = parts.as_mut_ptr();
-    green::cuDevSmResourceSplitByCount(result, &mut n_groups, &all, Some(&mut rest).into(), 0, 2).unwrap();
+    // SAFETY: what the arguments point to is this test's.
+    unsafe { green::cuDevSmResourceSplitByCount(result, &mut n_groups, &all, Some(&mut rest).into(), 0, 2) }
+        .unwrap();
     assert_eq!((n_groups, count(&parts[0])), (1, 4));
     assert_eq!(rest.type_, CUdevResourceType::CU_DEV_RESOURCE_TYPE_INVALID);
-    let too_many = green::cuDevSmResourceSplitByCount(result, &mut n_groups, &all, None.into(), 0, 5);
+    // SAFETY: what the arguments point to is this test's.
+    let too_many =
+        unsafe { green::cuDevSmResourceSplitByCount(result, &mut n_groups, &all, None.into(), 0, 5) };
     assert_eq!(too_many, Err(Error::InvalidResourceConfiguration));
 
     let mut made_up =
         CUdevResource { type_: CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, ..Default::default() };
     let mut description: CUdevResourceDesc = core::ptr::null_mut();
-    let answer = green::cuDevResourceGenerateDesc((&mut description).into(), &mut made_up, 1);
+    // SAFETY: what the arguments point to is this test's.
+    let answer = unsafe { green::cuDevResourceGenerateDesc((&mut description).into(), &mut made_up, 1) };
     assert_eq!(answer, Err(Error::InvalidResourceConfiguration));
-    green::cuDevResourceGenerateDesc((&mut description).into(), &mut all, 1).unwrap();
+    // SAFETY: what the arguments point to is this test's.
+    unsafe { green::cuDevResourceGenerateDesc((&mut description).into(), &mut all, 1) }.unwrap();
     let mut green_context: CUgreenCtx = core::ptr::null_mut();
     let other = green::cuGreenCtxCreate((&mut green_context).into(), description, 1, 1);
     assert_eq!(other.unwrap_err().result(), CUresult::CUDA_ERROR_INVALID_VALUE, "another device's");
@@ -202,7 +211,8 @@ fn groups_of_a_split_take_everything_or_are_not_possible() {
     let wanted = |count| CU_DEV_SM_RESOURCE_GROUP_PARAMS { smCount: count, ..Default::default() };
     let split = |groups: &mut [CU_DEV_SM_RESOURCE_GROUP_PARAMS], result: *mut CUdevResource| {
         let n_groups = groups.len() as c_uint;
-        green::cuDevSmResourceSplit(result, n_groups, &all, None.into(), 0, groups.as_mut_ptr())
+        // SAFETY: what the arguments point to is this test's.
+        unsafe { green::cuDevSmResourceSplit(result, n_groups, &all, None.into(), 0, groups.as_mut_ptr()) }
     };
     let mut part = CUdevResource::default();
     let mut found_out = [wanted(0)];
@@ -293,7 +303,8 @@ fn a_batch_of_prefetches_takes_managed_memory_in_a_named_stream_only() {
         CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, ..Default::default() };
     let mut prefetch = |stream, mut start: usize| {
         let (ranges, sizes) = (ranges.as_mut_ptr(), sizes.as_mut_ptr());
-        memory::cuMemPrefetchBatchAsync(ranges, sizes, 2, &mut location, &mut start, 1, 0, stream)
+        // SAFETY: what the arguments point to is this test's.
+        unsafe { memory::cuMemPrefetchBatchAsync(ranges, sizes, 2, &mut location, &mut start, 1, 0, stream) }
     };
     assert_eq!(prefetch(stream, 0), Ok(()));
     assert_eq!(prefetch(stream, 1), Err(Error::InvalidValue("prefetchLocIdxs")));

@@ -33,13 +33,18 @@ impl Link {
     fn new(options: &mut [CUjit_option], values: &mut [*mut c_void]) -> Link {
         let mut state: CUlinkState = core::ptr::null_mut();
         let n = options.len() as u32;
-        link::cuLinkCreate_v2(n, options.as_mut_ptr(), values.as_mut_ptr(), (&mut state).into()).unwrap();
+        // SAFETY: what the arguments point to is this test's.
+        unsafe { link::cuLinkCreate_v2(n, options.as_mut_ptr(), values.as_mut_ptr(), (&mut state).into()) }
+            .unwrap();
         Link(state)
     }
 
     fn add(&self, kind: CUjitInputType, bytes: &[u8]) -> driver::Result {
         let (data, none) = (bytes.as_ptr().cast_mut().cast(), core::ptr::null_mut());
-        link::cuLinkAddData_v2(self.0, kind, data, bytes.len(), c"part".as_ptr(), 0, none, none.cast())
+        // SAFETY: what the arguments point to is this test's.
+        unsafe {
+            link::cuLinkAddData_v2(self.0, kind, data, bytes.len(), c"part".as_ptr(), 0, none, none.cast())
+        }
     }
 
     fn ptx(&self, text: &CStr) -> driver::Result {

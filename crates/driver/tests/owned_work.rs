@@ -49,7 +49,7 @@ fn enqueue(stream: CUstream, counts: &Arc<Counts>) -> driver::Result {
     unsafe { launch_host_function(stream, Some(run), core::ptr::from_mut(work).cast(), Some(end)) }
 }
 
-fn created<T>(make: impl FnOnce(cuda_abi::out::Out<'_, *mut T>) -> driver::Result) -> *mut T {
+fn created<T>(make: impl FnOnce(border::Out<'_, *mut T>) -> driver::Result) -> *mut T {
     let mut handle: *mut T = core::ptr::null_mut();
     make((&mut handle).into()).unwrap();
     handle

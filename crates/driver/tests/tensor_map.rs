@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::ptr::null;
 
+use border::Out;
 use compiler::tensor_map::{Element, Swizzle, TensorMap};
-use cuda_abi::out::Out;
 use cuda_abi::{
     CUtensorMap, CUtensorMapDataType as Type, CUtensorMapFloatOOBfill as Fill,
     CUtensorMapInterleave as Interleave, CUtensorMapL2promotion as Promotion,

@@ -7,9 +7,9 @@ mod many;
 use std::ffi::CString;
 use std::fmt::Write;
 
+use border::Out;
 use compiler::{Module, Source};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use cuda_abi::out::Out;
 use hip_cpu::api::{hipModuleLoadData, hipModuleUnload};
 use hip_cpu::exec;
 use hip_cpu::harness::{self, How};

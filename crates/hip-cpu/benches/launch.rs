@@ -2,8 +2,8 @@
 
 use std::ffi::{CString, c_void};
 
+use border::Out;
 use criterion::{Criterion, criterion_group, criterion_main};
-use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_sys::*;
 

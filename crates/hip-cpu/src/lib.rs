@@ -36,4 +36,4 @@ pub mod texture;
 mod thread;
 mod ticket;
 
-pub use error::{Parameter, entry};
+pub use error::{entry, given};

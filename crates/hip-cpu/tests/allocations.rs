@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_cpu::api::*;
 use hip_sys::*;
 

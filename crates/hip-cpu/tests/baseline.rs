@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_cpu::api::*;
 use hip_sys::hipFunction_t;
 use kept::{files, n_files};

@@ -4,7 +4,7 @@
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_cpu::api::*;
 use hip_cpu::error::Result;
 use hip_sys::*;
@@ -95,7 +95,8 @@ fn launch(
     };
     let mut out = out;
     let mut arguments = [(&raw mut out).cast()];
-    hipDrvLaunchKernelEx(&config, f, arguments.as_mut_ptr(), null_mut())
+    // SAFETY: the attributes and the argument are there.
+    unsafe { hipDrvLaunchKernelEx(&config, f, arguments.as_mut_ptr(), null_mut()) }
 }
 
 /// Blocks of so many threads that the device holds at once.

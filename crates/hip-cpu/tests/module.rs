@@ -6,7 +6,7 @@ use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 use std::sync::Once;
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_cpu::api::*;
 use hip_cpu::error::Result;
 use hip_sys::*;

@@ -7,7 +7,7 @@ use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_cpu::api::*;
 use kept::n_files;
 

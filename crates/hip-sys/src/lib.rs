@@ -6,6 +6,13 @@
 
 pub mod attribute;
 pub mod error;
+#[macro_use]
+mod generated {
+    //! Made by `cargo xtask codegen`.
+    #[macro_use]
+    #[rustfmt::skip]
+    pub mod functions;
+}
 pub mod negotiate;
 pub mod provider;
 pub mod table;

@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{CUhostFn, CUresult, CUstream, CudawayDevice, CudawayHipStream};
 use driver::api::cudaway::{CudawayConfig, config_now, devices, forward, hip_stream, launch_host_function};
 

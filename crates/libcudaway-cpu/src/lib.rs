@@ -4,3 +4,8 @@
 #![allow(non_snake_case, non_upper_case_globals, reason = "names are HIP's")]
 
 mod exports;
+mod generated {
+    //! Made by `cargo xtask codegen`.
+    #[rustfmt::skip]
+    pub mod exports;
+}

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use cuda_abi::out::NullPointer;
+use border::BadPointer;
 
 use crate::types::nvmlReturn_t;
 
@@ -47,8 +47,8 @@ impl Error {
     }
 }
 
-impl From<NullPointer> for Error {
-    fn from(NullPointer(name): NullPointer) -> Self {
+impl From<BadPointer> for Error {
+    fn from(BadPointer(name): BadPointer) -> Self {
         Error::InvalidArgument(name)
     }
 }

@@ -4,10 +4,6 @@
 //! Nothing here makes a CUDA context.
 
 #![expect(non_snake_case, non_camel_case_types, non_upper_case_globals, reason = "these are the C names")]
-#![expect(
-    clippy::not_unsafe_ptr_arg_deref,
-    reason = "bodies get pointers under NVML's contract, through the exports"
-)]
 
 pub mod api;
 mod device;

@@ -1,7 +1,7 @@
 //! Why a call fails, and the one translation to `cudaError_t`.
 
+use border::BadPointer;
 use cuda_abi::CUresult;
-use cuda_abi::out::NullPointer;
 use cuda_abi::runtime::cudaError_t;
 
 pub type Result<T = ()> = core::result::Result<T, Error>;
@@ -92,8 +92,8 @@ impl Error {
     }
 }
 
-impl From<NullPointer> for Error {
-    fn from(missing: NullPointer) -> Self {
+impl From<BadPointer> for Error {
+    fn from(missing: BadPointer) -> Self {
         Error::InvalidValue(missing.0)
     }
 }

@@ -5,10 +5,6 @@
 //! configuration and last errors (one per instance of the runtime). Contexts, memory, streams and modules live in the driver.
 
 #![allow(non_snake_case, reason = "bodies have C's names")]
-#![allow(
-    clippy::not_unsafe_ptr_arg_deref,
-    reason = "bodies get pointers under CUDA's contract, through the exports"
-)]
 #![allow(clippy::too_many_arguments, reason = "signatures are CUDA's")]
 
 pub mod api;

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaError_t, cudaGraph_t, cudaGraphEdgeData, cudaGraphExecUpdateResult, cudaGraphExecUpdateResultInfo,
     cudaGraphNodeType, cudaKernel_t, cudaKernelNodeParams, cudaMemcpy3DParms, cudaMemcpyKind,
@@ -120,23 +120,29 @@ impl Program {
         };
         let function = |host: &u8, name: &CStr| {
             let (host, null) = (ptr::from_ref(host).cast(), ptr::null_mut());
-            registration::__cudaRegisterFunction(
-                handle,
-                host,
-                null,
-                name.as_ptr(),
-                -1,
-                ptr::null_mut(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-            );
+            // SAFETY: names are literals.
+            unsafe {
+                registration::__cudaRegisterFunction(
+                    handle,
+                    host,
+                    null,
+                    name.as_ptr(),
+                    -1,
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                );
+            }
         };
         function(&program.kernel, c"add");
         function(&program.unknown_kernel, c"not_in_the_image");
         let word = ptr::from_ref(&*program.word).cast_mut().cast();
-        registration::__cudaRegisterVar(handle, word, ptr::null_mut(), c"word".as_ptr(), 0, 4, 0, 0);
+        // SAFETY: the name is a literal.
+        unsafe {
+            registration::__cudaRegisterVar(handle, word, ptr::null_mut(), c"word".as_ptr(), 0, 4, 0, 0)
+        };
         registration::__cudaRegisterFatBinaryEnd(handle);
         program
     }
@@ -360,16 +366,19 @@ fn a_managed_variables_pointer_is_set_before_host_code_uses_it() {
     let _driver = Driver::get();
     let program = Program::register();
     let mut pointer: *mut c_void = ptr::null_mut();
-    registration::__cudaRegisterManagedVar(
-        program.handle,
-        &mut pointer,
-        ptr::null_mut(),
-        c"managed".as_ptr(),
-        0,
-        4,
-        0,
-        0,
-    );
+    // SAFETY: the name is a literal, the pointer this function's.
+    unsafe {
+        registration::__cudaRegisterManagedVar(
+            program.handle,
+            &mut pointer,
+            ptr::null_mut(),
+            c"managed".as_ptr(),
+            0,
+            4,
+            0,
+            0,
+        );
+    }
     assert_eq!(registration::__cudaInitModule(program.handle), 1);
     assert!(!pointer.is_null());
     let mut address = ptr::null_mut();
@@ -526,12 +535,13 @@ fn each_major_means_its_own_by_a_graph_calls_name() {
     graph_node::cudaGraphKernelNodeCopyAttributes_v13(node.cast(), other).unwrap();
     assert_eq!(driver.calls(), ["copy_to_node"; 3]);
 
-    let (mut exec, mut error_node, mut log) = (ptr::null_mut(), graph.cast(), [b'x'; 4]);
+    let (mut exec, mut error_node, mut log) =
+        (ptr::null_mut(), graph.cast(), [c_char::from_ne_bytes([b'x']); 4]);
     let instantiated = graph::cudaGraphInstantiate_v11(
         Out::from(&mut exec),
         graph,
         Some(&mut error_node).into(),
-        log.as_mut_ptr().cast(),
+        Some(&mut log[0]).into(),
         4,
     );
     assert_eq!((instantiated, error_node.is_null(), log[0]), (Ok(()), true, 0));

@@ -45,7 +45,7 @@ pub fn statement(name: &str, signature: &Signature, signatures: &Signatures) -> 
     let is_packed = signature.params.iter().any(|param| param.name == "AP");
     let mut lines = Vec::new();
     if is_packed {
-        lines.push("let A = call.unpacked(AP, side, uplo, (m, n))?;".to_owned());
+        lines.push("let A = unsafe { call.unpacked(AP, side, uplo, (m, n)) }?;".to_owned());
     }
     for (matrix, shape) in shapes {
         let method = if Some(*matrix) == written { "result" } else { "matrix" };

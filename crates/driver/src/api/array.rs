@@ -2,7 +2,7 @@
 
 use core::ffi::{c_uint, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{
     CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY_SPARSE_PROPERTIES,
     CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY2D, CUarray, CUdevice, CUdeviceptr, CUmemorytype, CUmipmappedArray,

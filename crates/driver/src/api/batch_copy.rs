@@ -3,7 +3,7 @@
 use core::ffi::c_ulonglong;
 use std::sync::Arc;
 
-use cuda_abi::out::OptOut;
+use border::OptOut;
 use cuda_abi::{
     CU_STREAM_LEGACY, CUDA_MEMCPY_BATCH_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUarray,
     CUdeviceptr, CUextent3D, CUmemcpy3DOperand, CUmemcpy3DOperandType, CUmemcpyAttributes,
@@ -217,11 +217,9 @@ pub fn cuMemcpyWithAttributesAsync(
     dst: CUdeviceptr,
     src: CUdeviceptr,
     size: usize,
-    attr: *mut CUmemcpyAttributes,
+    attr: &CUmemcpyAttributes,
     hStream: CUstream,
 ) -> Result {
-    // SAFETY: CUDA's contract: NULL or a readable structure.
-    let attr = unsafe { attr.as_ref() }.ok_or(Error::InvalidValue("attr"))?;
     check_order(attr.srcAccessOrder)?;
     cuMemcpyAsync(dst, src, size, hStream)?;
     finish(hStream, is_during_call(attr.srcAccessOrder))
@@ -363,12 +361,10 @@ fn batch_3d(
 }
 
 pub fn cuMemcpy3DWithAttributesAsync(
-    op: *mut CUDA_MEMCPY3D_BATCH_OP,
+    op: &CUDA_MEMCPY3D_BATCH_OP,
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> Result {
-    // SAFETY: CUDA's contract: NULL or a readable structure.
-    let op = unsafe { op.as_ref() }.ok_or(Error::InvalidValue("op"))?;
     if flags != 0 {
         return Err(Error::InvalidValue("flags"));
     }

@@ -3,7 +3,7 @@
 use core::ffi::{c_uint, c_void};
 use std::cell::Cell;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphRecaptureCallback, CUstream, CUstreamCaptureMode,
     CUstreamCaptureStatus, CUstreamCigCaptureParams, cuuint64_t,
@@ -174,9 +174,11 @@ pub fn cuStreamEndCaptureToCig(hStream: CUstream) -> Result {
     super::refuse("cuStreamEndCaptureToCig: no graphics API is there to run the work")
 }
 
-pub fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) -> Result {
+/// # Safety
+/// `mode` is NULL, or a variable that may be read and written.
+pub unsafe fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) -> Result {
     crate::process::driver()?;
-    // SAFETY: CUDA's contract: NULL or a variable to read and write.
+    // SAFETY: the caller's promise: NULL or a variable to read and write.
     let mode = unsafe { mode.as_mut() }.ok_or(Error::InvalidValue("mode"))?;
     if mode.0 > CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0 {
         return Err(Error::InvalidValue("mode"));

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUcontext, CUctxCreateParams, CUdevice, CUexecAffinityParam, CUexecAffinityType, CUfunc_cache, CUlimit,
     CUsharedconfig,
@@ -43,13 +43,12 @@ pub fn cuCtxCreate_v3(
 
 pub fn cuCtxCreate_v4(
     pctx: Out<'_, CUcontext>,
-    ctxCreateParams: *mut CUctxCreateParams,
+    ctxCreateParams: Option<&CUctxCreateParams>,
     flags: c_uint,
     dev: CUdevice,
 ) -> Result {
     Device::get(dev)?;
-    // SAFETY: CUDA's contract: NULL or a readable structure.
-    if let Some(params) = unsafe { ctxCreateParams.as_ref() } {
+    if let Some(params) = ctxCreateParams {
         if !params.execAffinityParams.is_null() {
             return Err(Error::UnsupportedExecAffinity);
         }

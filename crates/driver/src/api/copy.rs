@@ -5,7 +5,7 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
-use cuda_abi::out::borrow;
+use border::borrow;
 use cuda_abi::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUdeviceptr, CUmemorytype, CUstream,
 };
@@ -676,15 +676,12 @@ fn block_3d(copy: &CUDA_MEMCPY3D) -> Result<Option<Block>> {
     Block::read(&target, &source, (copy.WidthInBytes, copy.Height, copy.Depth)).map(Some)
 }
 
-pub fn cuMemcpy3D_v2(pCopy: *const CUDA_MEMCPY3D) -> Result {
-    // SAFETY: CUDA's contract: a readable structure.
-    let copy = unsafe { borrow(pCopy, "pCopy") }?;
-    block_3d(copy)?.map_or(Ok(()), |block| block.run())
+pub fn cuMemcpy3D_v2(pCopy: &CUDA_MEMCPY3D) -> Result {
+    block_3d(pCopy)?.map_or(Ok(()), |block| block.run())
 }
 
-pub fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> Result {
-    // SAFETY: CUDA's contract: a readable structure.
-    enqueue(unsafe { borrow(pCopy, "pCopy") }?, hStream)
+pub fn cuMemcpy3DAsync_v2(pCopy: &CUDA_MEMCPY3D, hStream: CUstream) -> Result {
+    enqueue(pCopy, hStream)
 }
 
 /// A 3-D copy that names the contexts of both sides; unified addresses need no such help.

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 use std::collections::BTreeMap;
 
-use cuda_abi::out::OptOut;
+use border::OptOut;
 use cuda_abi::{CUcoredumpCallbackHandle, CUcoredumpSettings, CUcoredumpStatusCallback};
 use parking_lot::Mutex;
 

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{
     CUDA_HOST_NODE_PARAMS, CUdevice_attribute, CUhostFn, CUstream, CudawayDevice, CudawayHipStream,
 };

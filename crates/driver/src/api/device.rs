@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUatomicOperation, CUatomicOperationCapability, CUcontext, CUdevice, CUdevice_P2PAttribute,
     CUdevice_attribute, CUdevprop, CUuuid,
@@ -384,12 +384,14 @@ pub fn cuDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, dev: CUdevice) -> 
     write_text(&device.pci_bus_id(), pciBusId, len, "pciBusId")
 }
 
-pub fn cuDeviceGetByPCIBusId(dev: Out<'_, CUdevice>, pciBusId: *const c_char) -> Result {
+/// # Safety
+/// `pciBusId` is NULL or a C string.
+pub unsafe fn cuDeviceGetByPCIBusId(dev: Out<'_, CUdevice>, pciBusId: *const c_char) -> Result {
     let devices = &driver()?.devices;
     if pciBusId.is_null() {
         return Err(Error::InvalidValue("pciBusId"));
     }
-    // SAFETY: CUDA's contract: a C string.
+    // SAFETY: the caller's promise: a C string.
     let wanted = unsafe { CStr::from_ptr(pciBusId) }.to_string_lossy();
     let wanted = parse_bus_id(&wanted).ok_or(Error::InvalidValue("pciBusId"))?;
     let found = devices.iter().find(|device| parse_bus_id(&device.pci_bus_id()) == Some(wanted));

@@ -4,7 +4,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::proc_address::{self, Flavour, Lookup};
 use cuda_abi::{CUdriverProcAddressQueryResult, CUuuid, cuuint64_t};
 
@@ -78,10 +78,9 @@ pub fn cuGetProcAddress(
 const OF_THE_RUNTIME: &str = "6bd5fb6c5bf4e74a8987d93912fd9df9";
 
 /// NVIDIA's private tables: every id is unknown here. As on their drivers, that is an invalid value and a NULL table.
-pub fn cuGetExportTable(ppExportTable: Out<'_, *const c_void>, pExportTableId: *const CUuuid) -> Result {
+pub fn cuGetExportTable(ppExportTable: Out<'_, *const c_void>, pExportTableId: Option<&CUuuid>) -> Result {
     not_gone()?;
-    // SAFETY: CUDA's contract: NULL or a readable id.
-    let id = unsafe { pExportTableId.as_ref() }.ok_or(Error::InvalidValue("pExportTableId"))?;
+    let id = pExportTableId.ok_or(Error::InvalidValue("pExportTableId"))?;
     let id: String = id.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
     if id == OF_THE_RUNTIME {
         tracing::warn!(

@@ -2,8 +2,8 @@
 
 use core::ffi::c_char;
 
+use border::Out;
 use cuda_abi::CUresult;
-use cuda_abi::out::Out;
 
 use crate::{Error, Result, describe};
 

@@ -3,7 +3,7 @@
 use core::ffi::c_uint;
 use std::sync::Arc;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{CUevent, CUstream};
 
 use crate::object::graph::capture::{

@@ -677,13 +677,11 @@ pub(crate) fn cluster_of(config: &CUlaunchConfig) -> Result<Option<[c_uint; 3]>>
 }
 
 pub fn cuLaunchKernelEx(
-    config: *const CUlaunchConfig,
+    config: &CUlaunchConfig,
     f: CUfunction,
     kernelParams: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> Result {
-    // SAFETY: CUDA's contract: a readable structure.
-    let config = unsafe { cuda_abi::out::borrow(config, "config") }?;
     let wishes = Wishes::of(config)?;
     let shape = Shape {
         grid: [config.gridDimX, config.gridDimY, config.gridDimZ],

@@ -4,7 +4,7 @@
 
 use core::ffi::{c_uint, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{
     CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
     CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,

@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{
     CUdevice, CUgraph, CUgraphConditionalHandle, CUgraphEdgeData, CUgraphMem_attribute, CUgraphNode,
     CUgraphNodeType,
@@ -294,12 +294,15 @@ pub fn cuGraphNodeGetToolsId(hNode: CUgraphNode, toolsNodeId: Out<'_, c_ulonglon
 }
 
 /// Writes the graph in the DOT language.
-pub fn cuGraphDebugDotPrint(hGraph: CUgraph, path: *const c_char, flags: c_uint) -> Result {
+///
+/// # Safety
+/// `path` is NULL or a C string.
+pub unsafe fn cuGraphDebugDotPrint(hGraph: CUgraph, path: *const c_char, flags: c_uint) -> Result {
     let graph = Graph::from_handle(hGraph)?;
     if path.is_null() {
         return Err(Error::InvalidValue("path"));
     }
-    // SAFETY: CUDA's contract: a C string.
+    // SAFETY: the caller's promise: a C string.
     let path = unsafe { CStr::from_ptr(path) }.to_str().map_err(|_| Error::InvalidValue("path"))?;
     std::fs::write(path, dot::print(&graph, flags)).map_err(|_| Error::OperatingSystem)
 }

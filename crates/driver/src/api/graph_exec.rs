@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_uint, c_ulonglong};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS,
     CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUcontext,
@@ -56,12 +56,11 @@ pub fn cuGraphInstantiate_v2(
     phGraphExec: Out<'_, CUgraphExec>,
     hGraph: CUgraph,
     phErrorNode: OptOut<'_, CUgraphNode>,
-    logBuffer: *mut c_char,
+    logBuffer: OptOut<'_, c_char>,
     bufferSize: usize,
 ) -> Result {
-    if !logBuffer.is_null() && bufferSize > 0 {
-        // SAFETY: CUDA's contract: `bufferSize` writable bytes.
-        unsafe { logBuffer.write(0) };
+    if bufferSize > 0 {
+        logBuffer.write(0);
     }
     phErrorNode.write(core::ptr::null_mut());
     cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0)
@@ -71,18 +70,20 @@ pub fn cuGraphInstantiate(
     phGraphExec: Out<'_, CUgraphExec>,
     hGraph: CUgraph,
     phErrorNode: OptOut<'_, CUgraphNode>,
-    logBuffer: *mut c_char,
+    logBuffer: OptOut<'_, c_char>,
     bufferSize: usize,
 ) -> Result {
     cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)
 }
 
-pub fn cuGraphInstantiateWithParams(
+/// # Safety
+/// `instantiateParams` is NULL, or a structure that may be read and written.
+pub unsafe fn cuGraphInstantiateWithParams(
     phGraphExec: Out<'_, CUgraphExec>,
     hGraph: CUgraph,
     instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> Result {
-    // SAFETY: CUDA's contract: NULL or a structure to read and write.
+    // SAFETY: the caller's promise: NULL or a structure to read and write.
     let params = unsafe { instantiateParams.as_mut() }.ok_or(Error::InvalidValue("instantiateParams"))?;
     params.hErrNode_out = core::ptr::null_mut();
     params.result_out = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR;
@@ -219,11 +220,9 @@ pub fn cuGraphExecBatchMemOpNodeSetParams(
 pub fn cuGraphExecNodeSetParams(
     hGraphExec: CUgraphExec,
     hNode: CUgraphNode,
-    nodeParams: *mut CUgraphNodeParams,
+    params: &CUgraphNodeParams,
 ) -> Result {
     let exec = Exec::from_handle(hGraphExec)?;
-    // SAFETY: CUDA's contract: NULL or a readable structure.
-    let params = unsafe { nodeParams.as_ref() }.ok_or(Error::InvalidValue("nodeParams"))?;
     if params.type_ == CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH {
         // SAFETY: the member that belongs to the type.
         let child = unsafe { params.__bindgen_anon_1.graph.graph };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2, CUDA_CONDITIONAL_NODE_PARAMS,
     CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEM_ALLOC_NODE_PARAMS,
@@ -224,14 +224,17 @@ pub fn cuGraphAddBatchMemOpNode(
 }
 
 /// The address is known, and stays, from here on.
-pub fn cuGraphAddMemAllocNode(
+///
+/// # Safety
+/// `nodeParams` is NULL, or a structure that may be read and written.
+pub unsafe fn cuGraphAddMemAllocNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     nodeParams: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
 ) -> Result {
-    // SAFETY: CUDA's contract: NULL or a structure to read and write.
+    // SAFETY: the caller's promise: NULL or a structure to read and write.
     let params = unsafe { nodeParams.as_mut() }.ok_or(Error::InvalidValue("nodeParams"))?;
     add(phGraphNode, hGraph, dependencies, numDependencies, |site| alloc_op(params, site))
 }
@@ -246,17 +249,24 @@ pub fn cuGraphAddMemFreeNode(
     add(phGraphNode, hGraph, dependencies, numDependencies, |site| pool::free_op(dptr, site.graph.id))
 }
 
-pub fn cuGraphAddNode(
+/// # Safety
+/// As [`cuGraphAddNode_v2`].
+pub unsafe fn cuGraphAddNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     nodeParams: *mut CUgraphNodeParams,
 ) -> Result {
-    cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, core::ptr::null(), numDependencies, nodeParams)
+    // SAFETY: the caller's promise.
+    unsafe {
+        cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, core::ptr::null(), numDependencies, nodeParams)
+    }
 }
 
-pub fn cuGraphAddNode_v2(
+/// # Safety
+/// `nodeParams` is NULL, or a structure that may be read and written, with the member of its type.
+pub unsafe fn cuGraphAddNode_v2(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
@@ -264,13 +274,16 @@ pub fn cuGraphAddNode_v2(
     numDependencies: usize,
     nodeParams: *mut CUgraphNodeParams,
 ) -> Result {
-    // SAFETY: CUDA's contract: NULL or a structure to read and write.
+    // SAFETY: the caller's promise: NULL or a structure to read and write.
     let params = unsafe { nodeParams.as_mut() }.ok_or(Error::InvalidValue("nodeParams"))?;
     add_with(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, |site| make(params, site))
 }
 
 /// Since 13.4: the same node types, with contexts of their own where they had none before. There is one context to choose.
-pub fn cuGraphAddNode_v3(
+///
+/// # Safety
+/// As [`cuGraphAddNode_v2`].
+pub unsafe fn cuGraphAddNode_v3(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
@@ -278,7 +291,10 @@ pub fn cuGraphAddNode_v3(
     numDependencies: usize,
     nodeParams: *mut CUgraphNodeParams,
 ) -> Result {
-    cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams)
+    // SAFETY: the caller's promise.
+    unsafe {
+        cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams)
+    }
 }
 
 /// A new node, with what CUDA gives back written into the structure.
@@ -386,9 +402,7 @@ pub fn cuGraphNodeGetParams(hNode: CUgraphNode, nodeParams: Out<'_, CUgraphNodeP
     Ok(())
 }
 
-pub fn cuGraphNodeSetParams(hNode: CUgraphNode, nodeParams: *mut CUgraphNodeParams) -> Result {
-    // SAFETY: CUDA's contract: NULL or a readable structure.
-    let params = unsafe { nodeParams.as_ref() }.ok_or(Error::InvalidValue("nodeParams"))?;
+pub fn cuGraphNodeSetParams(hNode: CUgraphNode, params: &CUgraphNodeParams) -> Result {
     if Graph::op_of(hNode)?.kind() != params.type_ {
         return Err(OTHER_TYPE);
     }
@@ -396,8 +410,8 @@ pub fn cuGraphNodeSetParams(hNode: CUgraphNode, nodeParams: *mut CUgraphNodePara
 }
 
 /// Since 13.4; see `cuGraphAddNode_v3`.
-pub fn cuGraphNodeSetParams_v2(hNode: CUgraphNode, nodeParams: Out<'_, CUgraphNodeParams>) -> Result {
-    cuGraphNodeSetParams(hNode, nodeParams.as_ptr())
+pub fn cuGraphNodeSetParams_v2(hNode: CUgraphNode, nodeParams: &CUgraphNodeParams) -> Result {
+    cuGraphNodeSetParams(hNode, nodeParams)
 }
 
 /// The attributes of a kernel node, none of another.
@@ -476,20 +490,22 @@ pub fn cuGraphKernelNodeGetAttribute(
     Ok(())
 }
 
-pub fn cuGraphKernelNodeSetAttribute(
+/// # Safety
+/// `value` is NULL or readable, and writable for a device-updatable node, whose handle comes back in it.
+pub unsafe fn cuGraphKernelNodeSetAttribute(
     hNode: CUgraphNode,
     attr: CUkernelNodeAttrID,
     value: *const CUkernelNodeAttrValue,
 ) -> Result {
-    // SAFETY: CUDA's contract: a readable value.
-    let given = unsafe { cuda_abi::out::borrow(value, "value") }?;
+    // SAFETY: the caller's promise.
+    let given = unsafe { border::borrow(value, "value") }?;
     if !execution::is_kept(attr) {
         return Err(Error::InvalidValue("attr"));
     }
     if attr == device::DEVICE_UPDATABLE {
         let handle = make_updatable(hNode, &CUlaunchAttribute { id: attr, pad: [0; 4], value: *given })?;
         if let Some(attribute) = handle {
-            // SAFETY: CUDA's contract: the handle is returned in the value, which the program so lets be written.
+            // SAFETY: as above.
             unsafe { value.cast_mut().write(attribute.value) };
         }
         return Ok(());

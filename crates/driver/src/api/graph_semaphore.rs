@@ -3,7 +3,7 @@
 use core::ffi::c_uint;
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{
     CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
     CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore, CUgraph, CUgraphExec, CUgraphNode,

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUcontext, CUdevResource, CUdevResourceDesc, CUdevResourceType,
     CUdevSmResourceGroup_flags, CUdevice, CUevent, CUgreenCtx, CUgreenCtxCreate_flags, CUstream,
@@ -74,7 +74,10 @@ fn count_of(all: &CUdevResource) -> c_uint {
 }
 
 /// CUDA: there may be fewer groups than asked for; here there is one.
-pub fn cuDevSmResourceSplitByCount(
+///
+/// # Safety
+/// `nbGroups` is NULL, or a number that may be read and written; `result` is NULL, or has so many elements.
+pub unsafe fn cuDevSmResourceSplitByCount(
     result: *mut CUdevResource,
     nbGroups: *mut c_uint,
     input: &CUdevResource,
@@ -84,7 +87,7 @@ pub fn cuDevSmResourceSplitByCount(
 ) -> Result {
     driver()?;
     let all = green::multiprocessors(green::device_of(input)?);
-    // SAFETY: CUDA's contract: NULL or a number.
+    // SAFETY: the caller's promise: NULL or a number.
     let Some(n_groups) = (unsafe { nbGroups.as_mut() }) else { return Err(Error::InvalidValue("nbGroups")) };
     // CUDA: two flags exist; neither can make a smaller part of one.
     if flags & !3 != 0 {
@@ -101,7 +104,7 @@ pub fn cuDevSmResourceSplitByCount(
     let is_given = *n_groups > 0;
     *n_groups = u32::from(is_given);
     if is_given {
-        // SAFETY: CUDA's contract: as many elements as `nbGroups` said, which is at least one.
+        // SAFETY: the caller's promise: as many elements as `nbGroups` said, which is at least one.
         unsafe { result.write(all) };
     }
     remainder.write(if is_given { nothing() } else { all });
@@ -117,7 +120,9 @@ fn share(wanted: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, left: c_uint) -> Result<c_uin
     if fits { Ok(left) } else { Err(Error::InvalidResourceConfiguration) }
 }
 
-pub fn cuDevSmResourceSplit(
+/// # Safety
+/// `groupParams` is NULL, or has `nbGroups` elements that may be read and written, as `result` has that may be written.
+pub unsafe fn cuDevSmResourceSplit(
     result: *mut CUdevResource,
     nbGroups: c_uint,
     input: &CUdevResource,
@@ -130,7 +135,7 @@ pub fn cuDevSmResourceSplit(
     if flags != 0 || groupParams.is_null() || nbGroups == 0 {
         return Err(Error::InvalidValue("flags, groupParams or nbGroups"));
     }
-    // SAFETY: CUDA's contract: `nbGroups` entries.
+    // SAFETY: the caller's promise: `nbGroups` entries.
     let groups = unsafe { core::slice::from_raw_parts_mut(groupParams, nbGroups as usize) };
     let mut left = count_of(&all);
     let mut shares = Vec::with_capacity(groups.len());
@@ -147,14 +152,16 @@ pub fn cuDevSmResourceSplit(
         group.smCount = *share;
     }
     if !result.is_null() {
-        // SAFETY: CUDA's contract: `nbGroups` elements; more than one were refused above.
+        // SAFETY: the caller's promise: `nbGroups` elements; more than one were refused above.
         unsafe { result.write(all) };
     }
     remainder.write(if left == 0 { nothing() } else { all });
     Ok(())
 }
 
-pub fn cuDevResourceGenerateDesc(
+/// # Safety
+/// `resources` is NULL, or has `nbResources` elements.
+pub unsafe fn cuDevResourceGenerateDesc(
     phDesc: Out<'_, CUdevResourceDesc>,
     resources: *mut CUdevResource,
     nbResources: c_uint,
@@ -163,7 +170,7 @@ pub fn cuDevResourceGenerateDesc(
     if resources.is_null() || nbResources == 0 {
         return Err(Error::InvalidValue("resources or nbResources"));
     }
-    // SAFETY: CUDA's contract: `nbResources` elements.
+    // SAFETY: the caller's promise: `nbResources` elements.
     let resources = unsafe { core::slice::from_raw_parts(resources, nbResources as usize) };
     let devices = resources.iter().map(green::device_of).collect::<Result<Vec<_>>>()?;
     match devices[..] {

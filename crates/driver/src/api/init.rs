@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::process;
 use crate::{Error, Result};

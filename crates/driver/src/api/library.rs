@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUdevice, CUdeviceptr, CUfunc_cache, CUfunction, CUfunction_attribute, CUjit_option, CUkernel, CUlibrary,
     CUlibraryOption, CUmodule,
@@ -14,7 +14,10 @@ use crate::jit;
 use crate::object::{Context, Device, Function, Kernel, Library};
 use crate::{Error, Result};
 
-pub fn cuLibraryLoadData(
+/// # Safety
+/// `code` is NULL, or an image that stays as it is during the call; the arrays of options are NULL, or have as many elements as is
+/// said, with the buffers that they name.
+pub unsafe fn cuLibraryLoadData(
     library: Out<'_, CUlibrary>,
     code: *const c_void,
     jitOptions: *mut CUjit_option,
@@ -32,16 +35,16 @@ pub fn cuLibraryLoadData(
         return Err(Error::InvalidValue("libraryOptions"));
     }
     for index in 0..numLibraryOptions as usize {
-        // SAFETY: CUDA's contract: `numLibraryOptions` entries.
+        // SAFETY: the caller's promise: `numLibraryOptions` entries.
         let option = unsafe { *libraryOptions.add(index) };
         // Both options only allow the driver to keep less: the image is copied here in any case.
         if option.0 >= CUlibraryOption::CU_LIBRARY_NUM_OPTIONS.0 {
             return Err(Error::InvalidValue("libraryOptions"));
         }
     }
-    // SAFETY: CUDA's contract for the two arrays and the buffers they name.
+    // SAFETY: the caller's promise for the two arrays and the buffers they name.
     let options = unsafe { jit::Options::read(numJitOptions, jitOptions, jitOptionsValues) }?;
-    // SAFETY: CUDA's contract: an image that stays as it is during the call.
+    // SAFETY: the caller's promise: an image that stays as it is during the call.
     let linked = check(unsafe { image::read(code, capability()) }, &options);
     if let Err(error @ Error::InvalidValue(_)) = linked {
         return Err(error);
@@ -61,7 +64,9 @@ pub fn cuLibraryLoadData(
     Ok(())
 }
 
-pub fn cuLibraryLoadFromFile(
+/// # Safety
+/// `fileName` is NULL or a C string; options are as for [`cuLibraryLoadData`].
+pub unsafe fn cuLibraryLoadFromFile(
     library: Out<'_, CUlibrary>,
     fileName: *const c_char,
     jitOptions: *mut CUjit_option,
@@ -73,16 +78,19 @@ pub fn cuLibraryLoadFromFile(
 ) -> Result {
     crate::process::driver()?;
     let bytes = read_file(fileName, "fileName")?;
-    cuLibraryLoadData(
-        library,
-        bytes.as_ptr().cast(),
-        jitOptions,
-        jitOptionsValues,
-        numJitOptions,
-        libraryOptions,
-        libraryOptionValues,
-        numLibraryOptions,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        cuLibraryLoadData(
+            library,
+            bytes.as_ptr().cast(),
+            jitOptions,
+            jitOptionsValues,
+            numJitOptions,
+            libraryOptions,
+            libraryOptionValues,
+            numLibraryOptions,
+        )
+    }
 }
 
 pub fn cuLibraryUnload(library: CUlibrary) -> Result {
@@ -101,7 +109,13 @@ pub fn cuLibraryGetKernelCount(count: Out<'_, c_uint>, lib: CUlibrary) -> Result
     Ok(())
 }
 
-pub fn cuLibraryEnumerateKernels(kernels: *mut CUkernel, numKernels: c_uint, lib: CUlibrary) -> Result {
+/// # Safety
+/// `kernels` is NULL, or has room for `numKernels` handles.
+pub unsafe fn cuLibraryEnumerateKernels(
+    kernels: *mut CUkernel,
+    numKernels: c_uint,
+    lib: CUlibrary,
+) -> Result {
     let library = Library::from_handle(lib)?;
     if kernels.is_null() {
         return Err(Error::InvalidValue("kernels"));
@@ -110,7 +124,7 @@ pub fn cuLibraryEnumerateKernels(kernels: *mut CUkernel, numKernels: c_uint, lib
     let usable = code.kernels.iter().filter(|kernel| code.failure(kernel).is_none());
     for (index, info) in usable.take(numKernels as usize).enumerate() {
         let kernel = library.kernel_of(info)?;
-        // SAFETY: CUDA's contract: room for `numKernels` handles.
+        // SAFETY: the caller's promise: room for `numKernels` handles.
         unsafe { kernels.add(index).write(kernel) };
     }
     Ok(())

@@ -3,8 +3,8 @@
 use core::ffi::{c_char, c_uint, c_void};
 use std::sync::Arc;
 
+use border::Out;
 use compiler::Cause;
-use cuda_abi::out::Out;
 use cuda_abi::{CUjit_option, CUjitInputType, CUlinkState};
 use parking_lot::Mutex;
 
@@ -40,14 +40,16 @@ fn from_handle(state: CUlinkState) -> Result<Arc<Link>> {
     LINKS.get(state).ok_or(Error::InvalidHandle("state"))
 }
 
-pub fn cuLinkCreate_v2(
+/// # Safety
+/// Both arrays are NULL, or have `numOptions` elements; the buffers that they name live until the link is destroyed.
+pub unsafe fn cuLinkCreate_v2(
     numOptions: c_uint,
     options: *mut CUjit_option,
     optionValues: *mut *mut c_void,
     stateOut: Out<'_, CUlinkState>,
 ) -> Result {
     Context::current()?;
-    // SAFETY: CUDA's contract: the arrays and buffers live until the link is destroyed.
+    // SAFETY: the caller's promise: the arrays and buffers live until the link is destroyed.
     let options = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
     let state = State { inputs: Image::default(), completed: None, refused: None, options };
     let link = Arc::new(Link { state: Mutex::new(state) });
@@ -55,16 +57,21 @@ pub fn cuLinkCreate_v2(
     Ok(())
 }
 
-pub fn cuLinkCreate(
+/// # Safety
+/// As [`cuLinkCreate_v2`].
+pub unsafe fn cuLinkCreate(
     numOptions: c_uint,
     options: *mut CUjit_option,
     optionValues: *mut *mut c_void,
     stateOut: Out<'_, CUlinkState>,
 ) -> Result {
-    cuLinkCreate_v2(numOptions, options, optionValues, stateOut)
+    // SAFETY: the caller's promise.
+    unsafe { cuLinkCreate_v2(numOptions, options, optionValues, stateOut) }
 }
 
-pub fn cuLinkAddData_v2(
+/// # Safety
+/// There are `size` bytes at `data`; `name` is NULL or a C string; both arrays are NULL, or have `numOptions` elements.
+pub unsafe fn cuLinkAddData_v2(
     state: CUlinkState,
     type_: CUjitInputType,
     data: *mut c_void,
@@ -75,12 +82,12 @@ pub fn cuLinkAddData_v2(
     optionValues: *mut *mut c_void,
 ) -> Result {
     let link = from_handle(state)?;
-    // SAFETY: CUDA's contract for the two arrays. Options of one input tune code that is not made here.
+    // SAFETY: the caller's promise for the two arrays. Options of one input tune code that is not made here.
     let _ = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
     let name = if name.is_null() {
         String::new()
     } else {
-        // SAFETY: CUDA's contract: a C string.
+        // SAFETY: the caller's promise: a C string.
         unsafe { core::ffi::CStr::from_ptr(name) }.to_string_lossy().into_owned()
     };
     let mut state = link.state.lock();
@@ -88,7 +95,7 @@ pub fn cuLinkAddData_v2(
     if state.completed.is_some() {
         return Err(Error::InvalidValue("state: already complete"));
     }
-    // SAFETY: CUDA's contract: `size` bytes at `data`.
+    // SAFETY: the caller's promise: `size` bytes at `data`.
     let input = unsafe { read_input(type_, data, size, &name) }?;
     let input = input.and_then(|input| match type_ {
         CUjitInputType::CU_JIT_INPUT_PTX => Linked::check_part(&input.sources).map(|()| input),
@@ -167,7 +174,9 @@ fn complete(inputs: Image) -> core::result::Result<Linked, Failure> {
     Err(Failure { error: undefined, message })
 }
 
-pub fn cuLinkAddData(
+/// # Safety
+/// As [`cuLinkAddData_v2`].
+pub unsafe fn cuLinkAddData(
     state: CUlinkState,
     type_: CUjitInputType,
     data: *mut c_void,
@@ -177,10 +186,13 @@ pub fn cuLinkAddData(
     options: *mut CUjit_option,
     optionValues: *mut *mut c_void,
 ) -> Result {
-    cuLinkAddData_v2(state, type_, data, size, name, numOptions, options, optionValues)
+    // SAFETY: the caller's promise.
+    unsafe { cuLinkAddData_v2(state, type_, data, size, name, numOptions, options, optionValues) }
 }
 
-pub fn cuLinkAddFile_v2(
+/// # Safety
+/// `path` is NULL or a C string; both arrays are NULL, or have `numOptions` elements.
+pub unsafe fn cuLinkAddFile_v2(
     state: CUlinkState,
     type_: CUjitInputType,
     path: *const c_char,
@@ -191,10 +203,13 @@ pub fn cuLinkAddFile_v2(
     from_handle(state)?;
     let mut bytes = read_file(path, "path")?;
     let data = bytes.as_mut_ptr().cast();
-    cuLinkAddData_v2(state, type_, data, bytes.len(), path, numOptions, options, optionValues)
+    // SAFETY: the caller's promise.
+    unsafe { cuLinkAddData_v2(state, type_, data, bytes.len(), path, numOptions, options, optionValues) }
 }
 
-pub fn cuLinkAddFile(
+/// # Safety
+/// As [`cuLinkAddFile_v2`].
+pub unsafe fn cuLinkAddFile(
     state: CUlinkState,
     type_: CUjitInputType,
     path: *const c_char,
@@ -202,14 +217,15 @@ pub fn cuLinkAddFile(
     options: *mut CUjit_option,
     optionValues: *mut *mut c_void,
 ) -> Result {
-    cuLinkAddFile_v2(state, type_, path, numOptions, options, optionValues)
+    // SAFETY: the caller's promise.
+    unsafe { cuLinkAddFile_v2(state, type_, path, numOptions, options, optionValues) }
 }
 
 /// The linked image, in a form of ours that the module calls take; lives until the link is destroyed.
 pub fn cuLinkComplete(
     state: CUlinkState,
     cubinOut: Out<'_, *mut c_void>,
-    sizeOut: cuda_abi::out::OptOut<'_, usize>,
+    sizeOut: border::OptOut<'_, usize>,
 ) -> Result {
     let link = from_handle(state)?;
     let mut state = link.state.lock();

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_uint, c_void};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{CUlogIterator, CUlogsCallback, CUlogsCallbackHandle};
 
 use crate::object::log;
@@ -51,12 +51,18 @@ fn advance(iterator: *mut CUlogIterator, next: CUlogIterator) {
     }
 }
 
-pub fn cuLogsDumpToFile(iterator: *mut CUlogIterator, pathToFile: *const c_char, flags: c_uint) -> Result {
+/// # Safety
+/// `iterator` is NULL, or may be read and written; `pathToFile` is NULL or a C string.
+pub unsafe fn cuLogsDumpToFile(
+    iterator: *mut CUlogIterator,
+    pathToFile: *const c_char,
+    flags: c_uint,
+) -> Result {
     no_flags(flags)?;
     if pathToFile.is_null() {
         return Err(Error::InvalidValue("pathToFile"));
     }
-    // SAFETY: CUDA's contract: a C string.
+    // SAFETY: the caller's promise: a C string.
     let path = OsStr::from_bytes(unsafe { CStr::from_ptr(pathToFile) }.to_bytes());
     let (text, _, next) = log::read(place(iterator), usize::MAX);
     std::fs::write(path, text).map_err(|_| Error::InvalidValue("pathToFile: cannot be written"))?;
@@ -65,14 +71,17 @@ pub fn cuLogsDumpToFile(iterator: *mut CUlogIterator, pathToFile: *const c_char,
 }
 
 /// CUDA: no text is cut within a message; a buffer for none of them is an error. The terminator comes on top.
-pub fn cuLogsDumpToMemory(
+///
+/// # Safety
+/// `iterator` and `size` are NULL, or may be read and written; `buffer` is NULL, or has `size` bytes that may be written.
+pub unsafe fn cuLogsDumpToMemory(
     iterator: *mut CUlogIterator,
     buffer: *mut c_char,
     size: *mut usize,
     flags: c_uint,
 ) -> Result {
     no_flags(flags)?;
-    // SAFETY: CUDA's contract: NULL or a size.
+    // SAFETY: the caller's promise: NULL or a size.
     let Some(size) = (unsafe { size.as_mut() }) else { return Err(Error::InvalidValue("size")) };
     if buffer.is_null() || *size == 0 {
         return Err(Error::InvalidValue("buffer or size"));

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUdevice, CUdeviceptr, CUipcEventHandle, CUipcMemHandle, CUmem_advise, CUmemLocation, CUmemLocationType,
     CUstream,
@@ -179,8 +179,10 @@ pub fn cuMemHostRegister_v2(p: *mut c_void, bytesize: usize, Flags: c_uint) -> R
     if overlaps {
         return Err(Error::HostMemoryAlreadyRegistered);
     }
-    // SAFETY: CUDA's contract: the range is the program's.
-    unsafe { context.hip().hipHostRegister(p, bytesize, Flags | cuda_abi::CU_MEMHOSTREGISTER_DEVICEMAP) }?;
+    // SAFETY: HIP looks at the range, which is not followed here.
+    unsafe {
+        context.hip().hipHostRegister(raw(base), bytesize, Flags | cuda_abi::CU_MEMHOSTREGISTER_DEVICEMAP)
+    }?;
     let mut range = Allocation::new(base, bytesize, Kind::Registered, context);
     range.flags = Flags;
     range.device_base = device_address(context, p);
@@ -425,7 +427,10 @@ pub fn cuMemGetHandleForAddressRange(
 }
 
 /// Where managed memory was advised to live and last moved.
-pub fn cuMemRangeGetAttribute(
+///
+/// # Safety
+/// `data` is NULL, or has `dataSize` bytes that may be written.
+pub unsafe fn cuMemRangeGetAttribute(
     data: *mut c_void,
     dataSize: usize,
     attribute: cuda_abi::CUmem_range_attribute,
@@ -444,11 +449,13 @@ pub fn cuMemRangeGetAttribute(
     };
     range.context.bind()?;
     let hip = range.context.hip();
-    // SAFETY: CUDA's contract: `dataSize` bytes at `data`; the range is managed memory of the provider's.
+    // SAFETY: the caller's promise: `dataSize` bytes at `data`; the range is managed memory of the provider's.
     Ok(unsafe { hip.hipMemRangeGetAttribute(data, dataSize, number, raw(devPtr), count) }?)
 }
 
-pub fn cuMemRangeGetAttributes(
+/// # Safety
+/// The arrays are NULL, or have `numAttributes` elements; each place has as many bytes that may be written as is said.
+pub unsafe fn cuMemRangeGetAttributes(
     data: *mut *mut c_void,
     dataSizes: *mut usize,
     attributes: *mut cuda_abi::CUmem_range_attribute,
@@ -460,10 +467,11 @@ pub fn cuMemRangeGetAttributes(
         return Err(Error::InvalidValue("data, dataSizes, attributes or numAttributes"));
     }
     for index in 0..numAttributes {
-        // SAFETY: CUDA's contract: `numAttributes` entries in each array.
+        // SAFETY: the caller's promise: `numAttributes` entries in each array.
         let (data, size, attribute) =
             unsafe { (*data.add(index), *dataSizes.add(index), *attributes.add(index)) };
-        cuMemRangeGetAttribute(data, size, attribute, devPtr, count)?;
+        // SAFETY: the caller's promise: a place of that size.
+        unsafe { cuMemRangeGetAttribute(data, size, attribute, devPtr, count) }?;
     }
     Ok(())
 }
@@ -507,7 +515,9 @@ pub fn cuMemDiscardBatchAsync(
     batch(dptrs, sizes, count, flags, hStream).map(|_| ())
 }
 
-pub fn cuMemPrefetchBatchAsync(
+/// # Safety
+/// `dptrs` and `sizes` are NULL, or have `count` elements, `prefetchLocs` and `prefetchLocIdxs` `numPrefetchLocs`.
+pub unsafe fn cuMemPrefetchBatchAsync(
     dptrs: *mut CUdeviceptr,
     sizes: *mut usize,
     count: usize,
@@ -519,7 +529,7 @@ pub fn cuMemPrefetchBatchAsync(
 ) -> Result {
     let ranges = batch(dptrs, sizes, count, flags, hStream)?;
     let names = ("prefetchLocs, prefetchLocIdxs or numPrefetchLocs", "prefetchLocIdxs");
-    // SAFETY: CUDA's contract: `numPrefetchLocs` entries in both arrays.
+    // SAFETY: the caller's promise: `numPrefetchLocs` entries in both arrays.
     let (locations, starts) =
         unsafe { entries(prefetchLocs, prefetchLocIdxs, numPrefetchLocs, count, names) }?;
     let devices = locations.iter().map(location_device).collect::<Result<Vec<_>>>()?;
@@ -531,7 +541,10 @@ pub fn cuMemPrefetchBatchAsync(
 }
 
 /// CUDA: as the one call after the other.
-pub fn cuMemDiscardAndPrefetchBatchAsync(
+///
+/// # Safety
+/// As [`cuMemPrefetchBatchAsync`].
+pub unsafe fn cuMemDiscardAndPrefetchBatchAsync(
     dptrs: *mut CUdeviceptr,
     sizes: *mut usize,
     count: usize,
@@ -542,23 +555,29 @@ pub fn cuMemDiscardAndPrefetchBatchAsync(
     hStream: CUstream,
 ) -> Result {
     cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)?;
-    cuMemPrefetchBatchAsync(
-        dptrs,
-        sizes,
-        count,
-        prefetchLocs,
-        prefetchLocIdxs,
-        numPrefetchLocs,
-        flags,
-        hStream,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        cuMemPrefetchBatchAsync(
+            dptrs,
+            sizes,
+            count,
+            prefetchLocs,
+            prefetchLocIdxs,
+            numPrefetchLocs,
+            flags,
+            hStream,
+        )
+    }
 }
 
 /// Where managed memory lies, region by region.
 ///
 /// HIP differs: it can say where a range was last prefetched to, and that for a whole range only. Memory that never was is on no
 /// processor yet.
-pub fn cuMemGetLocationInfo(
+///
+/// # Safety
+/// `location_out` is NULL, or has room for an element for each `summaryGranularity` bytes of `size`.
+pub unsafe fn cuMemGetLocationInfo(
     ptr: CUdeviceptr,
     size: usize,
     summaryGranularity: usize,
@@ -586,7 +605,7 @@ pub fn cuMemGetLocationInfo(
         _ => location_of(CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, range.context.device.ordinal),
     };
     for index in 0..size.div_ceil(summaryGranularity) {
-        // SAFETY: CUDA's contract: an entry for each region.
+        // SAFETY: the caller's promise: an entry for each region.
         unsafe { location_out.add(index).write(location) };
     }
     Ok(())

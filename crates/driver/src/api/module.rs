@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUdeviceptr, CUfunc_cache, CUfunction, CUfunction_attribute, CUfunctionLoadingState, CUjit_option,
     CUmodule, CUmoduleLoadingMode, CUsharedconfig,
@@ -75,14 +75,16 @@ pub fn cuModuleLoadData(module: Out<'_, CUmodule>, image: *const c_void) -> Resu
     load(module, image, &jit::Options::none())
 }
 
-pub fn cuModuleLoadDataEx(
+/// # Safety
+/// `image` is NULL, or an image; both arrays are NULL, or have `numOptions` elements, with the buffers that they name.
+pub unsafe fn cuModuleLoadDataEx(
     module: Out<'_, CUmodule>,
     image: *const c_void,
     numOptions: c_uint,
     options: *mut CUjit_option,
     optionValues: *mut *mut c_void,
 ) -> Result {
-    // SAFETY: CUDA's contract for the two arrays and the buffers they name.
+    // SAFETY: the caller's promise for the two arrays and the buffers they name.
     let options = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
     load(module, image, &options)
 }
@@ -143,7 +145,9 @@ pub fn cuModuleGetFunctionCount(count: Out<'_, c_uint>, mod_: CUmodule) -> Resul
     Ok(())
 }
 
-pub fn cuModuleEnumerateFunctions(
+/// # Safety
+/// `functions` is NULL, or has room for `numFunctions` handles.
+pub unsafe fn cuModuleEnumerateFunctions(
     functions: *mut CUfunction,
     numFunctions: c_uint,
     mod_: CUmodule,
@@ -160,7 +164,7 @@ pub fn cuModuleEnumerateFunctions(
         if is_broken { None } else { Some(function) }
     });
     for (index, function) in usable.take(numFunctions as usize).enumerate() {
-        // SAFETY: CUDA's contract: room for `numFunctions` handles.
+        // SAFETY: the caller's promise: room for `numFunctions` handles.
         unsafe { functions.add(index).write(function?) };
     }
     Ok(())

@@ -4,7 +4,7 @@
 
 use core::ffi::*;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::*;
 
 use super::refuse;

@@ -4,7 +4,7 @@
 
 use core::ffi::c_void;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{CUasyncCallback, CUasyncCallbackHandle, CUdevice};
 
 use crate::handle::Registry;

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_uint};
 use std::sync::atomic::Ordering;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{CUfunction, CUlaunchConfig, CUoccupancyB2DSize};
 use hip_sys as hip;
 

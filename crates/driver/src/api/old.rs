@@ -6,7 +6,7 @@
 
 use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CU_PARAM_TR_DEFAULT, CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY_DESCRIPTOR_v1, CUDA_ARRAY3D_DESCRIPTOR,
     CUDA_ARRAY3D_DESCRIPTOR_v1, CUDA_MEMCPY2D, CUDA_MEMCPY2D_v1, CUDA_MEMCPY3D, CUDA_MEMCPY3D_v1, CUarray,

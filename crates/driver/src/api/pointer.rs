@@ -77,7 +77,10 @@ pub fn cuPointerGetAttribute(data: *mut c_void, attribute: CUpointer_attribute, 
 }
 
 /// Several attributes at once. An unknown pointer is no error here: its answers are the zeros of their types.
-pub fn cuPointerGetAttributes(
+///
+/// # Safety
+/// Both arrays are NULL, or have `numAttributes` elements; those of `data` have room for what is asked.
+pub unsafe fn cuPointerGetAttributes(
     numAttributes: c_uint,
     attributes: *mut CUpointer_attribute,
     data: *mut *mut c_void,
@@ -89,7 +92,7 @@ pub fn cuPointerGetAttributes(
     }
     let range = memory::find(ptr);
     for index in 0..numAttributes as usize {
-        // SAFETY: CUDA's contract: `numAttributes` entries in both arrays.
+        // SAFETY: the caller's promise: `numAttributes` entries in both arrays.
         let (attribute, at) = unsafe { (*attributes.add(index), *data.add(index)) };
         if at.is_null() {
             return Err(Error::InvalidValue("data"));

@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{
     CUdevice, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType,
     CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps,
@@ -182,7 +182,9 @@ fn shared_pool(handle: CUmemoryPool) -> Result<Arc<Pool>> {
     if pool.hip.0.is_null() { Err(Error::InvalidValue("pool: made without handle types")) } else { Ok(pool) }
 }
 
-pub fn cuMemPoolExportToShareableHandle(
+/// # Safety
+/// `handle_out` is NULL, or has room for a handle of that type.
+pub unsafe fn cuMemPoolExportToShareableHandle(
     handle_out: *mut c_void,
     pool: CUmemoryPool,
     handleType: CUmemAllocationHandleType,
@@ -194,7 +196,7 @@ pub fn cuMemPoolExportToShareableHandle(
         return Err(Error::InvalidValue("handle_out or flags"));
     }
     let (hip, kind) = (pool.device.hip(), handleType.0.cast_signed());
-    // SAFETY: CUDA's contract: room for a handle of that type; the pool is alive.
+    // SAFETY: the caller's promise: room for a handle of that type; the pool is alive.
     unsafe { hip.hipMemPoolExportToShareableHandle(handle_out, pool.hip.0, kind, flags) }?;
     pool.was_exported.store(true, Ordering::Relaxed);
     Ok(())
@@ -215,7 +217,9 @@ pub fn cuMemPoolImportFromShareableHandle(
     let mut made: hipMemPool_t = core::ptr::null_mut();
     let kind = handleType.0.cast_signed();
     // SAFETY: `made` is writable; a descriptor is a number.
-    unsafe { device.hip().hipMemPoolImportFromShareableHandle(&mut made, handle, kind, flags) }?;
+    unsafe {
+        device.hip().hipMemPoolImportFromShareableHandle(&mut made, raw(handle.addr() as u64), kind, flags)
+    }?;
     pool_out.write(Pool::make(device, false, made, 0)?);
     Ok(())
 }
@@ -348,13 +352,16 @@ pub fn cuMemPoolGetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, valu
 }
 
 /// A device always reaches its own pool.
-pub fn cuMemPoolSetAccess(pool: CUmemoryPool, map: *const CUmemAccessDesc, count: usize) -> Result {
+///
+/// # Safety
+/// `map` is NULL, or has `count` elements.
+pub unsafe fn cuMemPoolSetAccess(pool: CUmemoryPool, map: *const CUmemAccessDesc, count: usize) -> Result {
     let pool = Pool::from_handle(pool)?;
     if map.is_null() || count == 0 {
         return Err(Error::InvalidValue("map or count"));
     }
     for index in 0..count {
-        // SAFETY: CUDA's contract: `count` entries.
+        // SAFETY: the caller's promise: `count` entries.
         let entry = unsafe { &*map.add(index) };
         if entry.location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
             return Err(Error::InvalidValue("map.location"));

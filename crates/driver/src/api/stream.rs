@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::sync::Arc;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUgreenCtx, CUlaunchAttributeID, CUresult, CUstream,
     CUstreamAttrID, CUstreamAttrValue, CUstreamBatchMemOpParams,

@@ -4,8 +4,8 @@
 
 use core::ffi::{c_int, c_void};
 
+use border::Out;
 use compiler::tensor_map::{BYTES, Element, Im2col, Swizzle, TensorMap};
-use cuda_abi::out::Out;
 use cuda_abi::{
     CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
     CUtensorMapSwizzle, cuuint32_t, cuuint64_t,
@@ -252,7 +252,7 @@ impl Tensor {
 pub fn cuTensorMapSetAllocationClass(
     tensorMap: *mut CUtensorMap,
     allocClass: cuda_abi::CUtensorMapAllocClass,
-    outAllocClass: cuda_abi::out::OptOut<'_, cuda_abi::CUtensorMapAllocClass>,
+    outAllocClass: border::OptOut<'_, cuda_abi::CUtensorMapAllocClass>,
 ) -> Result {
     type Class = cuda_abi::CUtensorMapAllocClass;
     outAllocClass.write(Class::CU_TENSOR_MAP_ALLOC_CLASS_SMALL);

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_uint};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::{
     CU_TRSA_OVERRIDE_FORMAT, CUDA_ARRAY_DESCRIPTOR, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC,
     CUDA_TEXTURE_DESC, CUaddress_mode, CUarray, CUarray_format, CUdevice, CUdevice_attribute, CUdeviceptr,
@@ -22,11 +22,9 @@ pub fn cuTexObjectCreate(
     pTexObject: Out<'_, CUtexObject>,
     pResDesc: &CUDA_RESOURCE_DESC,
     pTexDesc: &CUDA_TEXTURE_DESC,
-    pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC,
+    pResViewDesc: Option<&CUDA_RESOURCE_VIEW_DESC>,
 ) -> Result {
-    // SAFETY: CUDA's contract: a readable structure or none.
-    let view = unsafe { pResViewDesc.as_ref() };
-    pTexObject.write(Texture::create(Resource::read(pResDesc)?, pTexDesc, view)?);
+    pTexObject.write(Texture::create(Resource::read(pResDesc)?, pTexDesc, pResViewDesc)?);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_uint, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{CUgraph, CUhostFn, CUuserObject};
 
 use crate::object::graph::Graph;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::{
     CUarrayMapInfo, CUdeviceptr, CUmemAccessDesc, CUmemAllocationGranularity_flags,
     CUmemAllocationHandleType, CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle,
@@ -171,7 +171,7 @@ pub fn cuMemRetainAllocationHandle(
     let hip = device.hip();
     let mut found: hipMemGenericAllocationHandle_t = core::ptr::null_mut();
     // SAFETY: `found` is writable.
-    unsafe { hip.hipMemRetainAllocationHandle(&mut found, addr) }?;
+    unsafe { hip.hipMemRetainAllocationHandle(&mut found, raw(device_pointer(addr))) }?;
     if let Some(known) = known(device, found) {
         handle.write(known);
         return Ok(());
@@ -208,7 +208,9 @@ fn of_hip(device: &Device, handle_types: c_int) -> CUmemAllocationProp {
     properties
 }
 
-pub fn cuMemExportToShareableHandle(
+/// # Safety
+/// `shareableHandle` is NULL, or has room for a handle of that type.
+pub unsafe fn cuMemExportToShareableHandle(
     shareableHandle: *mut c_void,
     handle: CUmemGenericAllocationHandle,
     handleType: CUmemAllocationHandleType,
@@ -222,7 +224,7 @@ pub fn cuMemExportToShareableHandle(
     }
     let hip = physical.device.hip();
     let kind = handleType.0.cast_signed();
-    // SAFETY: CUDA's contract: room for a handle of that type; the memory is alive.
+    // SAFETY: the caller's promise: room for a handle of that type; the memory is alive.
     Ok(unsafe { hip.hipMemExportToShareableHandle(shareableHandle, physical.hip.0, kind, flags) }?)
 }
 
@@ -239,7 +241,7 @@ pub fn cuMemImportFromShareableHandle(
     let mut made: hipMemGenericAllocationHandle_t = core::ptr::null_mut();
     let kind = shHandleType.0.cast_signed();
     // SAFETY: `made` is writable; a descriptor is a number.
-    unsafe { device.hip().hipMemImportFromShareableHandle(&mut made, osHandle, kind) }?;
+    unsafe { device.hip().hipMemImportFromShareableHandle(&mut made, raw(osHandle.addr() as u64), kind) }?;
     handle.write(Physical::enter(device, made, of_hip(device, kind))?);
     Ok(())
 }
@@ -359,12 +361,19 @@ pub fn cuMemUnmap(ptr: CUdeviceptr, size: usize) -> Result {
     Ok(())
 }
 
-pub fn cuMemSetAccess(ptr: CUdeviceptr, size: usize, desc: *const CUmemAccessDesc, count: usize) -> Result {
+/// # Safety
+/// `desc` is NULL, or has `count` elements.
+pub unsafe fn cuMemSetAccess(
+    ptr: CUdeviceptr,
+    size: usize,
+    desc: *const CUmemAccessDesc,
+    count: usize,
+) -> Result {
     let hip = hip_of(ptr, size)?;
     if desc.is_null() || count == 0 {
         return Err(Error::InvalidValue("desc or count"));
     }
-    // SAFETY: CUDA's contract: `count` entries.
+    // SAFETY: the caller's promise: `count` entries.
     let wanted = unsafe { core::slice::from_raw_parts(desc, count) };
     let wanted = wanted.iter().map(|entry| {
         let device = device_of(&entry.location, "desc.location")?;

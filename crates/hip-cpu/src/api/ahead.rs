@@ -16,7 +16,10 @@ use crate::jit::Target;
 use crate::module::{self, Blocks};
 
 /// See [`cuda_abi::ahead::cudaway_compile_t`].
-pub fn cudaway_compile(
+///
+/// # Safety
+/// What that says: an image, C strings, three numbers for each block, a function that takes `data` from any thread.
+pub unsafe fn cudaway_compile(
     image: *const c_void,
     processor: *const c_char,
     folder: *const c_char,
@@ -29,7 +32,7 @@ pub fn cudaway_compile(
         return Err(hipErrorInvalidValue);
     }
     let target = Target::named(text(processor)?).ok_or(hipErrorInvalidValue)?;
-    // SAFETY: the caller's promise: a C string.
+    // SAFETY: not NULL; the caller's promise.
     let folder = PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(folder) }.to_bytes()));
     // SAFETY: the caller's promise: three numbers for each block.
     let block = |index: usize| [0, 1, 2].map(|side| unsafe { blocks.add(3 * index + side).read() });

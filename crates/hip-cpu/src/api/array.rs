@@ -2,7 +2,7 @@
 
 use std::ffi::{c_uint, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use hip_sys::*;
 
 use super::copy::{When, copy_box};

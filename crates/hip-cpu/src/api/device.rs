@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_sys::*;
 
 use crate::device::{self, check, get};
@@ -98,11 +98,13 @@ pub fn hipDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, device: c_int) ->
     write_text(pciBusId, len, &pci_text())
 }
 
-pub fn hipDeviceGetByPCIBusId(device: Out<'_, c_int>, pciBusId: *const c_char) -> Result {
+/// # Safety
+/// `pciBusId` is NULL or a C string.
+pub unsafe fn hipDeviceGetByPCIBusId(device: Out<'_, c_int>, pciBusId: *const c_char) -> Result {
     if pciBusId.is_null() {
         return Err(hipErrorInvalidValue);
     }
-    // SAFETY: HIP's contract: a C string.
+    // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(pciBusId) }.to_string_lossy().to_ascii_lowercase();
     let own = pci_text();
     // The function and the domain may be left out.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_uint;
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_sys::*;
 
 use crate::device::healthy;

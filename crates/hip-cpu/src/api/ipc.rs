@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_sys::*;
 use parking_lot::Mutex;
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_sys::*;
 
 use crate::device::{self, healthy};
@@ -69,13 +69,16 @@ pub fn hipModuleLaunchCooperativeKernel(
 }
 
 /// A launch with attributes: cooperative, cluster size. The others that ROCm has are hints.
-pub fn hipDrvLaunchKernelEx(
+///
+/// # Safety
+/// `config` is NULL, or a structure with as many attributes as it says; the arguments are those of the kernel.
+pub unsafe fn hipDrvLaunchKernelEx(
     config: *const HIP_LAUNCH_CONFIG,
     f: hipFunction_t,
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> Result {
-    // SAFETY: HIP's contract: null, or a readable structure.
+    // SAFETY: the caller's promise.
     let config = unsafe { config.as_ref() }.ok_or(hipErrorInvalidValue)?;
     let attributes = match config.numAttrs as usize {
         0 => &[],

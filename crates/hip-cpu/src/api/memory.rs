@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use hip_sys::*;
 use parking_lot::Mutex;
 
@@ -277,7 +277,9 @@ pub fn hipPointerGetAttribute(
     Ok(())
 }
 
-pub fn hipDrvPointerGetAttributes(
+/// # Safety
+/// Both arrays are NULL, or have `numAttributes` elements; those of `data` have room for what is asked.
+pub unsafe fn hipDrvPointerGetAttributes(
     numAttributes: c_uint,
     attributes: *mut hipPointer_attribute,
     data: *mut *mut c_void,
@@ -287,7 +289,7 @@ pub fn hipDrvPointerGetAttributes(
         return Err(hipErrorInvalidValue);
     }
     for i in 0..numAttributes as usize {
-        // SAFETY: HIP's contract: two arrays of that length.
+        // SAFETY: the caller's promise.
         let (attribute, data) = unsafe { (attributes.add(i).read(), data.add(i).read()) };
         hipPointerGetAttribute(data, attribute, ptr)?;
     }

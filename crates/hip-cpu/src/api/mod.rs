@@ -2,10 +2,6 @@
 //!
 //! A body checks, finds its objects, does one thing and writes its results last. Every call that needs the device
 //! answers with the sticky error when there is one.
-#![allow(
-    clippy::not_unsafe_ptr_arg_deref,
-    reason = "bodies get pointers under HIP's contract, through the exports"
-)]
 #![allow(clippy::too_many_arguments, reason = "signatures are HIP's")]
 #![allow(non_snake_case, reason = "names are HIP's")]
 

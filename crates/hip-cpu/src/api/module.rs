@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use hip_sys::*;
 
 use crate::device::{self, healthy};
@@ -33,7 +33,10 @@ const JIT_ERROR_LOG_BUFFER: hipJitOption = 5;
 const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: hipJitOption = 6;
 
 /// As `hipModuleLoadData`; of the options the error log is filled, the others have no meaning here.
-pub fn hipModuleLoadDataEx(
+///
+/// # Safety
+/// `image` is one; both arrays are NULL, or have `numOptions` elements, of which a buffer has the size that is given beside it.
+pub unsafe fn hipModuleLoadDataEx(
     module: Out<'_, hipModule_t>,
     image: *const c_void,
     numOptions: c_uint,
@@ -45,7 +48,7 @@ pub fn hipModuleLoadDataEx(
     }
     let (mut buffer, mut bytes, mut bytes_at) = (std::ptr::null_mut::<u8>(), 0, None);
     for i in 0..numOptions as usize {
-        // SAFETY: HIP's contract: two arrays of `numOptions`.
+        // SAFETY: the caller's promise.
         let (option, value) = unsafe { (options.add(i).read(), optionValues.add(i).read()) };
         match option {
             JIT_ERROR_LOG_BUFFER => buffer = value.cast(),
@@ -57,7 +60,7 @@ pub fn hipModuleLoadDataEx(
     let text = loaded.as_ref().err().map_or("", |refusal| &refusal.text);
     if !buffer.is_null() && bytes > 0 {
         let n = text.len().min(bytes - 1);
-        // SAFETY: HIP's contract: the buffer has the size given beside it.
+        // SAFETY: the caller's promise: the buffer has the size given beside it.
         unsafe {
             buffer.copy_from_nonoverlapping(text.as_ptr(), n);
             buffer.add(n).write(0);
@@ -69,11 +72,13 @@ pub fn hipModuleLoadDataEx(
     loaded.map_err(|refusal| refusal.error)
 }
 
-pub fn hipModuleLoad(module: Out<'_, hipModule_t>, fname: *const c_char) -> Result {
+/// # Safety
+/// `fname` is NULL or a C string.
+pub unsafe fn hipModuleLoad(module: Out<'_, hipModule_t>, fname: *const c_char) -> Result {
     if fname.is_null() {
         return Err(hipErrorInvalidValue);
     }
-    // SAFETY: HIP's contract: a C string.
+    // SAFETY: the caller's promise.
     let path = unsafe { CStr::from_ptr(fname) };
     let path = std::path::Path::new(std::ffi::OsStr::new(path.to_str().map_err(|_| hipErrorFileNotFound)?));
     let mut image = std::fs::read(path).map_err(|_| hipErrorFileNotFound)?;

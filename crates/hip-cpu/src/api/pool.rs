@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_sys::*;
 use parking_lot::Mutex;
 
@@ -136,9 +136,7 @@ pub fn hipDeviceSetMemPool(device: c_int, mem_pool: hipMemPool_t) -> Result {
     Ok(())
 }
 
-pub fn hipMemPoolCreate(mem_pool: Out<'_, hipMemPool_t>, pool_props: *const hipMemPoolProps) -> Result {
-    // SAFETY: HIP's contract: null, or properties readable during the call.
-    let props = unsafe { pool_props.as_ref() }.ok_or(hipErrorInvalidValue)?;
+pub fn hipMemPoolCreate(mem_pool: Out<'_, hipMemPool_t>, props: &hipMemPoolProps) -> Result {
     if props.allocType != hipMemAllocationTypePinned || props.location.r#type != hipMemLocationTypeDevice {
         return Err(hipErrorInvalidValue);
     }
@@ -227,7 +225,9 @@ pub fn hipMemPoolGetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, valu
 /// The only device has access, read and write.
 const READ_WRITE: hipMemAccessFlags = 3;
 
-pub fn hipMemPoolSetAccess(
+/// # Safety
+/// `desc_list` is NULL, or has `count` elements.
+pub unsafe fn hipMemPoolSetAccess(
     mem_pool: hipMemPool_t,
     desc_list: *const hipMemAccessDesc,
     count: usize,
@@ -237,7 +237,7 @@ pub fn hipMemPoolSetAccess(
         return Err(hipErrorInvalidValue);
     }
     for i in 0..count {
-        // SAFETY: HIP's contract: an array of `count`.
+        // SAFETY: the caller's promise.
         let desc = unsafe { desc_list.add(i).read() };
         device::check(desc.location.id)?;
         if desc.flags != READ_WRITE {
@@ -250,11 +250,9 @@ pub fn hipMemPoolSetAccess(
 pub fn hipMemPoolGetAccess(
     flags: Out<'_, hipMemAccessFlags>,
     mem_pool: hipMemPool_t,
-    location: *mut hipMemLocation,
+    location: &hipMemLocation,
 ) -> Result {
     pool(mem_pool)?;
-    // SAFETY: HIP's contract: null, or readable during the call.
-    let location = unsafe { location.as_ref() }.ok_or(hipErrorInvalidValue)?;
     device::check(location.id)?;
     flags.write(READ_WRITE);
     Ok(())
@@ -311,12 +309,10 @@ pub fn hipMemPoolExportPointer(
 pub fn hipMemPoolImportPointer(
     dev_ptr: Out<'_, *mut c_void>,
     mem_pool: hipMemPool_t,
-    export_data: *mut hipMemPoolPtrExportData,
+    export_data: &hipMemPoolPtrExportData,
 ) -> Result {
     healthy()?;
-    // SAFETY: HIP's contract: null, or readable during the call.
-    let data = unsafe { export_data.as_ref() }.ok_or(hipErrorInvalidValue)?;
-    let ticket = Ticket::read(ticket::Kind::PoolPointer, &data.reserved)?;
+    let ticket = Ticket::read(ticket::Kind::PoolPointer, &export_data.reserved)?;
     let pool = pool(mem_pool)?;
     let store = pool.store.as_ref().filter(|_| pool.is_imported).ok_or(hipErrorInvalidValue)?;
     // The pool has the file; where it is open in the other process does not matter.

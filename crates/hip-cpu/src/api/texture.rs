@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use hip_sys::*;
 
 use super::module::text;

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_sys::*;
 
 use crate::device::{self, healthy};
@@ -171,12 +171,20 @@ pub fn hipMemUnmap(ptr: *mut c_void, size: usize) -> Result {
 }
 
 /// This device is the host, so access is one for both; HIP's locations can only name the device.
-pub fn hipMemSetAccess(ptr: *mut c_void, size: usize, desc: *const hipMemAccessDesc, count: usize) -> Result {
+///
+/// # Safety
+/// `desc` is NULL, or has `count` elements.
+pub unsafe fn hipMemSetAccess(
+    ptr: *mut c_void,
+    size: usize,
+    desc: *const hipMemAccessDesc,
+    count: usize,
+) -> Result {
     if desc.is_null() || count == 0 {
         return Err(hipErrorInvalidValue);
     }
     for i in 0..count {
-        // SAFETY: HIP's contract: `count` entries.
+        // SAFETY: the caller's promise.
         let entry = unsafe { desc.add(i).read() };
         if entry.location.r#type != hipMemLocationTypeDevice {
             return Err(hipErrorInvalidValue);
@@ -192,9 +200,7 @@ pub fn hipMemSetAccess(ptr: *mut c_void, size: usize, desc: *const hipMemAccessD
     Ok(())
 }
 
-pub fn hipMemGetAccess(flags: Out<'_, u64>, location: *const hipMemLocation, ptr: *mut c_void) -> Result {
-    // SAFETY: HIP's contract: null, or a location readable during the call.
-    let location = unsafe { location.as_ref() }.ok_or(hipErrorInvalidValue)?;
+pub fn hipMemGetAccess(flags: Out<'_, u64>, location: &hipMemLocation, ptr: *mut c_void) -> Result {
     if location.r#type != hipMemLocationTypeDevice {
         return Err(hipErrorInvalidValue);
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_cpu::api::*;
 use hip_sys::{hipFunction_t, hipModule_t};
 

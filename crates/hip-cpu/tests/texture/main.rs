@@ -14,7 +14,7 @@ mod surface;
 use model::Model;
 use support::*;
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_cpu::api::*;
 use hip_sys::*;
 

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use super::support::*;
 
-use cuda_abi::out::Out;
+use border::Out;
 use hip_cpu::api::*;
 use hip_sys::*;
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ptr::null_mut;
 
+use border::Out;
 use compiler::Program;
-use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_cpu::exec::{Fault, Kernel};
 use hip_cpu::harness::{Arg, Error, Globals, How, code, emit, load, run_code};

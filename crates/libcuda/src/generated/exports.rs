@@ -8,7 +8,7 @@
 
 use core::ffi::*;
 
-use cuda_abi::out::{OptOut, Out, borrow};
+use border::{OptOut, Out, borrow, borrow_opt};
 use cuda_abi::*;
 
 #[unsafe(no_mangle)]
@@ -427,7 +427,7 @@ pub unsafe extern "C" fn cuCtxCreate_v4(
         ::driver::entry("cuCtxCreate_v4", || {
             ::driver::api::context::cuCtxCreate_v4(
                 unsafe { Out::new(pctx, "pctx") }?,
-                ctxCreateParams,
+                unsafe { borrow_opt(ctxCreateParams, "ctxCreateParams") }?,
                 flags,
                 dev,
             )
@@ -731,11 +731,11 @@ pub unsafe extern "C" fn cuDevResourceGenerateDesc(
 ) -> CUresult {
     ::trace::call!("cuDevResourceGenerateDesc", (value phDesc, value resources, value nbResources), {
         ::driver::entry("cuDevResourceGenerateDesc", || {
-            ::driver::api::green::cuDevResourceGenerateDesc(
-                unsafe { Out::new(phDesc, "phDesc") }?,
+            unsafe { ::driver::api::green::cuDevResourceGenerateDesc(
+                Out::new(phDesc, "phDesc")?,
                 resources,
                 nbResources,
-            )
+            ) }
         })
     })
 }
@@ -753,14 +753,14 @@ pub unsafe extern "C" fn cuDevSmResourceSplit(
         value result, value nbGroups, value input, value remainder, value flags, value groupParams
     ), {
         ::driver::entry("cuDevSmResourceSplit", || {
-            ::driver::api::green::cuDevSmResourceSplit(
+            unsafe { ::driver::api::green::cuDevSmResourceSplit(
                 result,
                 nbGroups,
-                unsafe { borrow(input, "input") }?,
-                unsafe { OptOut::new(remainder) },
+                borrow(input, "input")?,
+                OptOut::new(remainder),
                 flags,
                 groupParams,
-            )
+            ) }
         })
     })
 }
@@ -778,14 +778,14 @@ pub unsafe extern "C" fn cuDevSmResourceSplitByCount(
         value result, value nbGroups, value input, value remainder, value flags, value minCount
     ), {
         ::driver::entry("cuDevSmResourceSplitByCount", || {
-            ::driver::api::green::cuDevSmResourceSplitByCount(
+            unsafe { ::driver::api::green::cuDevSmResourceSplitByCount(
                 result,
                 nbGroups,
-                unsafe { borrow(input, "input") }?,
-                unsafe { OptOut::new(remainder) },
+                borrow(input, "input")?,
+                OptOut::new(remainder),
                 flags,
                 minCount,
-            )
+            ) }
         })
     })
 }
@@ -850,7 +850,7 @@ pub unsafe extern "C" fn cuDeviceGetAttribute(
 pub unsafe extern "C" fn cuDeviceGetByPCIBusId(dev: *mut CUdevice, pciBusId: *const c_char) -> CUresult {
     ::trace::call!("cuDeviceGetByPCIBusId", (out dev, text pciBusId), {
         ::driver::entry("cuDeviceGetByPCIBusId", || {
-            ::driver::api::device::cuDeviceGetByPCIBusId(unsafe { Out::new(dev, "dev") }?, pciBusId)
+            unsafe { ::driver::api::device::cuDeviceGetByPCIBusId(Out::new(dev, "dev")?, pciBusId) }
         })
     })
 }
@@ -1930,7 +1930,7 @@ pub unsafe extern "C" fn cuGetExportTable(
         ::driver::entry("cuGetExportTable", || {
             ::driver::api::entry_point::cuGetExportTable(
                 unsafe { Out::new(ppExportTable, "ppExportTable") }?,
-                pExportTableId,
+                unsafe { borrow_opt(pExportTableId, "pExportTableId") }?,
             )
         })
     })
@@ -2249,13 +2249,13 @@ pub unsafe extern "C" fn cuGraphAddMemAllocNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
     ), {
         ::driver::entry("cuGraphAddMemAllocNode", || {
-            ::driver::api::graph_node::cuGraphAddMemAllocNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddMemAllocNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
                 nodeParams,
-            )
+            ) }
         })
     })
 }
@@ -2345,13 +2345,13 @@ pub unsafe extern "C" fn cuGraphAddNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
     ), {
         ::driver::entry("cuGraphAddNode", || {
-            ::driver::api::graph_node::cuGraphAddNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
                 nodeParams,
-            )
+            ) }
         })
     })
 }
@@ -2369,14 +2369,14 @@ pub unsafe extern "C" fn cuGraphAddNode_v2(
         out phGraphNode, value hGraph, value dependencies, value dependencyData, value numDependencies, value nodeParams
     ), {
         ::driver::entry("cuGraphAddNode_v2", || {
-            ::driver::api::graph_node::cuGraphAddNode_v2(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddNode_v2(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 dependencyData,
                 numDependencies,
                 nodeParams,
-            )
+            ) }
         })
     })
 }
@@ -2394,14 +2394,14 @@ pub unsafe extern "C" fn cuGraphAddNode_v3(
         out phGraphNode, value hGraph, value dependencies, value dependencyData, value numDependencies, value nodeParams
     ), {
         ::driver::entry("cuGraphAddNode_v3", || {
-            ::driver::api::graph_node::cuGraphAddNode_v3(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddNode_v3(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 dependencyData,
                 numDependencies,
                 nodeParams,
-            )
+            ) }
         })
     })
 }
@@ -2500,7 +2500,7 @@ pub unsafe extern "C" fn cuGraphDebugDotPrint(
 ) -> CUresult {
     ::trace::call!("cuGraphDebugDotPrint", (value hGraph, text path, value flags), {
         ::driver::entry("cuGraphDebugDotPrint", || {
-            ::driver::api::graph::cuGraphDebugDotPrint(hGraph, path, flags)
+            unsafe { ::driver::api::graph::cuGraphDebugDotPrint(hGraph, path, flags) }
         })
     })
 }
@@ -2779,7 +2779,11 @@ pub unsafe extern "C" fn cuGraphExecNodeSetParams(
 ) -> CUresult {
     ::trace::call!("cuGraphExecNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
         ::driver::entry("cuGraphExecNodeSetParams", || {
-            ::driver::api::graph_exec::cuGraphExecNodeSetParams(hGraphExec, hNode, nodeParams)
+            ::driver::api::graph_exec::cuGraphExecNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
         })
     })
 }
@@ -2988,7 +2992,7 @@ pub unsafe extern "C" fn cuGraphInstantiate(
                 unsafe { Out::new(phGraphExec, "phGraphExec") }?,
                 hGraph,
                 unsafe { OptOut::new(phErrorNode) },
-                logBuffer,
+                unsafe { OptOut::new(logBuffer) },
                 bufferSize,
             )
         })
@@ -3020,11 +3024,11 @@ pub unsafe extern "C" fn cuGraphInstantiateWithParams(
 ) -> CUresult {
     ::trace::call!("cuGraphInstantiateWithParams", (out phGraphExec, value hGraph, value instantiateParams), {
         ::driver::entry("cuGraphInstantiateWithParams", || {
-            ::driver::api::graph_exec::cuGraphInstantiateWithParams(
-                unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+            unsafe { ::driver::api::graph_exec::cuGraphInstantiateWithParams(
+                Out::new(phGraphExec, "phGraphExec")?,
                 hGraph,
                 instantiateParams,
-            )
+            ) }
         })
     })
 }
@@ -3037,11 +3041,11 @@ pub unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(
 ) -> CUresult {
     ::trace::call!("cuGraphInstantiateWithParams_ptsz", (out phGraphExec, value hGraph, value instantiateParams), {
         ::driver::entry_per_thread("cuGraphInstantiateWithParams_ptsz", || {
-            ::driver::api::graph_exec::cuGraphInstantiateWithParams(
-                unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+            unsafe { ::driver::api::graph_exec::cuGraphInstantiateWithParams(
+                Out::new(phGraphExec, "phGraphExec")?,
                 hGraph,
                 instantiateParams,
-            )
+            ) }
         })
     })
 }
@@ -3062,7 +3066,7 @@ pub unsafe extern "C" fn cuGraphInstantiate_v2(
                 unsafe { Out::new(phGraphExec, "phGraphExec") }?,
                 hGraph,
                 unsafe { OptOut::new(phErrorNode) },
-                logBuffer,
+                unsafe { OptOut::new(logBuffer) },
                 bufferSize,
             )
         })
@@ -3133,7 +3137,7 @@ pub unsafe extern "C" fn cuGraphKernelNodeSetAttribute(
 ) -> CUresult {
     ::trace::call!("cuGraphKernelNodeSetAttribute", (value hNode, value attr, value value), {
         ::driver::entry("cuGraphKernelNodeSetAttribute", || {
-            ::driver::api::graph_node::cuGraphKernelNodeSetAttribute(hNode, attr, value)
+            unsafe { ::driver::api::graph_node::cuGraphKernelNodeSetAttribute(hNode, attr, value) }
         })
     })
 }
@@ -3443,7 +3447,7 @@ pub unsafe extern "C" fn cuGraphNodeSetParams(
 ) -> CUresult {
     ::trace::call!("cuGraphNodeSetParams", (value hNode, value nodeParams), {
         ::driver::entry("cuGraphNodeSetParams", || {
-            ::driver::api::graph_node::cuGraphNodeSetParams(hNode, nodeParams)
+            ::driver::api::graph_node::cuGraphNodeSetParams(hNode, unsafe { borrow(nodeParams, "nodeParams") }?)
         })
     })
 }
@@ -3457,7 +3461,7 @@ pub unsafe extern "C" fn cuGraphNodeSetParams_v2(
         ::driver::entry("cuGraphNodeSetParams_v2", || {
             ::driver::api::graph_node::cuGraphNodeSetParams_v2(
                 hNode,
-                unsafe { Out::new(nodeParams, "nodeParams") }?,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
             )
         })
     })
@@ -4272,7 +4276,12 @@ pub unsafe extern "C" fn cuLaunchKernelEx(
 ) -> CUresult {
     ::trace::call!("cuLaunchKernelEx", (value config, value f, value kernelParams, value extra), {
         ::driver::entry("cuLaunchKernelEx", || {
-            ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra)
+            ::driver::api::execution::cuLaunchKernelEx(
+                unsafe { borrow(config, "config") }?,
+                f,
+                kernelParams,
+                extra,
+            )
         })
     })
 }
@@ -4286,7 +4295,12 @@ pub unsafe extern "C" fn cuLaunchKernelEx_ptsz(
 ) -> CUresult {
     ::trace::call!("cuLaunchKernelEx_ptsz", (value config, value f, value kernelParams, value extra), {
         ::driver::entry_per_thread("cuLaunchKernelEx_ptsz", || {
-            ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra)
+            ::driver::api::execution::cuLaunchKernelEx(
+                unsafe { borrow(config, "config") }?,
+                f,
+                kernelParams,
+                extra,
+            )
         })
     })
 }
@@ -4334,7 +4348,7 @@ pub unsafe extern "C" fn cuLibraryEnumerateKernels(
 ) -> CUresult {
     ::trace::call!("cuLibraryEnumerateKernels", (value kernels, value numKernels, value lib), {
         ::driver::entry("cuLibraryEnumerateKernels", || {
-            ::driver::api::library::cuLibraryEnumerateKernels(kernels, numKernels, lib)
+            unsafe { ::driver::api::library::cuLibraryEnumerateKernels(kernels, numKernels, lib) }
         })
     })
 }
@@ -4440,8 +4454,8 @@ pub unsafe extern "C" fn cuLibraryLoadData(
         out library, value code, value jitOptions, value jitOptionsValues, value numJitOptions, value libraryOptions, value libraryOptionValues, value numLibraryOptions
     ), {
         ::driver::entry("cuLibraryLoadData", || {
-            ::driver::api::library::cuLibraryLoadData(
-                unsafe { Out::new(library, "library") }?,
+            unsafe { ::driver::api::library::cuLibraryLoadData(
+                Out::new(library, "library")?,
                 code,
                 jitOptions,
                 jitOptionsValues,
@@ -4449,7 +4463,7 @@ pub unsafe extern "C" fn cuLibraryLoadData(
                 libraryOptions,
                 libraryOptionValues,
                 numLibraryOptions,
-            )
+            ) }
         })
     })
 }
@@ -4469,8 +4483,8 @@ pub unsafe extern "C" fn cuLibraryLoadFromFile(
         out library, text fileName, value jitOptions, value jitOptionsValues, value numJitOptions, value libraryOptions, value libraryOptionValues, value numLibraryOptions
     ), {
         ::driver::entry("cuLibraryLoadFromFile", || {
-            ::driver::api::library::cuLibraryLoadFromFile(
-                unsafe { Out::new(library, "library") }?,
+            unsafe { ::driver::api::library::cuLibraryLoadFromFile(
+                Out::new(library, "library")?,
                 fileName,
                 jitOptions,
                 jitOptionsValues,
@@ -4478,7 +4492,7 @@ pub unsafe extern "C" fn cuLibraryLoadFromFile(
                 libraryOptions,
                 libraryOptionValues,
                 numLibraryOptions,
-            )
+            ) }
         })
     })
 }
@@ -4505,7 +4519,16 @@ pub unsafe extern "C" fn cuLinkAddData(
         value state, value type_, value data, value size, text name, value numOptions, value options, value optionValues
     ), {
         ::driver::entry("cuLinkAddData", || {
-            ::driver::api::link::cuLinkAddData(state, type_, data, size, name, numOptions, options, optionValues)
+            unsafe { ::driver::api::link::cuLinkAddData(
+                state,
+                type_,
+                data,
+                size,
+                name,
+                numOptions,
+                options,
+                optionValues,
+            ) }
         })
     })
 }
@@ -4525,7 +4548,7 @@ pub unsafe extern "C" fn cuLinkAddData_v2(
         value state, value type_, value data, value size, text name, value numOptions, value options, value optionValues
     ), {
         ::driver::entry("cuLinkAddData_v2", || {
-            ::driver::api::link::cuLinkAddData_v2(
+            unsafe { ::driver::api::link::cuLinkAddData_v2(
                 state,
                 type_,
                 data,
@@ -4534,7 +4557,7 @@ pub unsafe extern "C" fn cuLinkAddData_v2(
                 numOptions,
                 options,
                 optionValues,
-            )
+            ) }
         })
     })
 }
@@ -4552,7 +4575,7 @@ pub unsafe extern "C" fn cuLinkAddFile(
         value state, value type_, text path, value numOptions, value options, value optionValues
     ), {
         ::driver::entry("cuLinkAddFile", || {
-            ::driver::api::link::cuLinkAddFile(state, type_, path, numOptions, options, optionValues)
+            unsafe { ::driver::api::link::cuLinkAddFile(state, type_, path, numOptions, options, optionValues) }
         })
     })
 }
@@ -4570,7 +4593,14 @@ pub unsafe extern "C" fn cuLinkAddFile_v2(
         value state, value type_, text path, value numOptions, value options, value optionValues
     ), {
         ::driver::entry("cuLinkAddFile_v2", || {
-            ::driver::api::link::cuLinkAddFile_v2(state, type_, path, numOptions, options, optionValues)
+            unsafe { ::driver::api::link::cuLinkAddFile_v2(
+                state,
+                type_,
+                path,
+                numOptions,
+                options,
+                optionValues,
+            ) }
         })
     })
 }
@@ -4601,12 +4631,12 @@ pub unsafe extern "C" fn cuLinkCreate(
 ) -> CUresult {
     ::trace::call!("cuLinkCreate", (value numOptions, value options, value optionValues, out stateOut), {
         ::driver::entry("cuLinkCreate", || {
-            ::driver::api::link::cuLinkCreate(
+            unsafe { ::driver::api::link::cuLinkCreate(
                 numOptions,
                 options,
                 optionValues,
-                unsafe { Out::new(stateOut, "stateOut") }?,
-            )
+                Out::new(stateOut, "stateOut")?,
+            ) }
         })
     })
 }
@@ -4620,12 +4650,12 @@ pub unsafe extern "C" fn cuLinkCreate_v2(
 ) -> CUresult {
     ::trace::call!("cuLinkCreate_v2", (value numOptions, value options, value optionValues, out stateOut), {
         ::driver::entry("cuLinkCreate_v2", || {
-            ::driver::api::link::cuLinkCreate_v2(
+            unsafe { ::driver::api::link::cuLinkCreate_v2(
                 numOptions,
                 options,
                 optionValues,
-                unsafe { Out::new(stateOut, "stateOut") }?,
-            )
+                Out::new(stateOut, "stateOut")?,
+            ) }
         })
     })
 }
@@ -4814,7 +4844,9 @@ pub unsafe extern "C" fn cuLogsDumpToFile(
     flags: c_uint,
 ) -> CUresult {
     ::trace::call!("cuLogsDumpToFile", (value iterator, text pathToFile, value flags), {
-        ::driver::entry("cuLogsDumpToFile", || ::driver::api::logs::cuLogsDumpToFile(iterator, pathToFile, flags))
+        ::driver::entry("cuLogsDumpToFile", || {
+            unsafe { ::driver::api::logs::cuLogsDumpToFile(iterator, pathToFile, flags) }
+        })
     })
 }
 
@@ -4827,7 +4859,7 @@ pub unsafe extern "C" fn cuLogsDumpToMemory(
 ) -> CUresult {
     ::trace::call!("cuLogsDumpToMemory", (value iterator, value buffer, value size, value flags), {
         ::driver::entry("cuLogsDumpToMemory", || {
-            ::driver::api::logs::cuLogsDumpToMemory(iterator, buffer, size, flags)
+            unsafe { ::driver::api::logs::cuLogsDumpToMemory(iterator, buffer, size, flags) }
         })
     })
 }
@@ -5149,7 +5181,7 @@ pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync(
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value hStream
     ), {
         ::driver::entry("cuMemDiscardAndPrefetchBatchAsync", || {
-            ::driver::api::memory::cuMemDiscardAndPrefetchBatchAsync(
+            unsafe { ::driver::api::memory::cuMemDiscardAndPrefetchBatchAsync(
                 dptrs,
                 sizes,
                 count,
@@ -5158,7 +5190,7 @@ pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync(
                 numPrefetchLocs,
                 flags,
                 hStream,
-            )
+            ) }
         })
     })
 }
@@ -5178,7 +5210,7 @@ pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync_ptsz(
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value hStream
     ), {
         ::driver::entry_per_thread("cuMemDiscardAndPrefetchBatchAsync_ptsz", || {
-            ::driver::api::memory::cuMemDiscardAndPrefetchBatchAsync(
+            unsafe { ::driver::api::memory::cuMemDiscardAndPrefetchBatchAsync(
                 dptrs,
                 sizes,
                 count,
@@ -5187,7 +5219,7 @@ pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync_ptsz(
                 numPrefetchLocs,
                 flags,
                 hStream,
-            )
+            ) }
         })
     })
 }
@@ -5231,12 +5263,12 @@ pub unsafe extern "C" fn cuMemExportToShareableHandle(
 ) -> CUresult {
     ::trace::call!("cuMemExportToShareableHandle", (value shareableHandle, value handle, value handleType, value flags), {
         ::driver::entry("cuMemExportToShareableHandle", || {
-            ::driver::api::virtual_memory::cuMemExportToShareableHandle(
+            unsafe { ::driver::api::virtual_memory::cuMemExportToShareableHandle(
                 shareableHandle,
                 handle,
                 handleType,
                 flags,
-            )
+            ) }
         })
     })
 }
@@ -5441,13 +5473,13 @@ pub unsafe extern "C" fn cuMemGetLocationInfo(
         value ptr, value size, value summaryGranularity, value samplingGranularity, value location_out
     ), {
         ::driver::entry("cuMemGetLocationInfo", || {
-            ::driver::api::memory::cuMemGetLocationInfo(
+            unsafe { ::driver::api::memory::cuMemGetLocationInfo(
                 ptr,
                 size,
                 summaryGranularity,
                 samplingGranularity,
                 location_out,
-            )
+            ) }
         })
     })
 }
@@ -5635,7 +5667,7 @@ pub unsafe extern "C" fn cuMemPoolExportToShareableHandle(
 ) -> CUresult {
     ::trace::call!("cuMemPoolExportToShareableHandle", (value handle_out, value pool, value handleType, value flags), {
         ::driver::entry("cuMemPoolExportToShareableHandle", || {
-            ::driver::api::pool::cuMemPoolExportToShareableHandle(handle_out, pool, handleType, flags)
+            unsafe { ::driver::api::pool::cuMemPoolExportToShareableHandle(handle_out, pool, handleType, flags) }
         })
     })
 }
@@ -5711,7 +5743,9 @@ pub unsafe extern "C" fn cuMemPoolSetAccess(
     count: usize,
 ) -> CUresult {
     ::trace::call!("cuMemPoolSetAccess", (value pool, value map, value count), {
-        ::driver::entry("cuMemPoolSetAccess", || ::driver::api::pool::cuMemPoolSetAccess(pool, map, count))
+        ::driver::entry("cuMemPoolSetAccess", || {
+            unsafe { ::driver::api::pool::cuMemPoolSetAccess(pool, map, count) }
+        })
     })
 }
 
@@ -5806,7 +5840,7 @@ pub unsafe extern "C" fn cuMemPrefetchBatchAsync(
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value hStream
     ), {
         ::driver::entry("cuMemPrefetchBatchAsync", || {
-            ::driver::api::memory::cuMemPrefetchBatchAsync(
+            unsafe { ::driver::api::memory::cuMemPrefetchBatchAsync(
                 dptrs,
                 sizes,
                 count,
@@ -5815,7 +5849,7 @@ pub unsafe extern "C" fn cuMemPrefetchBatchAsync(
                 numPrefetchLocs,
                 flags,
                 hStream,
-            )
+            ) }
         })
     })
 }
@@ -5835,7 +5869,7 @@ pub unsafe extern "C" fn cuMemPrefetchBatchAsync_ptsz(
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value hStream
     ), {
         ::driver::entry_per_thread("cuMemPrefetchBatchAsync_ptsz", || {
-            ::driver::api::memory::cuMemPrefetchBatchAsync(
+            unsafe { ::driver::api::memory::cuMemPrefetchBatchAsync(
                 dptrs,
                 sizes,
                 count,
@@ -5844,7 +5878,7 @@ pub unsafe extern "C" fn cuMemPrefetchBatchAsync_ptsz(
                 numPrefetchLocs,
                 flags,
                 hStream,
-            )
+            ) }
         })
     })
 }
@@ -5859,7 +5893,7 @@ pub unsafe extern "C" fn cuMemRangeGetAttribute(
 ) -> CUresult {
     ::trace::call!("cuMemRangeGetAttribute", (value data, value dataSize, value attribute, value devPtr, value count), {
         ::driver::entry("cuMemRangeGetAttribute", || {
-            ::driver::api::memory::cuMemRangeGetAttribute(data, dataSize, attribute, devPtr, count)
+            unsafe { ::driver::api::memory::cuMemRangeGetAttribute(data, dataSize, attribute, devPtr, count) }
         })
     })
 }
@@ -5877,14 +5911,14 @@ pub unsafe extern "C" fn cuMemRangeGetAttributes(
         value data, value dataSizes, value attributes, value numAttributes, value devPtr, value count
     ), {
         ::driver::entry("cuMemRangeGetAttributes", || {
-            ::driver::api::memory::cuMemRangeGetAttributes(
+            unsafe { ::driver::api::memory::cuMemRangeGetAttributes(
                 data,
                 dataSizes,
                 attributes,
                 numAttributes,
                 devPtr,
                 count,
-            )
+            ) }
         })
     })
 }
@@ -5920,7 +5954,7 @@ pub unsafe extern "C" fn cuMemSetAccess(
 ) -> CUresult {
     ::trace::call!("cuMemSetAccess", (value ptr, value size, value desc, value count), {
         ::driver::entry("cuMemSetAccess", || {
-            ::driver::api::virtual_memory::cuMemSetAccess(ptr, size, desc, count)
+            unsafe { ::driver::api::virtual_memory::cuMemSetAccess(ptr, size, desc, count) }
         })
     })
 }
@@ -6042,7 +6076,9 @@ pub unsafe extern "C" fn cuMemcpy3DAsync(pCopy: *const CUDA_MEMCPY3D_v1, hStream
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> CUresult {
     ::trace::call!("cuMemcpy3DAsync_v2", (value pCopy, value hStream), {
-        ::driver::entry("cuMemcpy3DAsync_v2", || ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream))
+        ::driver::entry("cuMemcpy3DAsync_v2", || {
+            ::driver::api::copy::cuMemcpy3DAsync_v2(unsafe { borrow(pCopy, "pCopy") }?, hStream)
+        })
     })
 }
 
@@ -6050,7 +6086,7 @@ pub unsafe extern "C" fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream
 pub unsafe extern "C" fn cuMemcpy3DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> CUresult {
     ::trace::call!("cuMemcpy3DAsync_v2_ptsz", (value pCopy, value hStream), {
         ::driver::entry_per_thread("cuMemcpy3DAsync_v2_ptsz", || {
-            ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream)
+            ::driver::api::copy::cuMemcpy3DAsync_v2(unsafe { borrow(pCopy, "pCopy") }?, hStream)
         })
     })
 }
@@ -6169,7 +6205,7 @@ pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync(
 ) -> CUresult {
     ::trace::call!("cuMemcpy3DWithAttributesAsync", (value op, value flags, value hStream), {
         ::driver::entry("cuMemcpy3DWithAttributesAsync", || {
-            ::driver::api::batch_copy::cuMemcpy3DWithAttributesAsync(op, flags, hStream)
+            ::driver::api::batch_copy::cuMemcpy3DWithAttributesAsync(unsafe { borrow(op, "op") }?, flags, hStream)
         })
     })
 }
@@ -6182,7 +6218,7 @@ pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync_ptsz(
 ) -> CUresult {
     ::trace::call!("cuMemcpy3DWithAttributesAsync_ptsz", (value op, value flags, value hStream), {
         ::driver::entry_per_thread("cuMemcpy3DWithAttributesAsync_ptsz", || {
-            ::driver::api::batch_copy::cuMemcpy3DWithAttributesAsync(op, flags, hStream)
+            ::driver::api::batch_copy::cuMemcpy3DWithAttributesAsync(unsafe { borrow(op, "op") }?, flags, hStream)
         })
     })
 }
@@ -6190,14 +6226,18 @@ pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync_ptsz(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3D_v2(pCopy: *const CUDA_MEMCPY3D) -> CUresult {
     ::trace::call!("cuMemcpy3D_v2", (value pCopy), {
-        ::driver::entry("cuMemcpy3D_v2", || ::driver::api::copy::cuMemcpy3D_v2(pCopy))
+        ::driver::entry("cuMemcpy3D_v2", || {
+            ::driver::api::copy::cuMemcpy3D_v2(unsafe { borrow(pCopy, "pCopy") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3D_v2_ptds(pCopy: *const CUDA_MEMCPY3D) -> CUresult {
     ::trace::call!("cuMemcpy3D_v2_ptds", (value pCopy), {
-        ::driver::entry_per_thread("cuMemcpy3D_v2_ptds", || ::driver::api::copy::cuMemcpy3D_v2(pCopy))
+        ::driver::entry_per_thread("cuMemcpy3D_v2_ptds", || {
+            ::driver::api::copy::cuMemcpy3D_v2(unsafe { borrow(pCopy, "pCopy") }?)
+        })
     })
 }
 
@@ -6995,7 +7035,13 @@ pub unsafe extern "C" fn cuMemcpyWithAttributesAsync(
 ) -> CUresult {
     ::trace::call!("cuMemcpyWithAttributesAsync", (value dst, value src, value size, value attr, value hStream), {
         ::driver::entry("cuMemcpyWithAttributesAsync", || {
-            ::driver::api::batch_copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
+            ::driver::api::batch_copy::cuMemcpyWithAttributesAsync(
+                dst,
+                src,
+                size,
+                unsafe { borrow(attr, "attr") }?,
+                hStream,
+            )
         })
     })
 }
@@ -7010,7 +7056,13 @@ pub unsafe extern "C" fn cuMemcpyWithAttributesAsync_ptsz(
 ) -> CUresult {
     ::trace::call!("cuMemcpyWithAttributesAsync_ptsz", (value dst, value src, value size, value attr, value hStream), {
         ::driver::entry_per_thread("cuMemcpyWithAttributesAsync_ptsz", || {
-            ::driver::api::batch_copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
+            ::driver::api::batch_copy::cuMemcpyWithAttributesAsync(
+                dst,
+                src,
+                size,
+                unsafe { borrow(attr, "attr") }?,
+                hStream,
+            )
         })
     })
 }
@@ -7495,7 +7547,7 @@ pub unsafe extern "C" fn cuModuleEnumerateFunctions(
 ) -> CUresult {
     ::trace::call!("cuModuleEnumerateFunctions", (value functions, value numFunctions, value mod_), {
         ::driver::entry("cuModuleEnumerateFunctions", || {
-            ::driver::api::module::cuModuleEnumerateFunctions(functions, numFunctions, mod_)
+            unsafe { ::driver::api::module::cuModuleEnumerateFunctions(functions, numFunctions, mod_) }
         })
     })
 }
@@ -7625,13 +7677,13 @@ pub unsafe extern "C" fn cuModuleLoadDataEx(
         out module, value image, value numOptions, value options, value optionValues
     ), {
         ::driver::entry("cuModuleLoadDataEx", || {
-            ::driver::api::module::cuModuleLoadDataEx(
-                unsafe { Out::new(module, "module") }?,
+            unsafe { ::driver::api::module::cuModuleLoadDataEx(
+                Out::new(module, "module")?,
                 image,
                 numOptions,
                 options,
                 optionValues,
-            )
+            ) }
         })
     })
 }
@@ -7992,7 +8044,7 @@ pub unsafe extern "C" fn cuPointerGetAttributes(
 ) -> CUresult {
     ::trace::call!("cuPointerGetAttributes", (value numAttributes, value attributes, value data, value ptr), {
         ::driver::entry("cuPointerGetAttributes", || {
-            ::driver::api::pointer::cuPointerGetAttributes(numAttributes, attributes, data, ptr)
+            unsafe { ::driver::api::pointer::cuPointerGetAttributes(numAttributes, attributes, data, ptr) }
         })
     })
 }
@@ -9415,7 +9467,7 @@ pub unsafe extern "C" fn cuTexObjectCreate(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
                 unsafe { borrow(pTexDesc, "pTexDesc") }?,
-                pResViewDesc,
+                unsafe { borrow_opt(pResViewDesc, "pResViewDesc") }?,
             )
         })
     })
@@ -9833,7 +9885,7 @@ pub unsafe extern "C" fn cuTexRefSetMipmappedArray(
 pub unsafe extern "C" fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) -> CUresult {
     ::trace::call!("cuThreadExchangeStreamCaptureMode", (value mode), {
         ::driver::entry("cuThreadExchangeStreamCaptureMode", || {
-            ::driver::api::capture::cuThreadExchangeStreamCaptureMode(mode)
+            unsafe { ::driver::api::capture::cuThreadExchangeStreamCaptureMode(mode) }
         })
     })
 }

@@ -8,8 +8,8 @@
 
 use core::ffi::*;
 
+use border::{OptOut, Out, borrow, borrow_opt};
 use cuda_abi::FunctionAddress;
-use cuda_abi::out::{OptOut, Out, borrow};
 use cuda_abi::runtime::v11::*;
 use cuda_abi::runtime::{v11, v12, v13};
 use cuda_abi::*;
@@ -85,7 +85,7 @@ unsafe extern "C" fn __cudaRegisterFunction(
         value fatCubinHandle, value hostFun, value deviceFun, text deviceName, value thread_limit, value tid, value bid, value bDim, value gDim, value wSize
     ), {
         ::runtime::entry_value("__cudaRegisterFunction", (), || {
-            ::runtime::api::registration::__cudaRegisterFunction(
+            unsafe { ::runtime::api::registration::__cudaRegisterFunction(
                 fatCubinHandle,
                 hostFun,
                 deviceFun,
@@ -96,7 +96,7 @@ unsafe extern "C" fn __cudaRegisterFunction(
                 bDim,
                 gDim,
                 wSize,
-            )
+            ) }
         })
     })
 }
@@ -121,7 +121,7 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
         value fatCubinHandle, value hostVarPtrAddress, value deviceAddress, text deviceName, value ext, value size, value constant, value global
     ), {
         ::runtime::entry_value("__cudaRegisterManagedVar", (), || {
-            ::runtime::api::registration::__cudaRegisterManagedVar(
+            unsafe { ::runtime::api::registration::__cudaRegisterManagedVar(
                 fatCubinHandle,
                 hostVarPtrAddress,
                 deviceAddress,
@@ -130,7 +130,7 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
                 size,
                 constant,
                 global,
-            )
+            ) }
         })
     })
 }
@@ -147,14 +147,14 @@ unsafe extern "C" fn __cudaRegisterSurface(
         value fatCubinHandle, value hostVar, value deviceAddress, text deviceName, value dim, value ext
     ), {
         ::runtime::entry_value("__cudaRegisterSurface", (), || {
-            ::runtime::api::texture_reference::__cudaRegisterSurface(
+            unsafe { ::runtime::api::texture_reference::__cudaRegisterSurface(
                 fatCubinHandle,
                 hostVar,
                 deviceAddress,
                 deviceName,
                 dim,
                 ext,
-            )
+            ) }
         })
     })
 }
@@ -172,7 +172,7 @@ unsafe extern "C" fn __cudaRegisterTexture(
         value fatCubinHandle, value hostVar, value deviceAddress, text deviceName, value dim, value norm, value ext
     ), {
         ::runtime::entry_value("__cudaRegisterTexture", (), || {
-            ::runtime::api::texture_reference::__cudaRegisterTexture(
+            unsafe { ::runtime::api::texture_reference::__cudaRegisterTexture(
                 fatCubinHandle,
                 hostVar,
                 deviceAddress,
@@ -180,7 +180,7 @@ unsafe extern "C" fn __cudaRegisterTexture(
                 dim,
                 norm,
                 ext,
-            )
+            ) }
         })
     })
 }
@@ -199,7 +199,7 @@ unsafe extern "C" fn __cudaRegisterVar(
         value fatCubinHandle, value hostVar, value deviceAddress, text deviceName, value ext, value size, value constant, value global
     ), {
         ::runtime::entry_value("__cudaRegisterVar", (), || {
-            ::runtime::api::registration::__cudaRegisterVar(
+            unsafe { ::runtime::api::registration::__cudaRegisterVar(
                 fatCubinHandle,
                 hostVar,
                 deviceAddress,
@@ -208,7 +208,7 @@ unsafe extern "C" fn __cudaRegisterVar(
                 size,
                 constant,
                 global,
-            )
+            ) }
         })
     })
 }
@@ -430,7 +430,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
                 pTexDesc,
-                pResViewDesc,
+                unsafe { borrow_opt(pResViewDesc, "pResViewDesc") }?,
             )
         })
     })
@@ -448,7 +448,7 @@ unsafe extern "C" fn cudaCreateTextureObject_v2(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
                 pTexDesc,
-                pResViewDesc,
+                unsafe { borrow_opt(pResViewDesc, "pResViewDesc") }?,
             )
         })
     })
@@ -2261,7 +2261,7 @@ unsafe extern "C" fn cudaGraphInstantiate(
                 unsafe { Out::new(pGraphExec, "pGraphExec") }?,
                 graph,
                 unsafe { OptOut::new(pErrorNode) },
-                pLogBuffer,
+                unsafe { OptOut::new(pLogBuffer) },
                 bufferSize,
             )
         })
@@ -4657,7 +4657,9 @@ unsafe extern "C" fn cudaSetDoubleForHost(d: *mut f64) -> cudaError_t {
 
 unsafe extern "C" fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> cudaError_t {
     ::trace::call!("cudaSetValidDevices", (value device_arr, value len), {
-        ::runtime::entry("cudaSetValidDevices", || ::runtime::api::device::cudaSetValidDevices(device_arr, len))
+        ::runtime::entry("cudaSetValidDevices", || {
+            unsafe { ::runtime::api::device::cudaSetValidDevices(device_arr, len) }
+        })
     })
 }
 

@@ -8,8 +8,8 @@
 
 use core::ffi::*;
 
+use border::{OptOut, Out, borrow, borrow_opt};
 use cuda_abi::FunctionAddress;
-use cuda_abi::out::{OptOut, Out, borrow};
 use cuda_abi::runtime::v12::*;
 use cuda_abi::runtime::{v11, v12, v13};
 use cuda_abi::*;
@@ -127,7 +127,7 @@ unsafe extern "C" fn __cudaRegisterFunction(
         value fatCubinHandle, value hostFun, value deviceFun, text deviceName, value thread_limit, value tid, value bid, value bDim, value gDim, value wSize
     ), {
         ::runtime::entry_value("__cudaRegisterFunction", (), || {
-            ::runtime::api::registration::__cudaRegisterFunction(
+            unsafe { ::runtime::api::registration::__cudaRegisterFunction(
                 fatCubinHandle,
                 hostFun,
                 deviceFun,
@@ -138,7 +138,7 @@ unsafe extern "C" fn __cudaRegisterFunction(
                 bDim,
                 gDim,
                 wSize,
-            )
+            ) }
         })
     })
 }
@@ -163,7 +163,7 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
         value fatCubinHandle, value hostVarPtrAddress, value deviceAddress, text deviceName, value ext, value size, value constant, value global
     ), {
         ::runtime::entry_value("__cudaRegisterManagedVar", (), || {
-            ::runtime::api::registration::__cudaRegisterManagedVar(
+            unsafe { ::runtime::api::registration::__cudaRegisterManagedVar(
                 fatCubinHandle,
                 hostVarPtrAddress,
                 deviceAddress,
@@ -172,7 +172,7 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
                 size,
                 constant,
                 global,
-            )
+            ) }
         })
     })
 }
@@ -197,7 +197,7 @@ unsafe extern "C" fn __cudaRegisterVar(
         value fatCubinHandle, value hostVar, value deviceAddress, text deviceName, value ext, value size, value constant, value global
     ), {
         ::runtime::entry_value("__cudaRegisterVar", (), || {
-            ::runtime::api::registration::__cudaRegisterVar(
+            unsafe { ::runtime::api::registration::__cudaRegisterVar(
                 fatCubinHandle,
                 hostVar,
                 deviceAddress,
@@ -206,7 +206,7 @@ unsafe extern "C" fn __cudaRegisterVar(
                 size,
                 constant,
                 global,
-            )
+            ) }
         })
     })
 }
@@ -334,7 +334,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
                 pTexDesc,
-                pResViewDesc,
+                unsafe { borrow_opt(pResViewDesc, "pResViewDesc") }?,
             )
         })
     })
@@ -2362,11 +2362,11 @@ unsafe extern "C" fn cudaGraphInstantiateWithParams(
 ) -> cudaError_t {
     ::trace::call!("cudaGraphInstantiateWithParams", (out pGraphExec, value graph, value instantiateParams), {
         ::runtime::entry("cudaGraphInstantiateWithParams", || {
-            ::runtime::api::graph::cudaGraphInstantiateWithParams(
-                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+            unsafe { ::runtime::api::graph::cudaGraphInstantiateWithParams(
+                Out::new(pGraphExec, "pGraphExec")?,
                 graph,
                 instantiateParams,
-            )
+            ) }
         })
     })
 }
@@ -2378,11 +2378,11 @@ unsafe extern "C" fn cudaGraphInstantiateWithParams_ptsz(
 ) -> cudaError_t {
     ::trace::call!("cudaGraphInstantiateWithParams_ptsz", (out pGraphExec, value graph, value instantiateParams), {
         ::runtime::entry_per_thread("cudaGraphInstantiateWithParams_ptsz", || {
-            ::runtime::api::graph::cudaGraphInstantiateWithParams(
-                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+            unsafe { ::runtime::api::graph::cudaGraphInstantiateWithParams(
+                Out::new(pGraphExec, "pGraphExec")?,
                 graph,
                 instantiateParams,
-            )
+            ) }
         })
     })
 }
@@ -5125,7 +5125,9 @@ unsafe extern "C" fn cudaSetDoubleForHost(d: *mut f64) -> cudaError_t {
 
 unsafe extern "C" fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> cudaError_t {
     ::trace::call!("cudaSetValidDevices", (value device_arr, value len), {
-        ::runtime::entry("cudaSetValidDevices", || ::runtime::api::device::cudaSetValidDevices(device_arr, len))
+        ::runtime::entry("cudaSetValidDevices", || {
+            unsafe { ::runtime::api::device::cudaSetValidDevices(device_arr, len) }
+        })
     })
 }
 

@@ -8,8 +8,8 @@
 
 use core::ffi::*;
 
+use border::{OptOut, Out, borrow, borrow_opt};
 use cuda_abi::FunctionAddress;
-use cuda_abi::out::{OptOut, Out, borrow};
 use cuda_abi::runtime::v13::*;
 use cuda_abi::runtime::{v11, v12, v13};
 use cuda_abi::*;
@@ -133,7 +133,7 @@ unsafe extern "C" fn __cudaRegisterFunction(
         value fatCubinHandle, value hostFun, value deviceFun, text deviceName, value thread_limit, value tid, value bid, value bDim, value gDim, value wSize
     ), {
         ::runtime::entry_value("__cudaRegisterFunction", (), || {
-            ::runtime::api::registration::__cudaRegisterFunction(
+            unsafe { ::runtime::api::registration::__cudaRegisterFunction(
                 fatCubinHandle,
                 hostFun,
                 deviceFun,
@@ -144,7 +144,7 @@ unsafe extern "C" fn __cudaRegisterFunction(
                 bDim,
                 gDim,
                 wSize,
-            )
+            ) }
         })
     })
 }
@@ -169,7 +169,7 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
         value fatCubinHandle, value hostVarPtrAddress, value deviceAddress, text deviceName, value ext, value size, value constant, value global
     ), {
         ::runtime::entry_value("__cudaRegisterManagedVar", (), || {
-            ::runtime::api::registration::__cudaRegisterManagedVar(
+            unsafe { ::runtime::api::registration::__cudaRegisterManagedVar(
                 fatCubinHandle,
                 hostVarPtrAddress,
                 deviceAddress,
@@ -178,7 +178,7 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
                 size,
                 constant,
                 global,
-            )
+            ) }
         })
     })
 }
@@ -203,7 +203,7 @@ unsafe extern "C" fn __cudaRegisterVar(
         value fatCubinHandle, value hostVar, value deviceAddress, text deviceName, value ext, value size, value constant, value global
     ), {
         ::runtime::entry_value("__cudaRegisterVar", (), || {
-            ::runtime::api::registration::__cudaRegisterVar(
+            unsafe { ::runtime::api::registration::__cudaRegisterVar(
                 fatCubinHandle,
                 hostVar,
                 deviceAddress,
@@ -212,7 +212,7 @@ unsafe extern "C" fn __cudaRegisterVar(
                 size,
                 constant,
                 global,
-            )
+            ) }
         })
     })
 }
@@ -340,7 +340,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
                 pTexDesc,
-                pResViewDesc,
+                unsafe { borrow_opt(pResViewDesc, "pResViewDesc") }?,
             )
         })
     })
@@ -2569,11 +2569,11 @@ unsafe extern "C" fn cudaGraphInstantiateWithParams(
 ) -> cudaError_t {
     ::trace::call!("cudaGraphInstantiateWithParams", (out pGraphExec, value graph, value instantiateParams), {
         ::runtime::v13::entry("cudaGraphInstantiateWithParams", || {
-            ::runtime::api::graph::cudaGraphInstantiateWithParams(
-                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+            unsafe { ::runtime::api::graph::cudaGraphInstantiateWithParams(
+                Out::new(pGraphExec, "pGraphExec")?,
                 graph,
                 instantiateParams,
-            )
+            ) }
         })
     })
 }
@@ -2585,11 +2585,11 @@ unsafe extern "C" fn cudaGraphInstantiateWithParams_ptsz(
 ) -> cudaError_t {
     ::trace::call!("cudaGraphInstantiateWithParams_ptsz", (out pGraphExec, value graph, value instantiateParams), {
         ::runtime::v13::entry_per_thread("cudaGraphInstantiateWithParams_ptsz", || {
-            ::runtime::api::graph::cudaGraphInstantiateWithParams(
-                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+            unsafe { ::runtime::api::graph::cudaGraphInstantiateWithParams(
+                Out::new(pGraphExec, "pGraphExec")?,
                 graph,
                 instantiateParams,
-            )
+            ) }
         })
     })
 }
@@ -5623,7 +5623,9 @@ unsafe extern "C" fn cudaSetDeviceFlags(flags: c_uint) -> cudaError_t {
 
 unsafe extern "C" fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> cudaError_t {
     ::trace::call!("cudaSetValidDevices", (value device_arr, value len), {
-        ::runtime::v13::entry("cudaSetValidDevices", || ::runtime::api::device::cudaSetValidDevices(device_arr, len))
+        ::runtime::v13::entry("cudaSetValidDevices", || {
+            unsafe { ::runtime::api::device::cudaSetValidDevices(device_arr, len) }
+        })
     })
 }
 
@@ -5793,7 +5795,12 @@ unsafe extern "C" fn cudaStreamBeginRecaptureToGraph(
 ) -> cudaError_t {
     ::trace::call!("cudaStreamBeginRecaptureToGraph", (value stream, value mode, value graph, value callbackData), {
         ::runtime::v13::entry("cudaStreamBeginRecaptureToGraph", || {
-            ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(stream, mode, graph, callbackData)
+            ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(
+                stream,
+                mode,
+                graph,
+                unsafe { borrow_opt(callbackData, "callbackData") }?,
+            )
         })
     })
 }
@@ -5806,7 +5813,12 @@ unsafe extern "C" fn cudaStreamBeginRecaptureToGraph_ptsz(
 ) -> cudaError_t {
     ::trace::call!("cudaStreamBeginRecaptureToGraph_ptsz", (value stream, value mode, value graph, value callbackData), {
         ::runtime::v13::entry_per_thread("cudaStreamBeginRecaptureToGraph_ptsz", || {
-            ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(stream, mode, graph, callbackData)
+            ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(
+                stream,
+                mode,
+                graph,
+                unsafe { borrow_opt(callbackData, "callbackData") }?,
+            )
         })
     })
 }

@@ -8,7 +8,7 @@
 
 use core::ffi::*;
 
-use cuda_abi::out::{OptOut, Out, borrow};
+use border::{OptOut, Out, borrow, borrow_opt};
 use nvml::types::*;
 
 #[unsafe(no_mangle)]
@@ -957,7 +957,7 @@ pub unsafe extern "C" fn nvmlDeviceGetFieldValues(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetFieldValues", (value device, value valuesCount, value values), {
         ::nvml::entry("nvmlDeviceGetFieldValues", || {
-            ::nvml::api::field::nvmlDeviceGetFieldValues(device, valuesCount, values)
+            unsafe { ::nvml::api::field::nvmlDeviceGetFieldValues(device, valuesCount, values) }
         })
     })
 }

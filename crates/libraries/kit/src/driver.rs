@@ -12,10 +12,15 @@ use libloading::os::unix::Library;
 
 use crate::{Error, Result};
 
+/// A handle as a function takes it that looks it up: here it is a number, which nobody follows.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number<H>(pub H);
+
 /// Nodes in front, what is said of their edges, and how many they are.
 type CaptureToGraph = unsafe extern "C" fn(
     CUstream,
-    CUgraph,
+    Number<CUgraph>,
     *const CUgraphNode,
     *const c_void,
     usize,
@@ -26,7 +31,7 @@ macro_rules! driver {
     ($($name:ident($($argument:ty),*);)*) => {
         pub struct Driver {
             $(pub $name: unsafe extern "C" fn($($argument),*) -> CUresult,)*
-            pub cudaway_hip_stream: Option<unsafe extern "C" fn(CUstream, c_int, *mut CudawayHipStream) -> CUresult>,
+            pub cudaway_hip_stream: Option<unsafe extern "C" fn(Number<CUstream>, c_int, *mut CudawayHipStream) -> CUresult>,
             pub cudaway_launch_host_function:
                 Option<unsafe extern "C" fn(CUstream, CUhostFn, *mut c_void, CUhostFn) -> CUresult>,
             pub cuStreamBeginCaptureToGraph: Option<CaptureToGraph>,
@@ -57,8 +62,8 @@ driver! {
     cuDeviceGetCount(*mut c_int);
     cuPointerGetAttribute(*mut c_void, CUpointer_attribute, CUdeviceptr);
     cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
-    cuStreamSynchronize(CUstream);
-    cuStreamIsCapturing(CUstream, *mut CUstreamCaptureStatus);
+    cuStreamSynchronize(Number<CUstream>);
+    cuStreamIsCapturing(Number<CUstream>, *mut CUstreamCaptureStatus);
     cuCtxSynchronize_v2(CUcontext);
     cuMemAllocAsync(*mut CUdeviceptr, usize, CUstream);
     cuMemFreeAsync(CUdeviceptr, CUstream);
@@ -73,8 +78,8 @@ driver! {
     cuStreamCreate(*mut CUstream, c_uint);
     cuStreamDestroy_v2(CUstream);
     cuStreamEndCapture(CUstream, *mut CUgraph);
-    cuGraphGetNodes(CUgraph, *mut CUgraphNode, *mut usize);
-    cuGraphDestroyNode(CUgraphNode);
+    cuGraphGetNodes(Number<CUgraph>, *mut CUgraphNode, *mut usize);
+    cuGraphDestroyNode(Number<CUgraphNode>);
     cuModuleLoadData(*mut CUmodule, *const c_void);
     cuModuleUnload(CUmodule);
     cuModuleGetFunction(*mut CUfunction, CUmodule, *const c_char);

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use cuda_abi::{CUgraph, CUgraphNode, CUstream, CUstreamCaptureMode};
 
-use crate::driver::{check, driver};
+use crate::driver::{Number, check, driver};
 use crate::{Error, Result};
 
 /// `CU_STREAM_NON_BLOCKING`: a capture waits for no other stream.
@@ -22,8 +22,9 @@ pub fn fill(graph: CUgraph, enqueue: impl FnOnce(CUstream) -> Result) -> Result 
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     let (none, nothing) = (core::ptr::null(), core::ptr::null::<c_void>());
     // SAFETY: the driver looks at the graph itself; there are no nodes in front.
-    let begun =
-        check("cuStreamBeginCaptureToGraph", unsafe { capture(stream, graph, none, nothing, 0, mode) });
+    let begun = check("cuStreamBeginCaptureToGraph", unsafe {
+        capture(stream, Number(graph), none, nothing, 0, mode)
+    });
     let filled = begun.and_then(|()| {
         let enqueued = enqueue(stream);
         let mut captured = graph;
@@ -41,15 +42,19 @@ pub fn nodes(of: CUgraph) -> Result<Vec<CUgraphNode>> {
     let driver = driver()?;
     let mut count = 0;
     // SAFETY: the driver looks at the graph itself; `count` outlives the call.
-    check("cuGraphGetNodes", unsafe { (driver.cuGraphGetNodes)(of, core::ptr::null_mut(), &mut count) })?;
+    check("cuGraphGetNodes", unsafe {
+        (driver.cuGraphGetNodes)(Number(of), core::ptr::null_mut(), &mut count)
+    })?;
     let mut nodes = vec![core::ptr::null_mut(); count];
     // SAFETY: room for so many.
-    check("cuGraphGetNodes", unsafe { (driver.cuGraphGetNodes)(of, nodes.as_mut_ptr(), &mut count) })?;
+    check("cuGraphGetNodes", unsafe {
+        (driver.cuGraphGetNodes)(Number(of), nodes.as_mut_ptr(), &mut count)
+    })?;
     nodes.truncate(count);
     Ok(nodes)
 }
 
 pub fn remove(node: CUgraphNode) -> Result {
     // SAFETY: the driver looks at the node itself.
-    check("cuGraphDestroyNode", unsafe { (driver()?.cuGraphDestroyNode)(node) })
+    check("cuGraphDestroyNode", unsafe { (driver()?.cuGraphDestroyNode)(Number(node)) })
 }

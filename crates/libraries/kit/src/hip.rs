@@ -10,7 +10,7 @@ use config::LibraryChoice;
 use cuda_abi::{CUresult, CUstream, CudawayHipStream};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::driver::{check, driver};
+use crate::driver::{Number, check, driver};
 use crate::{Error, Result};
 
 /// The HIP stream behind a CUDA stream, with this thread bound to its device. `enqueues`: work of HIP's follows.
@@ -22,7 +22,7 @@ pub fn stream(stream: CUstream, enqueues: bool) -> Result<CudawayHipStream> {
     };
     let mut answer = CudawayHipStream::default();
     // SAFETY: the driver looks at the stream itself; `answer` outlives the call.
-    match unsafe { ask(stream, c_int::from(enqueues), &mut answer) } {
+    match unsafe { ask(Number(stream), c_int::from(enqueues), &mut answer) } {
         // HIP differs: what its libraries enqueue is in no graph of the driver's.
         CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED => {
             Err(Error::NotSupported("work of ROCm's libraries cannot be captured into a graph"))

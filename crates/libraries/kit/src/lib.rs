@@ -5,7 +5,6 @@
 //! The rule: nothing here knows one library from another.
 
 #![expect(non_snake_case, reason = "the driver's functions have C's names")]
-#![expect(clippy::not_unsafe_ptr_arg_deref, reason = "a stream is a number that the driver looks up")]
 
 pub mod address;
 mod border;

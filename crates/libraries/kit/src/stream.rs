@@ -5,7 +5,7 @@ use core::ffi::c_void;
 
 use cuda_abi::{CUstream, CUstreamCaptureStatus};
 
-use crate::driver::{check, driver};
+use crate::driver::{Number, check, driver};
 use crate::{Address, Addresses, Error, Result};
 
 type Work = Box<dyn Fn() + Send + Sync>;
@@ -34,14 +34,14 @@ fn hand_over(stream: CUstream, work: Work) -> Result {
 
 pub fn synchronize(stream: CUstream) -> Result {
     // SAFETY: the driver looks at the stream itself.
-    check("cuStreamSynchronize", unsafe { (driver()?.cuStreamSynchronize)(stream) })
+    check("cuStreamSynchronize", unsafe { (driver()?.cuStreamSynchronize)(Number(stream)) })
 }
 
 /// Whether what is enqueued goes into a graph: waiting would end the capture.
 pub fn is_capturing(stream: CUstream) -> Result<bool> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the driver looks at the stream itself; `status` outlives the call.
-    check("cuStreamIsCapturing", unsafe { (driver()?.cuStreamIsCapturing)(stream, &mut status) })?;
+    check("cuStreamIsCapturing", unsafe { (driver()?.cuStreamIsCapturing)(Number(stream), &mut status) })?;
     Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
 }
 

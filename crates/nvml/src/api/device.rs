@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_uint};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use super::{read_text, struct_version, text_field, write_text};
 use crate::types::{

@@ -4,7 +4,7 @@
 use core::ffi::{c_uint, c_ulonglong};
 use std::time::{Duration, Instant};
 
-use cuda_abi::out::Out;
+use border::Out;
 use parking_lot::{Condvar, Mutex};
 
 use crate::types::{nvmlDevice_t, nvmlEventData_t, nvmlEventSet_t, nvmlEventTypeAll};

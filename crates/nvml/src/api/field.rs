@@ -14,7 +14,10 @@ use crate::types::{
 use crate::{Device, Error, Result};
 
 /// NVML: the call succeeds when it could look at the fields; how each went is in the field.
-pub fn nvmlDeviceGetFieldValues(
+///
+/// # Safety
+/// `values` is NULL, or has `valuesCount` elements that may be read and written.
+pub unsafe fn nvmlDeviceGetFieldValues(
     device: nvmlDevice_t,
     valuesCount: c_int,
     values: *mut nvmlFieldValue_t,
@@ -25,7 +28,7 @@ pub fn nvmlDeviceGetFieldValues(
     if values.is_null() {
         return Err(Error::InvalidArgument("values"));
     }
-    // SAFETY: not null; NVML's contract gives `valuesCount` elements, of which the program wrote the numbers.
+    // SAFETY: not null; the caller's promise. The program wrote the fields' numbers.
     let values = unsafe { core::slice::from_raw_parts_mut(values, count) };
     for field in values {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use core::ffi::c_uint;
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use super::struct_version;
 use crate::types::{nvmlBAR1Memory_t, nvmlDevice_t, nvmlMemory_t, nvmlMemory_v2_t, nvmlUtilization_t};

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::types::{nvmlComputeMode_t, nvmlDevice_t, nvmlEnableState_t, nvmlPstates_t, nvmlReturn_t};
 use crate::{Device, Error, Result};

@@ -2,7 +2,7 @@
 
 use core::ffi::c_uint;
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::types::nvmlDevice_t;
 use crate::{Device, Error, Result};

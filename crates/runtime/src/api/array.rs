@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaArray_const_t, cudaArray_t, cudaArrayMemoryRequirements, cudaArraySparseProperties,
     cudaChannelFormatDesc, cudaExtent, cudaMemcpyKind, cudaMipmappedArray_const_t, cudaMipmappedArray_t,

@@ -3,7 +3,7 @@
 use core::ffi::{c_ulonglong, c_void};
 use std::ptr;
 
-use cuda_abi::out::OptOut;
+use border::OptOut;
 use cuda_abi::runtime::{cudaStream_t, v12, v13};
 use cuda_abi::{CUDA_MEMCPY3D_BATCH_OP, CUmemcpyAttributes};
 

@@ -4,7 +4,7 @@ use core::ffi::{c_uint, c_ulonglong, c_void};
 use std::collections::HashMap;
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaGraph_t, cudaGraphEdgeData, cudaGraphNode_t, cudaStream_t, cudaStreamCaptureMode,
     cudaStreamCaptureStatus, v13,
@@ -258,12 +258,11 @@ pub fn cudaStreamBeginRecaptureToGraph(
     stream: cudaStream_t,
     mode: cudaStreamCaptureMode,
     graph: cudaGraph_t,
-    callbackData: *mut v13::cudaGraphRecaptureCallbackData,
+    callbackData: Option<&v13::cudaGraphRecaptureCallbackData>,
 ) -> Result {
     let driver = device::attach()?;
     let (stream, mode) = (stream::meant(stream), CUstreamCaptureMode(mode.0));
-    // SAFETY: CUDA's contract: NULL or a readable structure.
-    let callback = unsafe { callbackData.as_ref() }.filter(|data| data.callbackFunc.is_some());
+    let callback = callbackData.filter(|data| data.callbackFunc.is_some());
     let Some(callback) = callback else {
         return driver.cuStreamBeginRecaptureToGraph(stream, mode, graph, None, ptr::null_mut());
     };

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaAsyncCallback, cudaAsyncCallbackHandle_t, cudaAtomicOperation, cudaDeviceAttr,
     cudaFlushGPUDirectRDMAWritesScope, cudaFlushGPUDirectRDMAWritesTarget, cudaFuncCache, cudaLimit,
@@ -43,13 +43,16 @@ pub fn cudaGetDevice(device: Out<'_, c_int>) -> Result {
 }
 
 /// Tries the devices of the list in order, later.
-pub fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> Result {
+///
+/// # Safety
+/// `device_arr` is NULL, or has `len` numbers.
+pub unsafe fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> Result {
     let n = usize::try_from(len).map_err(|_| Error::InvalidValue("len"))?;
     if device_arr.is_null() && n > 0 {
         return Err(Error::InvalidValue("device_arr"));
     }
     for index in 0..n {
-        // SAFETY: the caller passes an array of `len` devices.
+        // SAFETY: not NULL; the caller's promise.
         device::at(unsafe { *device_arr.add(index) })?;
     }
     if n > 0 {

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::cudaDriverEntryPointQueryResult;
 use cuda_abi::{CUdriverProcAddressQueryResult, CUuuid};
 

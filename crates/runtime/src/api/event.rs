@@ -3,7 +3,7 @@
 use core::ffi::c_uint;
 use std::ptr;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{cudaEvent_t, cudaStream_t};
 
 use crate::{Result, device, stream};

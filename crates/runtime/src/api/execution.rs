@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaFuncAttribute, cudaFuncCache, cudaFunction_t, cudaHostFn_t, cudaKernel_t, cudaSharedMemConfig,
     cudaStream_t, dim3, v11, v12, v13,

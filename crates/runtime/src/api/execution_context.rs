@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaDevResource, cudaDevResourceDesc_t, cudaDevResourceType, cudaDevSmResourceGroupParams, cudaEvent_t,
     cudaExecutionContext_t, cudaStream_t,

@@ -5,7 +5,7 @@
 use core::ffi::{c_uint, c_void};
 use std::ptr;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaExternalMemory_t, cudaExternalSemaphore_t, cudaExternalSemaphoreSignalParams_v1,
     cudaExternalSemaphoreWaitParams_v1, cudaMipmappedArray_t, cudaStream_t,

@@ -6,7 +6,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaExecutionContext_t, cudaGraph_t, cudaGraphConditionalHandle, cudaGraphEdgeData, cudaGraphExec_t,
     cudaGraphExecUpdateResult, cudaGraphExecUpdateResultInfo, cudaGraphInstantiateParams,
@@ -357,12 +357,11 @@ pub fn cudaGraphInstantiate_v11(
     pGraphExec: Out<'_, cudaGraphExec_t>,
     graph: cudaGraph_t,
     pErrorNode: OptOut<'_, cudaGraphNode_t>,
-    pLogBuffer: *mut c_char,
+    pLogBuffer: OptOut<'_, c_char>,
     bufferSize: usize,
 ) -> Result {
-    if !pLogBuffer.is_null() && bufferSize > 0 {
-        // SAFETY: CUDA's contract: `bufferSize` writable bytes.
-        unsafe { pLogBuffer.write(0) };
+    if bufferSize > 0 {
+        pLogBuffer.write(0);
     }
     pErrorNode.write(ptr::null_mut());
     cudaGraphInstantiateWithFlags(pGraphExec, graph, 0)
@@ -393,7 +392,10 @@ pub fn cudaGraphInstantiateWithFlags(
 }
 
 /// The structure is the driver's, the stream in it may be the default one of this call.
-pub fn cudaGraphInstantiateWithParams(
+///
+/// # Safety
+/// `instantiateParams` is NULL, or a structure that may be read and written.
+pub unsafe fn cudaGraphInstantiateWithParams(
     pGraphExec: Out<'_, cudaGraphExec_t>,
     graph: cudaGraph_t,
     instantiateParams: *mut cudaGraphInstantiateParams,
@@ -401,7 +403,7 @@ pub fn cudaGraphInstantiateWithParams(
     const {
         assert!(size_of::<cudaGraphInstantiateParams>() == size_of::<CUDA_GRAPH_INSTANTIATE_PARAMS>());
     }
-    // SAFETY: CUDA's contract: NULL or a structure to read and write.
+    // SAFETY: the caller's promise.
     let params = unsafe { instantiateParams.as_mut() }.ok_or(Error::InvalidValue("instantiateParams"))?;
     let mut inner = *params;
     inner.uploadStream = stream::meant(params.uploadStream);

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use std::ptr;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaEvent_t, cudaGraph_t, cudaGraphEdgeData, cudaGraphExec_t, cudaGraphNode_t, cudaHostNodeParams,
     cudaKernelNodeParams, cudaLaunchAttributeID, cudaMemcpy3DParms, cudaMemcpyKind, cudaMemsetParams, v13,

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaExternalSemaphoreSignalNodeParams, cudaExternalSemaphoreWaitNodeParams, cudaGraph_t, cudaGraphExec_t,
     cudaGraphNode_t,

@@ -5,8 +5,8 @@
 
 use core::ffi::*;
 
+use border::Out;
 use cuda_abi::CUresult;
-use cuda_abi::out::Out;
 
 use super::refuse;
 use crate::{Error, Result, device};

@@ -3,7 +3,7 @@
 use core::ffi::{c_uint, c_void};
 use std::ptr;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{cudaEvent_t, cudaIpcEventHandle_t, cudaIpcMemHandle_t};
 use cuda_abi::{CUipcEventHandle, CUipcMemHandle};
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ptr;
 use std::sync::LazyLock;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{cudaFuncAttribute, cudaJitOption, cudaKernel_t, cudaLibrary_t, cudaLibraryOption};
 use cuda_abi::{
     CUdevice, CUfunction_attribute, CUjit_option, CUkernel, CUlibrary, CUlibraryOption, CUresult,

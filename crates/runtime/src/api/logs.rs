@@ -3,8 +3,8 @@
 use core::ffi::{c_char, c_uint, c_void};
 use std::ptr;
 
+use border::{OptOut, Out};
 use cuda_abi::CUlogsCallback;
-use cuda_abi::out::{OptOut, Out};
 use cuda_abi::runtime::{cudaLogIterator, cudaLogsCallback_t, cudaLogsCallbackHandle};
 
 use crate::{Result, driver};

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaArray_t, cudaExtent, cudaMemcpy3DParms, cudaMemcpyKind, cudaPitchedPtr, cudaStream_t,
 };

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use super::execution::function;
 use crate::{Result, driver};

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaDeviceP2PAttr, cudaMemcpy3DParms, cudaMemcpy3DPeerParms, cudaMemcpyKind, cudaStream_t,
 };

@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_int, c_uint};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{v11, v12, v13};
 use cuda_abi::{CUdevice_attribute, CUuuid};
 

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use std::cell::RefCell;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{cudaKernel_t, cudaStream_t, dim3, uint3};
 
 use crate::{Error, Result, driver, registry};
@@ -19,7 +19,9 @@ pub fn __cudaUnregisterFatBinary(fatCubinHandle: *mut *mut c_void) {
     registry::remove_binary(fatCubinHandle);
 }
 
-pub fn __cudaRegisterFunction(
+/// # Safety
+/// `deviceName` is NULL, or a C string that stays as long as `fatCubinHandle`.
+pub unsafe fn __cudaRegisterFunction(
     fatCubinHandle: *mut *mut c_void,
     hostFun: *const c_char,
     _deviceFun: *mut c_char,
@@ -34,11 +36,13 @@ pub fn __cudaRegisterFunction(
     if deviceName.is_null() {
         return;
     }
-    // SAFETY: generated code passes a literal.
+    // SAFETY: the caller's promise; generated code passes a literal.
     unsafe { registry::add_function(fatCubinHandle, hostFun, deviceName) };
 }
 
-pub fn __cudaRegisterVar(
+/// # Safety
+/// `deviceName` is NULL, or a C string that stays as long as `fatCubinHandle`.
+pub unsafe fn __cudaRegisterVar(
     fatCubinHandle: *mut *mut c_void,
     hostVar: *mut c_char,
     _deviceAddress: *mut c_char,
@@ -51,11 +55,14 @@ pub fn __cudaRegisterVar(
     if deviceName.is_null() {
         return;
     }
-    // SAFETY: generated code passes a literal.
+    // SAFETY: the caller's promise; generated code passes a literal.
     unsafe { registry::add_variable(fatCubinHandle, hostVar, deviceName) };
 }
 
-pub fn __cudaRegisterManagedVar(
+/// # Safety
+/// `deviceName` is NULL, or a C string, and `hostVarPtrAddress` NULL, or a pointer that may be written; both stay as long as
+/// `fatCubinHandle`.
+pub unsafe fn __cudaRegisterManagedVar(
     fatCubinHandle: *mut *mut c_void,
     hostVarPtrAddress: *mut *mut c_void,
     _deviceAddress: *mut c_char,
@@ -68,7 +75,7 @@ pub fn __cudaRegisterManagedVar(
     if deviceName.is_null() || hostVarPtrAddress.is_null() {
         return;
     }
-    // SAFETY: generated code passes a literal and the address of a static pointer.
+    // SAFETY: the caller's promise; generated code passes a literal and the address of a static pointer.
     unsafe { registry::add_managed_variable(fatCubinHandle, hostVarPtrAddress, deviceName) };
 }
 

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::ptr;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaEvent_t, cudaLaunchAttributeID, cudaStream_t, cudaStreamCallback_t, cudaStreamCaptureMode,
     cudaStreamCaptureStatus,

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{cudaMemcpyKind, cudaStream_t};
 
 use super::memory::{cudaMemcpy, cudaMemcpyAsync, pointer};

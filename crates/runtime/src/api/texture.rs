@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use std::ptr;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaChannelFormatDesc, cudaResourceType, cudaResourceViewFormat, cudaSurfaceObject_t,
     cudaTextureAddressMode, cudaTextureDesc_v2, cudaTextureFilterMode, cudaTextureObject_t,
@@ -290,48 +290,40 @@ pub fn cudaCreateTextureObject_v11(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v11::cudaResourceDesc,
     pTexDesc: *const v11::cudaTextureDesc,
-    pResViewDesc: *const v11::cudaResourceViewDesc,
+    pResViewDesc: Option<&v11::cudaResourceViewDesc>,
 ) -> Result {
-    // SAFETY: CUDA's contract: a readable structure or none.
-    let view = unsafe { pResViewDesc.as_ref() };
     let pTexDesc = described(pTexDesc)?;
-    create(pTexObject, &resource_of!(pResDesc), &newest(pTexDesc), view_of!(view))
+    create(pTexObject, &resource_of!(pResDesc), &newest(pTexDesc), view_of!(pResViewDesc))
 }
 
 pub fn cudaCreateTextureObject_v2(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v11::cudaResourceDesc,
     pTexDesc: *const cudaTextureDesc_v2,
-    pResViewDesc: *const v11::cudaResourceViewDesc,
+    pResViewDesc: Option<&v11::cudaResourceViewDesc>,
 ) -> Result {
-    // SAFETY: CUDA's contract: a readable structure or none.
-    let view = unsafe { pResViewDesc.as_ref() };
     let pTexDesc = described(pTexDesc)?;
-    create(pTexObject, &resource_of!(pResDesc), &pTexDesc.newest(), view_of!(view))
+    create(pTexObject, &resource_of!(pResDesc), &pTexDesc.newest(), view_of!(pResViewDesc))
 }
 
 pub fn cudaCreateTextureObject_v12(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v12::cudaResourceDesc,
     pTexDesc: *const v12::cudaTextureDesc,
-    pResViewDesc: *const v12::cudaResourceViewDesc,
+    pResViewDesc: Option<&v12::cudaResourceViewDesc>,
 ) -> Result {
-    // SAFETY: CUDA's contract: a readable structure or none.
-    let view = unsafe { pResViewDesc.as_ref() };
     let pTexDesc = described(pTexDesc)?;
-    create(pTexObject, &resource_of!(pResDesc), &pTexDesc.newest(), view_of!(view))
+    create(pTexObject, &resource_of!(pResDesc), &pTexDesc.newest(), view_of!(pResViewDesc))
 }
 
 pub fn cudaCreateTextureObject_v13(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v13::cudaResourceDesc,
     pTexDesc: *const v13::cudaTextureDesc,
-    pResViewDesc: *const v13::cudaResourceViewDesc,
+    pResViewDesc: Option<&v13::cudaResourceViewDesc>,
 ) -> Result {
-    // SAFETY: CUDA's contract: a readable structure or none.
-    let view = unsafe { pResViewDesc.as_ref() };
     let pTexDesc = described(pTexDesc)?;
-    create(pTexObject, &resource_of!(pResDesc), pTexDesc, view_of!(view))
+    create(pTexObject, &resource_of!(pResDesc), pTexDesc, view_of!(pResViewDesc))
 }
 
 /// CUDA: 0 is no object, and nothing happens to it.

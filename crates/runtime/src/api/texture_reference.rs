@@ -4,7 +4,7 @@
 use core::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaArray_const_t, cudaChannelFormatDesc, cudaMipmappedArray_const_t, cudaTextureReadMode,
     surfaceReference, textureReference,
@@ -23,7 +23,10 @@ use crate::registry::{self, Kind, Reference};
 use crate::{Error, Result, device};
 
 /// nvcc gives the symbol's name in place of an address; `deviceName` is the source's (`::scope::name`).
-pub fn __cudaRegisterTexture(
+///
+/// # Safety
+/// `deviceAddress` is NULL, or a C string that stays as long as `fatCubinHandle`.
+pub unsafe fn __cudaRegisterTexture(
     fatCubinHandle: *mut *mut c_void,
     hostVar: *const textureReference,
     deviceAddress: *mut *const c_void,
@@ -36,11 +39,13 @@ pub fn __cudaRegisterTexture(
         return;
     }
     let kind = Kind::Texture { normalizes: norm != 0 };
-    // SAFETY: generated code passes a literal.
+    // SAFETY: the caller's promise; generated code passes a literal.
     unsafe { registry::add_reference(fatCubinHandle, hostVar.cast(), deviceAddress.cast(), kind) };
 }
 
-pub fn __cudaRegisterSurface(
+/// # Safety
+/// `deviceAddress` is NULL, or a C string that stays as long as `fatCubinHandle`.
+pub unsafe fn __cudaRegisterSurface(
     fatCubinHandle: *mut *mut c_void,
     hostVar: *const surfaceReference,
     deviceAddress: *mut *const c_void,
@@ -51,7 +56,7 @@ pub fn __cudaRegisterSurface(
     if deviceAddress.is_null() {
         return;
     }
-    // SAFETY: generated code passes a literal.
+    // SAFETY: the caller's promise; generated code passes a literal.
     unsafe { registry::add_reference(fatCubinHandle, hostVar.cast(), deviceAddress.cast(), Kind::Surface) };
 }
 

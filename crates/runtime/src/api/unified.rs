@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::ptr;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cuda_abi::runtime::{
     cudaMemLocationType, cudaMemRangeAttribute, cudaMemoryAdvise, cudaMemoryType, cudaStream_t, v11, v12, v13,
 };

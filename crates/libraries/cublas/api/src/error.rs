@@ -1,7 +1,7 @@
 //! Why a call fails, and cuBLAS's number for it.
 
+use border::BadPointer;
 use cuda_abi::CUresult;
-use cuda_abi::out::NullPointer;
 
 use crate::cublasStatus_t;
 use crate::hip::convert::hipblasStatus_t;
@@ -52,8 +52,8 @@ impl Error {
     }
 }
 
-impl From<NullPointer> for Error {
-    fn from(NullPointer(name): NullPointer) -> Self {
+impl From<BadPointer> for Error {
+    fn from(BadPointer(name): BadPointer) -> Self {
         Error::InvalidValue(name)
     }
 }

@@ -2,10 +2,6 @@
 //! for AMD GPUs.
 
 #![expect(non_snake_case, non_camel_case_types, non_upper_case_globals, reason = "these are the C names")]
-#![expect(
-    clippy::not_unsafe_ptr_arg_deref,
-    reason = "bodies get pointers under cuBLAS's contract, through the exports"
-)]
 #![expect(clippy::too_many_arguments, reason = "signatures are cuBLAS's")]
 
 pub mod api;

@@ -207,7 +207,10 @@ impl Call {
     }
 
     /// A symmetric matrix of which a triangle is packed, with the triangle in its place.
-    pub fn unpacked<T: Copy + Default + 'static>(
+    ///
+    /// # Safety
+    /// `packed` is NULL, or has such a triangle, in memory of the host's or of a device's.
+    pub unsafe fn unpacked<T: Copy + Default + 'static>(
         &self,
         packed: *const T,
         side: cublasSideMode_t,
@@ -224,7 +227,7 @@ impl Call {
         let packed: &[T] = match n_packed {
             0 => &[],
             _ if self.is_on_cpu()? || is_of_host(packed.cast())? => {
-                // SAFETY: cuBLASXt's contract: memory that the CPU reads, with a packed triangle.
+                // SAFETY: memory that the CPU reads; the caller's promise.
                 unsafe { std::slice::from_raw_parts(packed, n_packed) }
             }
             _ => {

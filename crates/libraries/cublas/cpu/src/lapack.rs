@@ -2,6 +2,11 @@
 //!
 //! A number that is returned is 0, or says which diagonal element, counted from 1, is exactly zero.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "iterators are calls, which LLVM leaves out of line in code for other vectors"
+)]
+
 use crate::level3::solve;
 use crate::matrix::Matrix;
 use crate::{Diag, Op, Scalar, Side, Uplo, gemm, level1, parallel, vectorized};

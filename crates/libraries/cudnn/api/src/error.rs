@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use cuda_abi::out::NullPointer;
+use ::border::BadPointer;
 
 use crate::face::{self, Face};
 use crate::types::cudnnStatus_t;
@@ -79,8 +79,8 @@ impl From<kit::Error> for Error {
     }
 }
 
-impl From<NullPointer> for Error {
-    fn from(NullPointer(name): NullPointer) -> Self {
+impl From<BadPointer> for Error {
+    fn from(BadPointer(name): BadPointer) -> Self {
         Error::BadParam(name)
     }
 }

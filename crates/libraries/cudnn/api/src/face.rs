@@ -39,7 +39,7 @@ pub fn entry_value<T>(major: u32, name: &'static str, otherwise: T, body: impl F
 /// The answer of a name that has no body.
 #[cold]
 pub fn missing(major: u32, name: &'static str) -> cudnnStatus_t {
-    entry(major, name, || Err(Error::NotSupported("it has no body yet")))
+    entry(major, name, || Err(Error::NotSupported(border::NO_BODY)))
 }
 
 impl Face {

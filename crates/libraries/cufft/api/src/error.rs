@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::NullPointer;
+use border::BadPointer;
 
 use crate::types::cufftResult;
 
@@ -83,8 +83,8 @@ impl From<cufft_cpu::Error> for Error {
     }
 }
 
-impl From<NullPointer> for Error {
-    fn from(NullPointer(name): NullPointer) -> Self {
+impl From<BadPointer> for Error {
+    fn from(BadPointer(name): BadPointer) -> Self {
         Error::Value(name)
     }
 }
@@ -108,7 +108,7 @@ kit::border! {
 /// A pointer that a call answers with: NULL where it fails, which is said as for other calls.
 pub fn or_null<T>(name: &'static str, result: Result<*mut T>) -> *mut T {
     result.unwrap_or_else(|error| {
-        failed(name, error);
+        border::refuse(&Border, name, &error);
         core::ptr::null_mut()
     })
 }
@@ -116,14 +116,14 @@ pub fn or_null<T>(name: &'static str, result: Result<*mut T>) -> *mut T {
 /// What a call does that answers with nothing.
 pub fn or_say(name: &'static str, result: Result) {
     if let Err(error) = result {
-        failed(name, error);
+        border::refuse(&Border, name, &error);
     }
 }
 
 /// Says once what programs will miss that know it of NVIDIA's static library.
 fn note(name: &'static str, error: &Error) {
     if let Error::NotImplemented(what) = error
-        && config::logging::is_news(name, what)
+        && border::is_news(name, what)
     {
         tracing::warn!(target: "cudaway::fft", "{name}: {error}, as with NVIDIA's shared libraries");
     }

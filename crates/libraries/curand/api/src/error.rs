@@ -1,6 +1,6 @@
 //! Why a call fails, cuRAND's number for it, and the border that says so.
 
-use cuda_abi::out::NullPointer;
+use border::BadPointer;
 
 use crate::types::curandStatus_t;
 
@@ -76,8 +76,8 @@ impl From<curand_cpu::Error> for Error {
 }
 
 /// Only where a generator is to be written: NVIDIA's library says so of no other place.
-impl From<NullPointer> for Error {
-    fn from(_: NullPointer) -> Self {
+impl From<BadPointer> for Error {
+    fn from(_: BadPointer) -> Self {
         Error::NotInitialized
     }
 }

@@ -280,7 +280,7 @@ pub fn kind(rng_type: curandRngType_t) -> Result<Kind> {
 
 /// Says once that the numbers of scrambled sequences are not NVIDIA's.
 pub fn note_scrambles() {
-    if config::logging::is_news("scrambled Sobol", "") {
+    if border::is_news("scrambled Sobol", "") {
         tracing::warn!(
             target: "cudaway::rand",
             "the scrambles of Sobol's sequences are CUDAway's own: NVIDIA's are published nowhere (docs/libraries.md)"

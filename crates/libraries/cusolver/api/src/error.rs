@@ -1,6 +1,6 @@
 //! Why a call fails, cuSOLVER's number for it, and the border that says so.
 
-use cuda_abi::out::NullPointer;
+use border::BadPointer;
 
 use crate::types::cusolverStatus_t;
 
@@ -64,8 +64,8 @@ impl From<kit::Error> for Error {
     }
 }
 
-impl From<NullPointer> for Error {
-    fn from(NullPointer(name): NullPointer) -> Self {
+impl From<BadPointer> for Error {
+    fn from(BadPointer(name): BadPointer) -> Self {
         Error::InvalidValue(name)
     }
 }

@@ -2,7 +2,6 @@
 //! that it is not supported where the device is an AMD GPU.
 
 #![expect(non_snake_case, non_camel_case_types, reason = "these are the C names")]
-#![expect(clippy::not_unsafe_ptr_arg_deref, reason = "what pointers lead to is the C caller's promise")]
 
 pub mod api;
 mod bare;

@@ -3,10 +3,10 @@
 use core::ffi::{CStr, c_char, c_uint, c_void};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Once;
 
+use border::{Library, Sort, Voice};
 use kit::Registry;
 use parking_lot::Mutex;
 
@@ -23,27 +23,50 @@ static LINKS: Registry<Mutex<Link>> = Registry::new();
 /// they make PTX and let the driver link it.
 const VERSION: (c_uint, c_uint) = (12, 2);
 
-fn start() {
-    static START: Once = Once::new();
-    START.call_once(|| {
-        config::start_logging!("cudaway::nvjitlink");
-        // Our shell has no log: what it did not open is told of here.
-        for path in config::var("CUDAWAY_NVJITLINK")
-            .iter()
-            .flat_map(|list| list.as_bytes().split(|&byte| byte == b','))
-        {
-            _ = config::named::library(Path::new(OsStr::from_bytes(path.trim_ascii())));
-        }
-    });
+/// The border (`crates/border`), in the result codes of a release.
+struct NvJitLink(Release);
+
+impl Library for NvJitLink {
+    type Status = i32;
+    type Error = Error;
+
+    const VOICE: Voice = border::voice!("cudaway::nvjitlink", "nvjitlink");
+    const SUCCESS: i32 = 0;
+
+    fn start(&self) {
+        static START: Once = Once::new();
+        START.call_once(|| {
+            (Self::VOICE.start)();
+            // Our shell has no log: what it did not open is told of here.
+            for path in config::var("CUDAWAY_NVJITLINK")
+                .iter()
+                .flat_map(|list| list.as_bytes().split(|&byte| byte == b','))
+            {
+                _ = config::named::library(Path::new(OsStr::from_bytes(path.trim_ascii())));
+            }
+        });
+    }
+
+    fn sort<'a>(&self, error: &'a Error) -> Sort<'a> {
+        if *error == Error::Internal { Sort::Internal } else { Sort::Failure }
+    }
+
+    fn failed(&self, _name: &'static str, error: &Error) -> i32 {
+        error.code(self.0)
+    }
+
+    fn broken(&self, _name: &'static str) -> i32 {
+        Error::Internal.code(self.0)
+    }
 }
 
-fn entry(release: Release, body: impl FnOnce() -> Result) -> i32 {
-    start();
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => 0,
-        Ok(Err(error)) => error.code(release),
-        Err(_) => Error::Internal.code(release),
-    }
+fn entry(name: &'static str, release: Release, mut body: impl FnMut() -> Result) -> i32 {
+    guarded(name, release, &mut body)
+}
+
+/// [`entry`], once for all bodies.
+fn guarded(name: &'static str, release: Release, body: &mut dyn FnMut() -> Result) -> i32 {
+    border::call(&NvJitLink(release), name, body)
 }
 
 fn with<T>(handle: Handle, act: impl FnOnce(&mut Link) -> Result<T>) -> Result<T> {
@@ -70,7 +93,7 @@ pub unsafe fn create(
     count: u32,
     options: *const *const c_char,
 ) -> i32 {
-    entry(release, || {
+    entry("nvJitLinkCreate", release, || {
         if handle.is_null() || (options.is_null() && count > 0) {
             return Err(Error::NullInput);
         }
@@ -87,7 +110,7 @@ pub unsafe fn create(
 /// # Safety
 /// `handle` is NULL or good to read and write.
 pub unsafe fn destroy(release: Release, handle: *mut Handle) -> i32 {
-    entry(release, || {
+    entry("nvJitLinkDestroy", release, || {
         if handle.is_null() {
             return Err(Error::NullInput);
         }
@@ -113,7 +136,7 @@ pub unsafe fn add_data(
     len_bytes: usize,
     name: *const c_char,
 ) -> i32 {
-    entry(release, || {
+    entry("nvJitLinkAddData", release, || {
         if data.is_null() || len_bytes == 0 {
             return Err(Error::InvalidInput);
         }
@@ -129,7 +152,7 @@ pub unsafe fn add_data(
 /// # Safety
 /// `path` is NULL or a C string.
 pub unsafe fn add_file(release: Release, handle: Handle, kind: i32, path: *const c_char) -> i32 {
-    entry(release, || {
+    entry("nvJitLinkAddFile", release, || {
         // SAFETY: the caller's promise.
         let path = unsafe { string(path) }.ok_or(Error::NullInput)?;
         let kind = Kind::new(kind).ok_or(Error::IncorrectInputType)?;
@@ -144,17 +167,18 @@ pub unsafe fn add_file(release: Release, handle: Handle, kind: i32, path: *const
 /// # Safety
 /// None: `handle` is a number.
 pub unsafe fn complete(release: Release, handle: Handle) -> i32 {
-    entry(release, || with(handle, Link::complete))
+    entry("nvJitLinkComplete", release, || with(handle, Link::complete))
 }
 
 /// Writes how many bytes the value of `get` takes.
 unsafe fn size(
+    name: &'static str,
     release: Release,
     handle: Handle,
     size: *mut usize,
-    get: impl FnOnce(&Link) -> Result<usize>,
+    get: impl Fn(&Link) -> Result<usize>,
 ) -> i32 {
-    entry(release, || {
+    entry(name, release, || {
         if size.is_null() {
             return Err(Error::NullInput);
         }
@@ -167,12 +191,13 @@ unsafe fn size(
 
 /// Copies the bytes that `get` gives.
 unsafe fn copy(
+    name: &'static str,
     release: Release,
     handle: Handle,
     to: *mut u8,
-    get: impl FnOnce(&Link) -> Result<Vec<u8>>,
+    get: impl Fn(&Link) -> Result<Vec<u8>>,
 ) -> i32 {
-    entry(release, || {
+    entry(name, release, || {
         if to.is_null() {
             return Err(Error::NullInput);
         }
@@ -187,14 +212,16 @@ unsafe fn copy(
 /// `to` is NULL or writable.
 pub unsafe fn linked_cubin_size(release: Release, handle: Handle, to: *mut usize) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { size(release, handle, to, |link| link.image().map(<[u8]>::len)) }
+    unsafe { size("nvJitLinkGetLinkedCubinSize", release, handle, to, |link| link.image().map(<[u8]>::len)) }
 }
 
 /// # Safety
 /// `to` is NULL or has room for what [`linked_cubin_size`] says.
 pub unsafe fn linked_cubin(release: Release, handle: Handle, to: *mut c_void) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { copy(release, handle, to.cast(), |link| link.image().map(<[u8]>::to_vec)) }
+    unsafe {
+        copy("nvJitLinkGetLinkedCubin", release, handle, to.cast(), |link| link.image().map(<[u8]>::to_vec))
+    }
 }
 
 /// PTX or LTO IR of a link, which LTO IR alone would give.
@@ -203,13 +230,13 @@ pub unsafe fn linked_cubin(release: Release, handle: Handle, to: *mut c_void) ->
 /// `to` is NULL or writable.
 pub unsafe fn not_linked_size(release: Release, handle: Handle, to: *mut usize) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { size(release, handle, to, |link| link.other().map(|()| 0)) }
+    unsafe { size("nvJitLinkGetLinkedPtxSize", release, handle, to, |link| link.other().map(|()| 0)) }
 }
 
 /// # Safety
 /// None: nothing is written.
 pub unsafe fn not_linked(release: Release, handle: Handle, _to: *mut c_void) -> i32 {
-    entry(release, || with(handle, |link| link.other()))
+    entry("nvJitLinkGetLinkedPtx", release, || with(handle, |link| link.other()))
 }
 
 /// A log and the zero behind it; nothing at all of an empty one.
@@ -221,34 +248,36 @@ fn terminated(log: &str) -> Vec<u8> {
 /// `to` is NULL or writable.
 pub unsafe fn error_log_size(release: Release, handle: Handle, to: *mut usize) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { size(release, handle, to, |link| Ok(terminated(&link.errors).len())) }
+    unsafe {
+        size("nvJitLinkGetErrorLogSize", release, handle, to, |link| Ok(terminated(&link.errors).len()))
+    }
 }
 
 /// # Safety
 /// `to` is NULL or has room for what [`error_log_size`] says.
 pub unsafe fn error_log(release: Release, handle: Handle, to: *mut c_char) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { copy(release, handle, to.cast(), |link| Ok(terminated(&link.errors))) }
+    unsafe { copy("nvJitLinkGetErrorLog", release, handle, to.cast(), |link| Ok(terminated(&link.errors))) }
 }
 
 /// # Safety
 /// `to` is NULL or writable.
 pub unsafe fn info_log_size(release: Release, handle: Handle, to: *mut usize) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { size(release, handle, to, |link| Ok(terminated(&link.infos).len())) }
+    unsafe { size("nvJitLinkGetInfoLogSize", release, handle, to, |link| Ok(terminated(&link.infos).len())) }
 }
 
 /// # Safety
 /// `to` is NULL or has room for what [`info_log_size`] says.
 pub unsafe fn info_log(release: Release, handle: Handle, to: *mut c_char) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { copy(release, handle, to.cast(), |link| Ok(terminated(&link.infos))) }
+    unsafe { copy("nvJitLinkGetInfoLog", release, handle, to.cast(), |link| Ok(terminated(&link.infos))) }
 }
 
 /// # Safety
 /// Both are NULL or writable.
 pub unsafe fn version(release: Release, major: *mut c_uint, minor: *mut c_uint) -> i32 {
-    entry(release, || {
+    entry("nvJitLinkVersion", release, || {
         if major.is_null() || minor.is_null() {
             return Err(Error::NullInput);
         }

@@ -1,5 +1,7 @@
 //! `nvJitLinkResult`, whose finer codes came with CUDA 13.
 
+use core::fmt;
+
 /// What a call answers when it cannot do its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -26,6 +28,22 @@ pub type Result<T = (), E = Error> = core::result::Result<T, E>;
 
 /// An error and the line for the link's log.
 pub type Failure = (Error, String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Error::UnrecognizedOption => "an option is not one of nvJitLink's",
+            Error::MissingArch => "no option says for which architecture",
+            Error::InvalidInput => "invalid input",
+            Error::PtxCompile => "the PTX cannot be compiled",
+            Error::NvvmCompile => "there is LTO IR, which is not compiled here",
+            Error::Internal => "internal error",
+            Error::NullInput => "a pointer is NULL",
+            Error::IncompatibleOptions => "options contradict each other",
+            Error::IncorrectInputType => "the input is not of the type that was said",
+        })
+    }
+}
 
 impl Error {
     pub fn code(self, release: Release) -> i32 {

@@ -6,6 +6,9 @@
 //! which is refused.
 
 use core::ffi::{CStr, c_char, c_int};
+use core::fmt;
+
+use border::{Library, Sort, Voice};
 
 /// An export that is refused. It takes no parameters: none is looked at, and in C's calls the caller takes them back.
 macro_rules! refuse {
@@ -25,21 +28,48 @@ mod generated {
 
 pub use generated::exports::*;
 
-/// Tells the log of a call that is refused, once for each name. In an answer of 32 bits the upper half is zero or its sign: cuFile's
-/// has the driver's status there, of which there is none.
+/// The border (`crates/border`) of a call that is refused, and its answer.
+struct Refused(i32);
+
+/// The library that there is nothing of.
+struct Absent(&'static str);
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "CUDAway has nothing of lib{}, and NVIDIA's is not installed where the program looks",
+            self.0
+        )
+    }
+}
+
+impl Library for Refused {
+    type Status = isize;
+    type Error = Absent;
+
+    const VOICE: Voice = border::voice!("cudaway::refused");
+    const SUCCESS: isize = 0;
+    const REPEATS: bool = false;
+
+    fn sort<'a>(&self, absent: &'a Absent) -> Sort<'a> {
+        Sort::Unsupported { news: absent.0, why: absent }
+    }
+
+    /// In an answer of 32 bits the upper half is zero or its sign: cuFile's has the driver's status there, of which there is none.
+    fn failed(&self, _name: &'static str, _absent: &Absent) -> isize {
+        self.0 as isize
+    }
+
+    fn broken(&self, _name: &'static str) -> isize {
+        self.0 as isize
+    }
+}
+
+/// Tells the log of a call that is refused, once for each name.
 #[cold]
 fn refused(name: &'static str, library: &'static str, answer: i32) -> isize {
-    // A panic must not reach C; the answer is the same.
-    let _ = std::panic::catch_unwind(|| {
-        config::start_logging!("cudaway::refused");
-        if config::logging::is_news(name, library) {
-            tracing::warn!(
-                target: "cudaway::refused",
-                "{name} is not supported: CUDAway has nothing of lib{library}, and NVIDIA's is not installed where the program looks"
-            );
-        }
-    });
-    answer as isize
+    border::call(&Refused(answer), name, || Err(Absent(library)))
 }
 
 const TEXT: &CStr = c"not supported: CUDAway has nothing of this library";

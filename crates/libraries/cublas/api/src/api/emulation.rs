@@ -4,7 +4,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::{
     Result, cublasEmulationStrategy_t, cublasHandle_t, cudaEmulationMantissaControl,

@@ -3,8 +3,8 @@
 
 use core::ffi::{c_int, c_void};
 
+use border::Out;
 use cuda_abi::CUresult;
-use cuda_abi::out::Out;
 use kit::driver;
 
 use crate::api::{lifecycle, mode};

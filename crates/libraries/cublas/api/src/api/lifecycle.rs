@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::handle::{self, Handle};
 use crate::{Result, cublasHandle_t, cublasStatus_t};

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::log::{self, Target};
 use crate::{Error, FILE, Result, cublasLogCallback, cublasLtLoggerCallback_t, require};
@@ -19,7 +19,9 @@ unsafe fn file(path: *const c_char) -> Result<Target> {
         .map_err(|_| Error::InvalidValue("the log file cannot be written"))
 }
 
-pub fn cublasLoggerConfigure(
+/// # Safety
+/// `logFileName` is NULL or a C string.
+pub unsafe fn cublasLoggerConfigure(
     logIsOn: c_int,
     logToStdOut: c_int,
     logToStdErr: c_int,
@@ -33,7 +35,7 @@ pub fn cublasLoggerConfigure(
         targets.push(Target::Stderr);
     }
     if !logFileName.is_null() {
-        // SAFETY: cuBLAS's contract: a C string.
+        // SAFETY: the caller's promise.
         targets.push(unsafe { file(logFileName)? });
     }
     log::change(|blas, _| {
@@ -70,9 +72,11 @@ pub fn cublasLtLoggerSetFile(file: *mut FILE) -> Result {
     Ok(())
 }
 
-pub fn cublasLtLoggerOpenFile(logFile: *const c_char) -> Result {
+/// # Safety
+/// `logFile` is NULL or a C string.
+pub unsafe fn cublasLtLoggerOpenFile(logFile: *const c_char) -> Result {
     require(!logFile.is_null(), "logFile is NULL")?;
-    // SAFETY: cuBLASLt's contract: a C string.
+    // SAFETY: the caller's promise.
     let target = unsafe { file(logFile)? };
     log::change(|_, lt| lt.target = target);
     Ok(())
@@ -96,10 +100,13 @@ pub fn cublasLtLoggerForceDisable() -> Result {
 }
 
 /// What the reference BLAS's XERBLA says; the program goes on.
-pub fn cublasXerbla(srName: *const c_char, info: c_int) {
+///
+/// # Safety
+/// `srName` is NULL or a C string.
+pub unsafe fn cublasXerbla(srName: *const c_char, info: c_int) {
     let name = match srName.is_null() {
         true => c"",
-        // SAFETY: cuBLAS's contract: a C string.
+        // SAFETY: the caller's promise.
         false => unsafe { CStr::from_ptr(srName) },
     };
     log::to_stderr(&format!(

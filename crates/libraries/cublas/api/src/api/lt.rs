@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::api::lifecycle;
 use crate::hip::lt as hip;
@@ -76,7 +76,9 @@ pub fn cublasLtMatrixLayoutCreate(
     Ok(())
 }
 
-pub fn cublasLtMatrixLayoutInit_internal(
+/// # Safety
+/// `matLayout` is NULL, or has `size` bytes that may be written.
+pub unsafe fn cublasLtMatrixLayoutInit_internal(
     matLayout: cublasLtMatrixLayout_t,
     size: usize,
     type_: cudaDataType,
@@ -84,7 +86,7 @@ pub fn cublasLtMatrixLayoutInit_internal(
     cols: u64,
     ld: i64,
 ) -> Result {
-    // SAFETY: cuBLASLt's contract: `size` bytes of the program's. So it is of descriptors and buffers everywhere here.
+    // SAFETY: the caller's promise.
     let made = unsafe { Descriptor::init(matLayout, size, &LAYOUT)? };
     layout(made, type_, rows, cols, ld);
     Ok(())
@@ -105,7 +107,9 @@ pub fn cublasLtGroupedMatrixLayoutCreate(
     Ok(())
 }
 
-pub fn cublasLtGroupedMatrixLayoutInit_internal(
+/// # Safety
+/// `matLayout` is NULL, or has `size` bytes that may be written.
+pub unsafe fn cublasLtGroupedMatrixLayoutInit_internal(
     matLayout: cublasLtMatrixLayout_t,
     size: usize,
     type_: cudaDataType,
@@ -115,7 +119,7 @@ pub fn cublasLtGroupedMatrixLayoutInit_internal(
     ld_array: *const c_void,
 ) -> Result {
     require(size >= size_of::<cublasLtMatrixLayoutOpaque_t>(), "the layout is too small for groups")?;
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     let made = unsafe { Descriptor::init(matLayout, size, &LAYOUT)? };
     grouped_layout(made, type_, groupCount, [rows_array, cols_array, ld_array]);
     Ok(())
@@ -130,29 +134,35 @@ fn grouped_layout(made: Descriptor<'_>, type_: cudaDataType, groups: c_int, arra
     }
 }
 
-pub fn cublasLtMatrixLayoutDestroy(matLayout: cublasLtMatrixLayout_t) -> Result {
-    // SAFETY: as above.
+/// # Safety
+/// `matLayout` is NULL, or a descriptor that its `Create` made and that nobody uses any more.
+pub unsafe fn cublasLtMatrixLayoutDestroy(matLayout: cublasLtMatrixLayout_t) -> Result {
+    // SAFETY: the caller's promise.
     unsafe { Descriptor::destroy(matLayout) }
 }
 
-pub fn cublasLtMatrixLayoutSetAttribute(
+/// # Safety
+/// `matLayout` is NULL, or a descriptor of its kind that nobody else uses meanwhile; `buf` is NULL, or has `sizeInBytes` that may be read.
+pub unsafe fn cublasLtMatrixLayoutSetAttribute(
     matLayout: cublasLtMatrixLayout_t,
     attr: cublasLtMatrixLayoutAttribute_t,
     buf: *const c_void,
     sizeInBytes: usize,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe { known(matLayout, &LAYOUT)?.set(attr.0, buf, sizeInBytes) }
 }
 
-pub fn cublasLtMatrixLayoutGetAttribute(
+/// # Safety
+/// `matLayout` is NULL, or a descriptor of its kind; `buf` is NULL, or has `sizeInBytes` that may be written; `sizeWritten` is NULL or writable.
+pub unsafe fn cublasLtMatrixLayoutGetAttribute(
     matLayout: cublasLtMatrixLayout_t,
     attr: cublasLtMatrixLayoutAttribute_t,
     buf: *mut c_void,
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe { known(matLayout, &LAYOUT)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
 }
 
@@ -167,41 +177,49 @@ pub fn cublasLtMatmulDescCreate(
     Ok(())
 }
 
-pub fn cublasLtMatmulDescInit_internal(
+/// # Safety
+/// `matmulDesc` is NULL, or has `size` bytes that may be written.
+pub unsafe fn cublasLtMatmulDescInit_internal(
     matmulDesc: cublasLtMatmulDesc_t,
     size: usize,
     computeType: cublasComputeType_t,
     scaleType: cudaDataType_t,
 ) -> Result {
-    // SAFETY: cuBLASLt's contract: `size` bytes of the program's. So it is of descriptors and buffers everywhere here.
+    // SAFETY: the caller's promise.
     let made = unsafe { Descriptor::init(matmulDesc, size, &MATMUL)? };
     matmul_desc(made, computeType, scaleType);
     Ok(())
 }
 
-pub fn cublasLtMatmulDescDestroy(matmulDesc: cublasLtMatmulDesc_t) -> Result {
-    // SAFETY: as above.
+/// # Safety
+/// `matmulDesc` is NULL, or a descriptor that its `Create` made and that nobody uses any more.
+pub unsafe fn cublasLtMatmulDescDestroy(matmulDesc: cublasLtMatmulDesc_t) -> Result {
+    // SAFETY: the caller's promise.
     unsafe { Descriptor::destroy(matmulDesc) }
 }
 
-pub fn cublasLtMatmulDescSetAttribute(
+/// # Safety
+/// `matmulDesc` is NULL, or a descriptor of its kind that nobody else uses meanwhile; `buf` is NULL, or has `sizeInBytes` that may be read.
+pub unsafe fn cublasLtMatmulDescSetAttribute(
     matmulDesc: cublasLtMatmulDesc_t,
     attr: cublasLtMatmulDescAttributes_t,
     buf: *const c_void,
     sizeInBytes: usize,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe { known(matmulDesc, &MATMUL)?.set(attr.0, buf, sizeInBytes) }
 }
 
-pub fn cublasLtMatmulDescGetAttribute(
+/// # Safety
+/// `matmulDesc` is NULL, or a descriptor of its kind; `buf` is NULL, or has `sizeInBytes` that may be written; `sizeWritten` is NULL or writable.
+pub unsafe fn cublasLtMatmulDescGetAttribute(
     matmulDesc: cublasLtMatmulDesc_t,
     attr: cublasLtMatmulDescAttributes_t,
     buf: *mut c_void,
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe { known(matmulDesc, &MATMUL)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
 }
 
@@ -210,35 +228,43 @@ pub fn cublasLtMatmulPreferenceCreate(pref: Out<'_, cublasLtMatmulPreference_t>)
     Ok(())
 }
 
-pub fn cublasLtMatmulPreferenceInit_internal(pref: cublasLtMatmulPreference_t, size: usize) -> Result {
-    // SAFETY: cuBLASLt's contract: `size` bytes of the program's. So it is of descriptors and buffers everywhere here.
+/// # Safety
+/// `pref` is NULL, or has `size` bytes that may be written.
+pub unsafe fn cublasLtMatmulPreferenceInit_internal(pref: cublasLtMatmulPreference_t, size: usize) -> Result {
+    // SAFETY: the caller's promise.
     unsafe { Descriptor::init(pref, size, &PREFERENCE)? };
     Ok(())
 }
 
-pub fn cublasLtMatmulPreferenceDestroy(pref: cublasLtMatmulPreference_t) -> Result {
-    // SAFETY: as above.
+/// # Safety
+/// `pref` is NULL, or a descriptor that its `Create` made and that nobody uses any more.
+pub unsafe fn cublasLtMatmulPreferenceDestroy(pref: cublasLtMatmulPreference_t) -> Result {
+    // SAFETY: the caller's promise.
     unsafe { Descriptor::destroy(pref) }
 }
 
-pub fn cublasLtMatmulPreferenceSetAttribute(
+/// # Safety
+/// `pref` is NULL, or a descriptor of its kind that nobody else uses meanwhile; `buf` is NULL, or has `sizeInBytes` that may be read.
+pub unsafe fn cublasLtMatmulPreferenceSetAttribute(
     pref: cublasLtMatmulPreference_t,
     attr: cublasLtMatmulPreferenceAttributes_t,
     buf: *const c_void,
     sizeInBytes: usize,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe { known(pref, &PREFERENCE)?.set(attr.0, buf, sizeInBytes) }
 }
 
-pub fn cublasLtMatmulPreferenceGetAttribute(
+/// # Safety
+/// `pref` is NULL, or a descriptor of its kind; `buf` is NULL, or has `sizeInBytes` that may be written; `sizeWritten` is NULL or writable.
+pub unsafe fn cublasLtMatmulPreferenceGetAttribute(
     pref: cublasLtMatmulPreference_t,
     attr: cublasLtMatmulPreferenceAttributes_t,
     buf: *mut c_void,
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe { known(pref, &PREFERENCE)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
 }
 
@@ -247,35 +273,46 @@ pub fn cublasLtEmulationDescCreate(emulationDesc: Out<'_, cublasLtEmulationDesc_
     Ok(())
 }
 
-pub fn cublasLtEmulationDescInit_internal(emulationDesc: cublasLtEmulationDesc_t, size: usize) -> Result {
-    // SAFETY: cuBLASLt's contract: `size` bytes of the program's. So it is of descriptors and buffers everywhere here.
+/// # Safety
+/// `emulationDesc` is NULL, or has `size` bytes that may be written.
+pub unsafe fn cublasLtEmulationDescInit_internal(
+    emulationDesc: cublasLtEmulationDesc_t,
+    size: usize,
+) -> Result {
+    // SAFETY: the caller's promise.
     unsafe { Descriptor::init(emulationDesc, size, &EMULATION)? };
     Ok(())
 }
 
-pub fn cublasLtEmulationDescDestroy(emulationDesc: cublasLtEmulationDesc_t) -> Result {
-    // SAFETY: as above.
+/// # Safety
+/// `emulationDesc` is NULL, or a descriptor that its `Create` made and that nobody uses any more.
+pub unsafe fn cublasLtEmulationDescDestroy(emulationDesc: cublasLtEmulationDesc_t) -> Result {
+    // SAFETY: the caller's promise.
     unsafe { Descriptor::destroy(emulationDesc) }
 }
 
-pub fn cublasLtEmulationDescSetAttribute(
+/// # Safety
+/// `emulationDesc` is NULL, or a descriptor of its kind that nobody else uses meanwhile; `buf` is NULL, or has `sizeInBytes` that may be read.
+pub unsafe fn cublasLtEmulationDescSetAttribute(
     emulationDesc: cublasLtEmulationDesc_t,
     attr: cublasLtEmulationDescAttributes_t,
     buf: *const c_void,
     sizeInBytes: usize,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe { known(emulationDesc, &EMULATION)?.set(attr.0, buf, sizeInBytes) }
 }
 
-pub fn cublasLtEmulationDescGetAttribute(
+/// # Safety
+/// `emulationDesc` is NULL, or a descriptor of its kind; `buf` is NULL, or has `sizeInBytes` that may be written; `sizeWritten` is NULL or writable.
+pub unsafe fn cublasLtEmulationDescGetAttribute(
     emulationDesc: cublasLtEmulationDesc_t,
     attr: cublasLtEmulationDescAttributes_t,
     buf: *mut c_void,
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe { known(emulationDesc, &EMULATION)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
 }
 
@@ -289,40 +326,48 @@ pub fn cublasLtMatrixTransformDescCreate(
     Ok(())
 }
 
-pub fn cublasLtMatrixTransformDescInit_internal(
+/// # Safety
+/// `transformDesc` is NULL, or has `size` bytes that may be written.
+pub unsafe fn cublasLtMatrixTransformDescInit_internal(
     transformDesc: cublasLtMatrixTransformDesc_t,
     size: usize,
     scaleType: cudaDataType,
 ) -> Result {
-    // SAFETY: cuBLASLt's contract: `size` bytes of the program's. So it is of descriptors and buffers everywhere here.
+    // SAFETY: the caller's promise.
     let made = unsafe { Descriptor::init(transformDesc, size, &TRANSFORM)? };
     transform_desc(made, scaleType);
     Ok(())
 }
 
-pub fn cublasLtMatrixTransformDescDestroy(transformDesc: cublasLtMatrixTransformDesc_t) -> Result {
-    // SAFETY: as above.
+/// # Safety
+/// `transformDesc` is NULL, or a descriptor that its `Create` made and that nobody uses any more.
+pub unsafe fn cublasLtMatrixTransformDescDestroy(transformDesc: cublasLtMatrixTransformDesc_t) -> Result {
+    // SAFETY: the caller's promise.
     unsafe { Descriptor::destroy(transformDesc) }
 }
 
-pub fn cublasLtMatrixTransformDescSetAttribute(
+/// # Safety
+/// `transformDesc` is NULL, or a descriptor of its kind that nobody else uses meanwhile; `buf` is NULL, or has `sizeInBytes` that may be read.
+pub unsafe fn cublasLtMatrixTransformDescSetAttribute(
     transformDesc: cublasLtMatrixTransformDesc_t,
     attr: cublasLtMatrixTransformDescAttributes_t,
     buf: *const c_void,
     sizeInBytes: usize,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe { known(transformDesc, &TRANSFORM)?.set(attr.0, buf, sizeInBytes) }
 }
 
-pub fn cublasLtMatrixTransformDescGetAttribute(
+/// # Safety
+/// `transformDesc` is NULL, or a descriptor of its kind; `buf` is NULL, or has `sizeInBytes` that may be written; `sizeWritten` is NULL or writable.
+pub unsafe fn cublasLtMatrixTransformDescGetAttribute(
     transformDesc: cublasLtMatrixTransformDesc_t,
     attr: cublasLtMatrixTransformDescAttributes_t,
     buf: *mut c_void,
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe { known(transformDesc, &TRANSFORM)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
 }
 
@@ -400,7 +445,10 @@ unsafe fn descriptors(
     }
 }
 
-pub fn cublasLtMatmulAlgoGetHeuristic(
+/// # Safety
+/// Descriptors and `preference` are NULL, or of their kinds; `heuristicResultsArray` is NULL, or has room for
+/// `requestedAlgoCount` results.
+pub unsafe fn cublasLtMatmulAlgoGetHeuristic(
     lightHandle: cublasLtHandle_t,
     operationDesc: cublasLtMatmulDesc_t,
     Adesc: cublasLtMatrixLayout_t,
@@ -413,7 +461,7 @@ pub fn cublasLtMatmulAlgoGetHeuristic(
     returnAlgoCount: Out<'_, c_int>,
 ) -> Result {
     let engine = handle::get(lightHandle)?;
-    // SAFETY: cuBLASLt's contract.
+    // SAFETY: the caller's promise.
     let (operation, layouts) = unsafe { descriptors(operationDesc, [Adesc, Bdesc, Cdesc, Ddesc])? };
     require(requestedAlgoCount > 0 && !heuristicResultsArray.is_null(), "no algorithm is asked for")?;
     // SAFETY: as above; all-zero results are valid ones.
@@ -449,7 +497,10 @@ pub fn cublasLtMatmulAlgoGetHeuristic(
     if found == 0 { Err(Error::NotSupported("there is no algorithm for this product")) } else { Ok(()) }
 }
 
-pub fn cublasLtMatmulAlgoGetHeuristicForStream(
+/// # Safety
+/// Descriptors and `preference` are NULL, or of their kinds; `heuristicResultsArray` is NULL, or has room for
+/// `requestedAlgoCount` results.
+pub unsafe fn cublasLtMatmulAlgoGetHeuristicForStream(
     lightHandle: cublasLtHandle_t,
     operationDesc: cublasLtMatmulDesc_t,
     Adesc: cublasLtMatrixLayout_t,
@@ -462,22 +513,28 @@ pub fn cublasLtMatmulAlgoGetHeuristicForStream(
     returnAlgoCount: Out<'_, c_int>,
     _stream: cudaStream_t,
 ) -> Result {
-    cublasLtMatmulAlgoGetHeuristic(
-        lightHandle,
-        operationDesc,
-        Adesc,
-        Bdesc,
-        Cdesc,
-        Ddesc,
-        preference,
-        requestedAlgoCount,
-        heuristicResultsArray,
-        returnAlgoCount,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        cublasLtMatmulAlgoGetHeuristic(
+            lightHandle,
+            operationDesc,
+            Adesc,
+            Bdesc,
+            Cdesc,
+            Ddesc,
+            preference,
+            requestedAlgoCount,
+            heuristicResultsArray,
+            returnAlgoCount,
+        )
+    }
 }
 
 /// Whether the algorithm is right for the product, and the workspace that it takes. The result's own algorithm stays as it is.
-pub fn cublasLtMatmulAlgoCheck(
+///
+/// # Safety
+/// Descriptors are NULL, or of their kinds; `result` is NULL or a result that may be written.
+pub unsafe fn cublasLtMatmulAlgoCheck(
     lightHandle: cublasLtHandle_t,
     operationDesc: cublasLtMatmulDesc_t,
     Adesc: cublasLtMatrixLayout_t,
@@ -487,7 +544,7 @@ pub fn cublasLtMatmulAlgoCheck(
     algo: &cublasLtMatmulAlgo_t,
     result: *mut cublasLtMatmulHeuristicResult_t,
 ) -> Result {
-    // SAFETY: cuBLASLt's contract.
+    // SAFETY: the caller's promise.
     let (operation, layouts) = unsafe { descriptors(operationDesc, [Adesc, Bdesc, Cdesc, Ddesc])? };
     require(!result.is_null(), "result")?;
     let found = match &*handle::get(lightHandle)? {
@@ -501,7 +558,7 @@ pub fn cublasLtMatmulAlgoCheck(
         }
         LtEngine::Hip(engine) => engine.check(&OnHip::of(&operation, &layouts).product(), algo)?,
     };
-    // SAFETY: cuBLASLt's contract; only these fields are told.
+    // SAFETY: the caller's promise; only these fields are told.
     unsafe {
         (*result).workspaceSize = found.workspaceSize;
         (*result).state = found.state;
@@ -510,7 +567,9 @@ pub fn cublasLtMatmulAlgoCheck(
     Ok(())
 }
 
-pub fn cublasLtMatmulAlgoCheckForStream(
+/// # Safety
+/// Descriptors are NULL, or of their kinds; `result` is NULL or a result that may be written.
+pub unsafe fn cublasLtMatmulAlgoCheckForStream(
     lightHandle: cublasLtHandle_t,
     operationDesc: cublasLtMatmulDesc_t,
     Adesc: cublasLtMatrixLayout_t,
@@ -521,11 +580,15 @@ pub fn cublasLtMatmulAlgoCheckForStream(
     result: *mut cublasLtMatmulHeuristicResult_t,
     _stream: cudaStream_t,
 ) -> Result {
-    cublasLtMatmulAlgoCheck(lightHandle, operationDesc, Adesc, Bdesc, Cdesc, Ddesc, algo, result)
+    // SAFETY: the caller's promise.
+    unsafe { cublasLtMatmulAlgoCheck(lightHandle, operationDesc, Adesc, Bdesc, Cdesc, Ddesc, algo, result) }
 }
 
 /// The CPU's one algorithm, by its number; none of types that it does not take.
-pub fn cublasLtMatmulAlgoGetIds(
+///
+/// # Safety
+/// `algoIdsArray` is NULL, or has room for `requestedAlgoCount` numbers.
+pub unsafe fn cublasLtMatmulAlgoGetIds(
     lightHandle: cublasLtHandle_t,
     computeType: cublasComputeType_t,
     scaleType: cudaDataType_t,
@@ -541,7 +604,7 @@ pub fn cublasLtMatmulAlgoGetIds(
     require(requestedAlgoCount > 0 && !algoIdsArray.is_null(), "no algorithm is asked for")?;
     let is_there = product::algorithm(computeType, scaleType, [Atype, Btype, Ctype, Dtype]).is_ok();
     if is_there {
-        // SAFETY: cuBLASLt's contract: room for as many as are asked for.
+        // SAFETY: not NULL; the caller's promise.
         unsafe { algoIdsArray.write(algorithm::CPU_ID) };
     }
     returnAlgoCount.write(is_there.into());
@@ -572,41 +635,50 @@ fn is_cpu(lightHandle: cublasLtHandle_t) -> Result {
     }
 }
 
-pub fn cublasLtMatmulAlgoCapGetAttribute(
+/// # Safety
+/// `buf` is NULL, or has `sizeInBytes` that may be written; `sizeWritten` is NULL or writable.
+pub unsafe fn cublasLtMatmulAlgoCapGetAttribute(
     algo: &cublasLtMatmulAlgo_t,
     attr: cublasLtMatmulAlgoCapAttributes_t,
     buf: *mut c_void,
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> Result {
-    // SAFETY: cuBLASLt's contract.
+    // SAFETY: the caller's promise.
     unsafe { algorithm::capability(algo, attr, buf, sizeInBytes, sizeWritten) }
 }
 
-pub fn cublasLtMatmulAlgoConfigGetAttribute(
+/// # Safety
+/// `buf` is NULL, or has `sizeInBytes` that may be written; `sizeWritten` is NULL or writable.
+pub unsafe fn cublasLtMatmulAlgoConfigGetAttribute(
     algo: &cublasLtMatmulAlgo_t,
     attr: cublasLtMatmulAlgoConfigAttributes_t,
     buf: *mut c_void,
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> Result {
-    // SAFETY: cuBLASLt's contract.
+    // SAFETY: the caller's promise.
     unsafe { algorithm::setting(algo, attr, buf, sizeInBytes, sizeWritten) }
 }
 
-pub fn cublasLtMatmulAlgoConfigSetAttribute(
+/// # Safety
+/// `algo` is NULL, or an algorithm that may be written; `buf` is NULL, or has `sizeInBytes` that may be read.
+pub unsafe fn cublasLtMatmulAlgoConfigSetAttribute(
     algo: *mut cublasLtMatmulAlgo_t,
     attr: cublasLtMatmulAlgoConfigAttributes_t,
     buf: *const c_void,
     sizeInBytes: usize,
 ) -> Result {
-    // SAFETY: cuBLASLt's contract: NULL or an algorithm.
+    // SAFETY: the caller's promise.
     let algo = unsafe { algo.as_mut() }.ok_or(Error::InvalidValue("algo"))?;
     // SAFETY: as above.
     unsafe { algorithm::set(algo, attr, buf, sizeInBytes) }
 }
 
-pub fn cublasLtMatmul(
+/// # Safety
+/// Descriptors are NULL, or of their kinds, and what they and the arguments point to is as they say until the stream has done the
+/// work.
+pub unsafe fn cublasLtMatmul(
     lightHandle: cublasLtHandle_t,
     computeDesc: cublasLtMatmulDesc_t,
     alpha: *const c_void,
@@ -625,7 +697,7 @@ pub fn cublasLtMatmul(
     stream: cudaStream_t,
 ) -> Result {
     let engine = handle::get(lightHandle)?;
-    // SAFETY: cuBLASLt's contract.
+    // SAFETY: the caller's promise.
     let (operation, layouts) = unsafe { descriptors(computeDesc, [Adesc, Bdesc, Cdesc, Ddesc])? };
     log::tell_lt(Level::Trace, "cublasLtMatmul", || {
         let [a, b, c, d] = layouts.map(shown);
@@ -676,7 +748,10 @@ fn not_emulated(operation: Descriptor<'_>, stream: cudaStream_t) -> Result {
 }
 
 /// A NULL `B` is no term.
-pub fn cublasLtMatrixTransform(
+///
+/// # Safety
+/// As [`cublasLtMatmul`].
+pub unsafe fn cublasLtMatrixTransform(
     lightHandle: cublasLtHandle_t,
     transformDesc: cublasLtMatrixTransformDesc_t,
     alpha: *const c_void,
@@ -690,7 +765,7 @@ pub fn cublasLtMatrixTransform(
     stream: cudaStream_t,
 ) -> Result {
     let engine = handle::get(lightHandle)?;
-    // SAFETY: cuBLASLt's contract.
+    // SAFETY: the caller's promise.
     let (description, a, c) =
         unsafe { (known(transformDesc, &TRANSFORM)?, known(Adesc, &LAYOUT)?, known(Cdesc, &LAYOUT)?) };
     // SAFETY: as above.

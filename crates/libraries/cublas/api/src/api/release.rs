@@ -3,7 +3,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::{CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
 use crate::{Error, Result, cublasHandle_t, handle, legacy, libraryPropertyType};

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::{
     Result, cublasXtBlasOp_t, cublasXtHandle_t, cublasXtOpType_t, cublasXtPinnedMemMode_t, require, xt,
@@ -26,14 +26,27 @@ unsafe fn devices<'d>(n: c_int, at: *mut c_int) -> Result<&'d [c_int]> {
     Ok(unsafe { std::slice::from_raw_parts(at, n as usize) })
 }
 
-pub fn cublasXtDeviceSelect(handle: cublasXtHandle_t, nbDevices: c_int, deviceId: *mut c_int) -> Result {
-    // SAFETY: cuBLASXt's contract.
+/// # Safety
+/// `deviceId` is NULL, or has `nbDevices` numbers.
+pub unsafe fn cublasXtDeviceSelect(
+    handle: cublasXtHandle_t,
+    nbDevices: c_int,
+    deviceId: *mut c_int,
+) -> Result {
+    // SAFETY: the caller's promise.
     xt::select(handle, unsafe { devices(nbDevices, deviceId)? })
 }
 
 /// Each device is a board of its own.
-pub fn cublasXtGetNumBoards(nbDevices: c_int, deviceId: *mut c_int, nbBoards: Out<'_, c_int>) -> Result {
-    // SAFETY: cuBLASXt's contract.
+///
+/// # Safety
+/// `deviceId` is NULL, or has `nbDevices` numbers.
+pub unsafe fn cublasXtGetNumBoards(
+    nbDevices: c_int,
+    deviceId: *mut c_int,
+    nbBoards: Out<'_, c_int>,
+) -> Result {
+    // SAFETY: the caller's promise.
     let mut devices = unsafe { devices(nbDevices, deviceId)? }.to_vec();
     let count = xt::n_devices()?;
     require(devices.iter().all(|device| (0..count).contains(device)), "there is no such device")?;

@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use cuda_abi::CUstream;
+use kit::driver::Number;
 use kit::hip::stream as hip_stream;
 
 use super::convert::*;
@@ -84,7 +85,7 @@ impl HipHandle {
     ) -> Result {
         if self.stream.load(Ordering::Relaxed) != stream {
             // SAFETY: hipBLAS's signature.
-            unsafe { self.set(c"hipblasSetStream", stream) }?;
+            unsafe { self.set(c"hipblasSetStream", Number(stream)) }?;
             self.stream.store(stream, Ordering::Relaxed);
         }
         if self.pointer_mode.load(Ordering::Relaxed) != pointer_mode.0 {

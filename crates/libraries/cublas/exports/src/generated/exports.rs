@@ -8,8 +8,8 @@
 
 use core::ffi::*;
 
+use border::{OptOut, Out, borrow, borrow_opt};
 use cublas::*;
-use cuda_abi::out::{OptOut, Out, borrow};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasAlloc(
@@ -7186,7 +7186,12 @@ pub unsafe extern "C" fn cublasLoggerConfigure(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLoggerConfigure", (value logIsOn, value logToStdOut, value logToStdErr, text logFileName), {
         ::cublas::entry("cublasLoggerConfigure", || {
-            ::cublas::api::logger::cublasLoggerConfigure(logIsOn, logToStdOut, logToStdErr, logFileName)
+            unsafe { ::cublas::api::logger::cublasLoggerConfigure(
+                logIsOn,
+                logToStdOut,
+                logToStdErr,
+                logFileName,
+            ) }
         })
     })
 }
@@ -7980,7 +7985,7 @@ pub unsafe extern "C" fn cublasLtEmulationDescDestroy(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtEmulationDescDestroy", (value emulationDesc), {
         ::cublas::entry("cublasLtEmulationDescDestroy", || {
-            ::cublas::api::lt::cublasLtEmulationDescDestroy(emulationDesc)
+            unsafe { ::cublas::api::lt::cublasLtEmulationDescDestroy(emulationDesc) }
         })
     })
 }
@@ -7997,13 +8002,13 @@ pub unsafe extern "C" fn cublasLtEmulationDescGetAttribute(
         value emulationDesc, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::cublas::entry("cublasLtEmulationDescGetAttribute", || {
-            ::cublas::api::lt::cublasLtEmulationDescGetAttribute(
+            unsafe { ::cublas::api::lt::cublasLtEmulationDescGetAttribute(
                 emulationDesc,
                 attr,
                 buf,
                 sizeInBytes,
                 sizeWritten,
-            )
+            ) }
         })
     })
 }
@@ -8015,7 +8020,7 @@ pub unsafe extern "C" fn cublasLtEmulationDescInit_internal(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtEmulationDescInit_internal", (value emulationDesc, value size), {
         ::cublas::entry("cublasLtEmulationDescInit_internal", || {
-            ::cublas::api::lt::cublasLtEmulationDescInit_internal(emulationDesc, size)
+            unsafe { ::cublas::api::lt::cublasLtEmulationDescInit_internal(emulationDesc, size) }
         })
     })
 }
@@ -8029,7 +8034,7 @@ pub unsafe extern "C" fn cublasLtEmulationDescSetAttribute(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtEmulationDescSetAttribute", (value emulationDesc, value attr, value buf, value sizeInBytes), {
         ::cublas::entry("cublasLtEmulationDescSetAttribute", || {
-            ::cublas::api::lt::cublasLtEmulationDescSetAttribute(emulationDesc, attr, buf, sizeInBytes)
+            unsafe { ::cublas::api::lt::cublasLtEmulationDescSetAttribute(emulationDesc, attr, buf, sizeInBytes) }
         })
     })
 }
@@ -8124,7 +8129,7 @@ pub unsafe extern "C" fn cublasLtGroupedMatrixLayoutInit_internal(
         value matLayout, value size, value type_, value groupCount, value rows_array, value cols_array, value ld_array
     ), {
         ::cublas::entry("cublasLtGroupedMatrixLayoutInit_internal", || {
-            ::cublas::api::lt::cublasLtGroupedMatrixLayoutInit_internal(
+            unsafe { ::cublas::api::lt::cublasLtGroupedMatrixLayoutInit_internal(
                 matLayout,
                 size,
                 type_,
@@ -8132,7 +8137,7 @@ pub unsafe extern "C" fn cublasLtGroupedMatrixLayoutInit_internal(
                 rows_array,
                 cols_array,
                 ld_array,
-            )
+            ) }
         })
     })
 }
@@ -8585,7 +8590,9 @@ pub unsafe extern "C" fn cublasLtLoggerForceDisable() -> cublasStatus_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLoggerOpenFile(logFile: *const c_char) -> cublasStatus_t {
     ::cublas::call!("cublasLtLoggerOpenFile", (text logFile), {
-        ::cublas::entry("cublasLtLoggerOpenFile", || ::cublas::api::logger::cublasLtLoggerOpenFile(logFile))
+        ::cublas::entry("cublasLtLoggerOpenFile", || {
+            unsafe { ::cublas::api::logger::cublasLtLoggerOpenFile(logFile) }
+        })
     })
 }
 
@@ -8642,7 +8649,7 @@ pub unsafe extern "C" fn cublasLtMatmul(
         value lightHandle, value computeDesc, value alpha, value A, value Adesc, value B, value Bdesc, value beta, value C, value Cdesc, value D, value Ddesc, value algo, value workspace, value workspaceSizeInBytes, value stream
     ), {
         ::cublas::entry("cublasLtMatmul", || {
-            ::cublas::api::lt::cublasLtMatmul(
+            unsafe { ::cublas::api::lt::cublasLtMatmul(
                 lightHandle,
                 computeDesc,
                 alpha,
@@ -8655,11 +8662,11 @@ pub unsafe extern "C" fn cublasLtMatmul(
                 Cdesc,
                 D,
                 Ddesc,
-                unsafe { algo.as_ref() },
+                borrow_opt(algo, "algo")?,
                 workspace,
                 workspaceSizeInBytes,
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -8676,13 +8683,13 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoCapGetAttribute(
         value algo, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::cublas::entry("cublasLtMatmulAlgoCapGetAttribute", || {
-            ::cublas::api::lt::cublasLtMatmulAlgoCapGetAttribute(
-                unsafe { borrow(algo, "algo") }?,
+            unsafe { ::cublas::api::lt::cublasLtMatmulAlgoCapGetAttribute(
+                borrow(algo, "algo")?,
                 attr,
                 buf,
                 sizeInBytes,
                 sizeWritten,
-            )
+            ) }
         })
     })
 }
@@ -8702,16 +8709,16 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoCheck(
         value lightHandle, value operationDesc, value Adesc, value Bdesc, value Cdesc, value Ddesc, value algo, value result
     ), {
         ::cublas::entry("cublasLtMatmulAlgoCheck", || {
-            ::cublas::api::lt::cublasLtMatmulAlgoCheck(
+            unsafe { ::cublas::api::lt::cublasLtMatmulAlgoCheck(
                 lightHandle,
                 operationDesc,
                 Adesc,
                 Bdesc,
                 Cdesc,
                 Ddesc,
-                unsafe { borrow(algo, "algo") }?,
+                borrow(algo, "algo")?,
                 result,
-            )
+            ) }
         })
     })
 }
@@ -8732,17 +8739,17 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoCheckForStream(
         value lightHandle, value operationDesc, value Adesc, value Bdesc, value Cdesc, value Ddesc, value algo, value result, value stream
     ), {
         ::cublas::entry("cublasLtMatmulAlgoCheckForStream", || {
-            ::cublas::api::lt::cublasLtMatmulAlgoCheckForStream(
+            unsafe { ::cublas::api::lt::cublasLtMatmulAlgoCheckForStream(
                 lightHandle,
                 operationDesc,
                 Adesc,
                 Bdesc,
                 Cdesc,
                 Ddesc,
-                unsafe { borrow(algo, "algo") }?,
+                borrow(algo, "algo")?,
                 result,
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -8759,13 +8766,13 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoConfigGetAttribute(
         value algo, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::cublas::entry("cublasLtMatmulAlgoConfigGetAttribute", || {
-            ::cublas::api::lt::cublasLtMatmulAlgoConfigGetAttribute(
-                unsafe { borrow(algo, "algo") }?,
+            unsafe { ::cublas::api::lt::cublasLtMatmulAlgoConfigGetAttribute(
+                borrow(algo, "algo")?,
                 attr,
                 buf,
                 sizeInBytes,
                 sizeWritten,
-            )
+            ) }
         })
     })
 }
@@ -8786,7 +8793,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoConfigSetAttribute(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatmulAlgoConfigSetAttribute", (value algo, value attr, value buf, value sizeInBytes), {
         ::cublas::entry("cublasLtMatmulAlgoConfigSetAttribute", || {
-            ::cublas::api::lt::cublasLtMatmulAlgoConfigSetAttribute(algo, attr, buf, sizeInBytes)
+            unsafe { ::cublas::api::lt::cublasLtMatmulAlgoConfigSetAttribute(algo, attr, buf, sizeInBytes) }
         })
     })
 }
@@ -8808,7 +8815,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
         value lightHandle, value operationDesc, value Adesc, value Bdesc, value Cdesc, value Ddesc, value preference, value requestedAlgoCount, value heuristicResultsArray, out returnAlgoCount
     ), {
         ::cublas::entry("cublasLtMatmulAlgoGetHeuristic", || {
-            ::cublas::api::lt::cublasLtMatmulAlgoGetHeuristic(
+            unsafe { ::cublas::api::lt::cublasLtMatmulAlgoGetHeuristic(
                 lightHandle,
                 operationDesc,
                 Adesc,
@@ -8818,8 +8825,8 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
                 preference,
                 requestedAlgoCount,
                 heuristicResultsArray,
-                unsafe { Out::new(returnAlgoCount, "returnAlgoCount") }?,
-            )
+                Out::new(returnAlgoCount, "returnAlgoCount")?,
+            ) }
         })
     })
 }
@@ -8842,7 +8849,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristicForStream(
         value lightHandle, value operationDesc, value Adesc, value Bdesc, value Cdesc, value Ddesc, value preference, value requestedAlgoCount, value heuristicResultsArray, out returnAlgoCount, value stream
     ), {
         ::cublas::entry("cublasLtMatmulAlgoGetHeuristicForStream", || {
-            ::cublas::api::lt::cublasLtMatmulAlgoGetHeuristicForStream(
+            unsafe { ::cublas::api::lt::cublasLtMatmulAlgoGetHeuristicForStream(
                 lightHandle,
                 operationDesc,
                 Adesc,
@@ -8852,9 +8859,9 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristicForStream(
                 preference,
                 requestedAlgoCount,
                 heuristicResultsArray,
-                unsafe { Out::new(returnAlgoCount, "returnAlgoCount") }?,
+                Out::new(returnAlgoCount, "returnAlgoCount")?,
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -8876,7 +8883,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoGetIds(
         value lightHandle, value computeType, value scaleType, value Atype, value Btype, value Ctype, value Dtype, value requestedAlgoCount, value algoIdsArray, out returnAlgoCount
     ), {
         ::cublas::entry("cublasLtMatmulAlgoGetIds", || {
-            ::cublas::api::lt::cublasLtMatmulAlgoGetIds(
+            unsafe { ::cublas::api::lt::cublasLtMatmulAlgoGetIds(
                 lightHandle,
                 computeType,
                 scaleType,
@@ -8886,8 +8893,8 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoGetIds(
                 Dtype,
                 requestedAlgoCount,
                 algoIdsArray,
-                unsafe { Out::new(returnAlgoCount, "returnAlgoCount") }?,
-            )
+                Out::new(returnAlgoCount, "returnAlgoCount")?,
+            ) }
         })
     })
 }
@@ -8943,7 +8950,9 @@ pub unsafe extern "C" fn cublasLtMatmulDescCreate(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulDescDestroy(matmulDesc: cublasLtMatmulDesc_t) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatmulDescDestroy", (value matmulDesc), {
-        ::cublas::entry("cublasLtMatmulDescDestroy", || ::cublas::api::lt::cublasLtMatmulDescDestroy(matmulDesc))
+        ::cublas::entry("cublasLtMatmulDescDestroy", || {
+            unsafe { ::cublas::api::lt::cublasLtMatmulDescDestroy(matmulDesc) }
+        })
     })
 }
 
@@ -8959,7 +8968,13 @@ pub unsafe extern "C" fn cublasLtMatmulDescGetAttribute(
         value matmulDesc, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::cublas::entry("cublasLtMatmulDescGetAttribute", || {
-            ::cublas::api::lt::cublasLtMatmulDescGetAttribute(matmulDesc, attr, buf, sizeInBytes, sizeWritten)
+            unsafe { ::cublas::api::lt::cublasLtMatmulDescGetAttribute(
+                matmulDesc,
+                attr,
+                buf,
+                sizeInBytes,
+                sizeWritten,
+            ) }
         })
     })
 }
@@ -8973,7 +8988,12 @@ pub unsafe extern "C" fn cublasLtMatmulDescInit_internal(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatmulDescInit_internal", (value matmulDesc, value size, value computeType, value scaleType), {
         ::cublas::entry("cublasLtMatmulDescInit_internal", || {
-            ::cublas::api::lt::cublasLtMatmulDescInit_internal(matmulDesc, size, computeType, scaleType)
+            unsafe { ::cublas::api::lt::cublasLtMatmulDescInit_internal(
+                matmulDesc,
+                size,
+                computeType,
+                scaleType,
+            ) }
         })
     })
 }
@@ -8987,7 +9007,7 @@ pub unsafe extern "C" fn cublasLtMatmulDescSetAttribute(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatmulDescSetAttribute", (value matmulDesc, value attr, value buf, value sizeInBytes), {
         ::cublas::entry("cublasLtMatmulDescSetAttribute", || {
-            ::cublas::api::lt::cublasLtMatmulDescSetAttribute(matmulDesc, attr, buf, sizeInBytes)
+            unsafe { ::cublas::api::lt::cublasLtMatmulDescSetAttribute(matmulDesc, attr, buf, sizeInBytes) }
         })
     })
 }
@@ -9007,7 +9027,7 @@ pub unsafe extern "C" fn cublasLtMatmulPreferenceCreate(
 pub unsafe extern "C" fn cublasLtMatmulPreferenceDestroy(pref: cublasLtMatmulPreference_t) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatmulPreferenceDestroy", (value pref), {
         ::cublas::entry("cublasLtMatmulPreferenceDestroy", || {
-            ::cublas::api::lt::cublasLtMatmulPreferenceDestroy(pref)
+            unsafe { ::cublas::api::lt::cublasLtMatmulPreferenceDestroy(pref) }
         })
     })
 }
@@ -9024,7 +9044,13 @@ pub unsafe extern "C" fn cublasLtMatmulPreferenceGetAttribute(
         value pref, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::cublas::entry("cublasLtMatmulPreferenceGetAttribute", || {
-            ::cublas::api::lt::cublasLtMatmulPreferenceGetAttribute(pref, attr, buf, sizeInBytes, sizeWritten)
+            unsafe { ::cublas::api::lt::cublasLtMatmulPreferenceGetAttribute(
+                pref,
+                attr,
+                buf,
+                sizeInBytes,
+                sizeWritten,
+            ) }
         })
     })
 }
@@ -9036,7 +9062,7 @@ pub unsafe extern "C" fn cublasLtMatmulPreferenceInit_internal(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatmulPreferenceInit_internal", (value pref, value size), {
         ::cublas::entry("cublasLtMatmulPreferenceInit_internal", || {
-            ::cublas::api::lt::cublasLtMatmulPreferenceInit_internal(pref, size)
+            unsafe { ::cublas::api::lt::cublasLtMatmulPreferenceInit_internal(pref, size) }
         })
     })
 }
@@ -9050,7 +9076,7 @@ pub unsafe extern "C" fn cublasLtMatmulPreferenceSetAttribute(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatmulPreferenceSetAttribute", (value pref, value attr, value buf, value sizeInBytes), {
         ::cublas::entry("cublasLtMatmulPreferenceSetAttribute", || {
-            ::cublas::api::lt::cublasLtMatmulPreferenceSetAttribute(pref, attr, buf, sizeInBytes)
+            unsafe { ::cublas::api::lt::cublasLtMatmulPreferenceSetAttribute(pref, attr, buf, sizeInBytes) }
         })
     })
 }
@@ -9080,7 +9106,7 @@ pub unsafe extern "C" fn cublasLtMatrixLayoutCreate(
 pub unsafe extern "C" fn cublasLtMatrixLayoutDestroy(matLayout: cublasLtMatrixLayout_t) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatrixLayoutDestroy", (value matLayout), {
         ::cublas::entry("cublasLtMatrixLayoutDestroy", || {
-            ::cublas::api::lt::cublasLtMatrixLayoutDestroy(matLayout)
+            unsafe { ::cublas::api::lt::cublasLtMatrixLayoutDestroy(matLayout) }
         })
     })
 }
@@ -9097,7 +9123,13 @@ pub unsafe extern "C" fn cublasLtMatrixLayoutGetAttribute(
         value matLayout, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::cublas::entry("cublasLtMatrixLayoutGetAttribute", || {
-            ::cublas::api::lt::cublasLtMatrixLayoutGetAttribute(matLayout, attr, buf, sizeInBytes, sizeWritten)
+            unsafe { ::cublas::api::lt::cublasLtMatrixLayoutGetAttribute(
+                matLayout,
+                attr,
+                buf,
+                sizeInBytes,
+                sizeWritten,
+            ) }
         })
     })
 }
@@ -9115,7 +9147,14 @@ pub unsafe extern "C" fn cublasLtMatrixLayoutInit_internal(
         value matLayout, value size, value type_, value rows, value cols, value ld
     ), {
         ::cublas::entry("cublasLtMatrixLayoutInit_internal", || {
-            ::cublas::api::lt::cublasLtMatrixLayoutInit_internal(matLayout, size, type_, rows, cols, ld)
+            unsafe { ::cublas::api::lt::cublasLtMatrixLayoutInit_internal(
+                matLayout,
+                size,
+                type_,
+                rows,
+                cols,
+                ld,
+            ) }
         })
     })
 }
@@ -9129,7 +9168,7 @@ pub unsafe extern "C" fn cublasLtMatrixLayoutSetAttribute(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatrixLayoutSetAttribute", (value matLayout, value attr, value buf, value sizeInBytes), {
         ::cublas::entry("cublasLtMatrixLayoutSetAttribute", || {
-            ::cublas::api::lt::cublasLtMatrixLayoutSetAttribute(matLayout, attr, buf, sizeInBytes)
+            unsafe { ::cublas::api::lt::cublasLtMatrixLayoutSetAttribute(matLayout, attr, buf, sizeInBytes) }
         })
     })
 }
@@ -9152,7 +9191,7 @@ pub unsafe extern "C" fn cublasLtMatrixTransform(
         value lightHandle, value transformDesc, value alpha, value A, value Adesc, value beta, value B, value Bdesc, value C, value Cdesc, value stream
     ), {
         ::cublas::entry("cublasLtMatrixTransform", || {
-            ::cublas::api::lt::cublasLtMatrixTransform(
+            unsafe { ::cublas::api::lt::cublasLtMatrixTransform(
                 lightHandle,
                 transformDesc,
                 alpha,
@@ -9164,7 +9203,7 @@ pub unsafe extern "C" fn cublasLtMatrixTransform(
                 C,
                 Cdesc,
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -9190,7 +9229,7 @@ pub unsafe extern "C" fn cublasLtMatrixTransformDescDestroy(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatrixTransformDescDestroy", (value transformDesc), {
         ::cublas::entry("cublasLtMatrixTransformDescDestroy", || {
-            ::cublas::api::lt::cublasLtMatrixTransformDescDestroy(transformDesc)
+            unsafe { ::cublas::api::lt::cublasLtMatrixTransformDescDestroy(transformDesc) }
         })
     })
 }
@@ -9207,13 +9246,13 @@ pub unsafe extern "C" fn cublasLtMatrixTransformDescGetAttribute(
         value transformDesc, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::cublas::entry("cublasLtMatrixTransformDescGetAttribute", || {
-            ::cublas::api::lt::cublasLtMatrixTransformDescGetAttribute(
+            unsafe { ::cublas::api::lt::cublasLtMatrixTransformDescGetAttribute(
                 transformDesc,
                 attr,
                 buf,
                 sizeInBytes,
                 sizeWritten,
-            )
+            ) }
         })
     })
 }
@@ -9226,7 +9265,7 @@ pub unsafe extern "C" fn cublasLtMatrixTransformDescInit_internal(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatrixTransformDescInit_internal", (value transformDesc, value size, value scaleType), {
         ::cublas::entry("cublasLtMatrixTransformDescInit_internal", || {
-            ::cublas::api::lt::cublasLtMatrixTransformDescInit_internal(transformDesc, size, scaleType)
+            unsafe { ::cublas::api::lt::cublasLtMatrixTransformDescInit_internal(transformDesc, size, scaleType) }
         })
     })
 }
@@ -9240,7 +9279,12 @@ pub unsafe extern "C" fn cublasLtMatrixTransformDescSetAttribute(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasLtMatrixTransformDescSetAttribute", (value transformDesc, value attr, value buf, value sizeInBytes), {
         ::cublas::entry("cublasLtMatrixTransformDescSetAttribute", || {
-            ::cublas::api::lt::cublasLtMatrixTransformDescSetAttribute(transformDesc, attr, buf, sizeInBytes)
+            unsafe { ::cublas::api::lt::cublasLtMatrixTransformDescSetAttribute(
+                transformDesc,
+                attr,
+                buf,
+                sizeInBytes,
+            ) }
         })
     })
 }
@@ -12916,7 +12960,7 @@ pub unsafe extern "C" fn cublasUint8gemmBias(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXerbla(srName: *const c_char, info: c_int) {
     ::cublas::call_value!("cublasXerbla", (text srName, value info), {
-        ::cublas::entry_value("cublasXerbla", (), || ::cublas::api::logger::cublasXerbla(srName, info))
+        ::cublas::entry_value("cublasXerbla", (), || unsafe { ::cublas::api::logger::cublasXerbla(srName, info) })
     })
 }
 
@@ -13074,7 +13118,7 @@ pub unsafe extern "C" fn cublasXtCspmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtCspmm", handle, |call| {
-            let A = call.unpacked(AP, side, uplo, (m, n))?;
+            let A = unsafe { call.unpacked(AP, side, uplo, (m, n)) }?;
             let B = call.matrix(B, (m, n), ldb)?;
             let C = call.result(C, (m, n), ldc)?;
             Ok(unsafe { cublasCsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
@@ -13249,7 +13293,7 @@ pub unsafe extern "C" fn cublasXtDeviceSelect(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtDeviceSelect", (value handle, value nbDevices, value deviceId), {
         ::cublas::entry("cublasXtDeviceSelect", || {
-            ::cublas::api::xt::cublasXtDeviceSelect(handle, nbDevices, deviceId)
+            unsafe { ::cublas::api::xt::cublasXtDeviceSelect(handle, nbDevices, deviceId) }
         })
     })
 }
@@ -13298,7 +13342,7 @@ pub unsafe extern "C" fn cublasXtDspmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtDspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtDspmm", handle, |call| {
-            let A = call.unpacked(AP, side, uplo, (m, n))?;
+            let A = unsafe { call.unpacked(AP, side, uplo, (m, n)) }?;
             let B = call.matrix(B, (m, n), ldb)?;
             let C = call.result(C, (m, n), ldc)?;
             Ok(unsafe { cublasDsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
@@ -13478,11 +13522,11 @@ pub unsafe extern "C" fn cublasXtGetNumBoards(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtGetNumBoards", (value nbDevices, value deviceId, out nbBoards), {
         ::cublas::entry("cublasXtGetNumBoards", || {
-            ::cublas::api::xt::cublasXtGetNumBoards(
+            unsafe { ::cublas::api::xt::cublasXtGetNumBoards(
                 nbDevices,
                 deviceId,
-                unsafe { Out::new(nbBoards, "nbBoards") }?,
-            )
+                Out::new(nbBoards, "nbBoards")?,
+            ) }
         })
     })
 }
@@ -13599,7 +13643,7 @@ pub unsafe extern "C" fn cublasXtSspmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtSspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtSspmm", handle, |call| {
-            let A = call.unpacked(AP, side, uplo, (m, n))?;
+            let A = unsafe { call.unpacked(AP, side, uplo, (m, n)) }?;
             let B = call.matrix(B, (m, n), ldb)?;
             let C = call.result(C, (m, n), ldc)?;
             Ok(unsafe { cublasSsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
@@ -13904,7 +13948,7 @@ pub unsafe extern "C" fn cublasXtZspmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtZspmm", handle, |call| {
-            let A = call.unpacked(AP, side, uplo, (m, n))?;
+            let A = unsafe { call.unpacked(AP, side, uplo, (m, n)) }?;
             let B = call.matrix(B, (m, n), ldb)?;
             let C = call.result(C, (m, n), ldc)?;
             Ok(unsafe { cublasZsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })

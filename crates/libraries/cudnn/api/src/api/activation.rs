@@ -2,7 +2,7 @@
 
 use core::ffi::{c_uint, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cudnn_cpu::activation::{self, Activation};
 use cudnn_cpu::lrn::{self, Lrn};
 use cudnn_cpu::{Value, softmax};

@@ -5,7 +5,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cudnn_cpu::dropout::{STATE, State};
 use cudnn_cpu::multihead::{Drops, Layer, Sequence};
 use cudnn_cpu::{Value, View};

@@ -6,7 +6,7 @@ use core::ffi::c_void;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use parking_lot::Mutex;
 
 use crate::error::{require, supports};

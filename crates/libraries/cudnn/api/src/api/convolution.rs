@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_void};
 use std::time::Instant;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cudnn_cpu::activation::Activation;
 use cudnn_cpu::convolution::{self, Geometry};
 use cudnn_cpu::reduction::{Reduction, reduce};

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_ulonglong, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cudnn_cpu::Value;
 use cudnn_cpu::dropout::{STATE, State, keeps};
 use kit::Address;

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ffi::CString;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use parking_lot::Mutex;
 
 use crate::face::{self, Face};

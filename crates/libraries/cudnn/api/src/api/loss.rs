@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cudnn_cpu::ctc::{Sample, loss};
 use cudnn_cpu::{Value, View};
 use kit::Address;

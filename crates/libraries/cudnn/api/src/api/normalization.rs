@@ -4,7 +4,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cudnn_cpu::activation::Activation;
 use cudnn_cpu::norm::{self, Shape};
 use cudnn_cpu::pointwise::{self, Mix};

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cudnn_cpu::pointwise::{self, Mix};
 use cudnn_cpu::{Value, View};
 

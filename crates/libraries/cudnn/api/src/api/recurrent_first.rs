@@ -4,7 +4,7 @@
 use core::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cudnn_cpu::View;
 use cudnn_cpu::recurrent::Place;
 use kit::Address;

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cudnn_cpu::Value;
 use cudnn_cpu::reduction::{Reduction, reduce};
 use kit::Address;

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 
 use crate::error::{require, supports};
 use crate::tensor::{FILTERS, Filter, MOST, TENSORS, Tensor, give, list};

@@ -4,7 +4,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 use cudnn_cpu::{Value, View};
 
 use crate::Result;

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 
 use crate::release::RELEASES;
 use crate::types::*;

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_longlong, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use border::{OptOut, Out};
 
 use crate::types::*;
 use crate::{Error, Result, plan};

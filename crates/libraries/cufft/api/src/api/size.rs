@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_longlong};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::Result;
 use crate::arguments::{Request, of_type, of_types};

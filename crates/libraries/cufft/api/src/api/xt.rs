@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cufft_cpu::{Kind, Precision};
 use kit::driver::{check, driver};
 use kit::engine::{Engine, of_current_device};

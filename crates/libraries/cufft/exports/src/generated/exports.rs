@@ -8,7 +8,7 @@
 
 use core::ffi::*;
 
-use cuda_abi::out::{OptOut, Out, borrow};
+use border::{OptOut, Out, borrow, borrow_opt};
 use cufft::types::*;
 
 #[unsafe(no_mangle)]

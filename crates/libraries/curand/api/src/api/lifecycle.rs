@@ -3,7 +3,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::generator::{self, Generator, kind};
 use crate::release::RELEASES;

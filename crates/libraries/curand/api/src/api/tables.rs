@@ -2,7 +2,7 @@
 
 use core::ffi::{c_uint, c_ulonglong};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::types::*;
 use crate::{Error, Result, distribution, generator};

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_schar, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::svd::{self, Sketch};
 use cusolver_cpu::{Complex, Scalar};
 

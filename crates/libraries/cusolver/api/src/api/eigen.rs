@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::eigen::Range;
 use cusolver_cpu::{Field, eigen};
 

@@ -4,7 +4,7 @@
 use core::ffi::{c_int, c_schar, c_void};
 use core::ptr::null_mut;
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use super::generic::*;
 use crate::Result;

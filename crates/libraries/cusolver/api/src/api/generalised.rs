@@ -3,7 +3,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::eigen::{self, Range};
 use cusolver_cpu::{Complex, Scalar};
 

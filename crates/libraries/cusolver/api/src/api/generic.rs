@@ -3,7 +3,7 @@
 
 use core::ffi::{c_int, c_schar, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::indefinite::Kind;
 use cusolver_cpu::{Complex, Field, Scalar, cholesky, eigen};
 

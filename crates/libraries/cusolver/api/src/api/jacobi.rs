@@ -4,7 +4,7 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::jacobi::{self, Outcome, Settings};
 use cusolver_cpu::{Field, Matrix, eigen};
 use kit::Registry;

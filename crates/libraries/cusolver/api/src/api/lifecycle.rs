@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use kit::Registry;
 use parking_lot::Mutex;
 

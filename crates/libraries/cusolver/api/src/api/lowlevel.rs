@@ -9,7 +9,7 @@ use core::any::Any;
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::factors::{Factored, Factors, Triangles, first_small};
 use cusolver_cpu::sparse::{Columns, Method};
 use cusolver_cpu::{Complex, Field, Real, Scalar};

@@ -6,7 +6,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::{Field, least};
 
 use crate::Result;

@@ -5,7 +5,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::Field;
 use cusolver_cpu::ordering::{Pattern, permuted};
 use cusolver_cpu::sparse::Failure;

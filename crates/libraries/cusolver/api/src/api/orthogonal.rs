@@ -3,7 +3,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::{Field, Op, qr, reduction};
 
 use super::systems::square_area;

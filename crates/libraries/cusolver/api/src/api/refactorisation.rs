@@ -7,7 +7,7 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::refactor::{Lines, Matrix, Outcome, Pattern, order};
 use kit::{Address, Registry};
 use parking_lot::Mutex;

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::{Complex, qr};
 
 use super::generic::{areas, same, typed};

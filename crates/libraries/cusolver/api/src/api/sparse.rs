@@ -6,7 +6,7 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::Field;
 use cusolver_cpu::sparse::{self, Columns, Failure, Method};
 use kit::{Address, Registry};

@@ -4,7 +4,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::spectrum;
 use cusolver_cpu::{Complex, Field, Real};
 use num_traits::ToPrimitive;

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_schar};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::svd::{self, Wanted};
 use cusolver_cpu::{Field, Matrix};
 

@@ -4,7 +4,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusolver_cpu::indefinite::{self, Kind};
 use cusolver_cpu::{Field, Op, cholesky, getrs, lu};
 use kit::Address;

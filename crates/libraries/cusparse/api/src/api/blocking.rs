@@ -5,7 +5,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusparse_cpu::{Blocks, Regrouped};
 use kit::Addresses;
 

@@ -3,7 +3,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusparse_cpu::{Dense, Entries, Index, Scalar, is_entry};
 use kit::Address;
 

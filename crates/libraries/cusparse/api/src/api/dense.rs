@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 pub use self::cusparseCreateDnMat as cusparseCreateConstDnMat;
 pub use self::cusparseDnMatGet as cusparseConstDnMatGet;

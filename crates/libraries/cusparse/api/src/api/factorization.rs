@@ -7,7 +7,7 @@
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusparse_cpu::Boost;
 use kit::Address;
 

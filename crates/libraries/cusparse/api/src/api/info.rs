@@ -3,7 +3,7 @@
 
 use core::ffi::c_int;
 
-use cuda_abi::out::Out;
+use border::Out;
 use parking_lot::Mutex;
 
 use super::triangular::Analysis;
@@ -45,7 +45,10 @@ pub fn cusparseDestroyCsrilu02Info<I>(info: *mut I) -> Result {
 }
 
 /// Waits for the stream. The position is −1 where all pivots are there.
-pub fn cusparseXcsrilu02_zeroPivot<I>(
+///
+/// # Safety
+/// `position` is NULL or a number's place, on the host or on the CPU device, whose memory is the host's.
+pub unsafe fn cusparseXcsrilu02_zeroPivot<I>(
     handle: cusparseHandle_t,
     info: *mut I,
     position: *mut c_int,
@@ -54,7 +57,7 @@ pub fn cusparseXcsrilu02_zeroPivot<I>(
     check_array(position.cast(), 1, align_of::<c_int>())?;
     context.synchronize()?;
     let zero = *info.zero.lock();
-    // SAFETY: cuSPARSE's contract: a number's place, on the host or on the CPU device, whose memory is the host's.
+    // SAFETY: not NULL and aligned; the caller's promise.
     unsafe { position.write(zero.unwrap_or(-1)) };
     if zero.is_some() { Err(Error::ZeroPivot) } else { Ok(()) }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use kit::Registry;
 use parking_lot::Mutex;
 

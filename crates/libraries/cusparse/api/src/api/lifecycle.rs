@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_int};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::error::require;
 use crate::handle::{self, Context};

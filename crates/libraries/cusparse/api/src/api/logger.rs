@@ -22,9 +22,11 @@ pub fn cusparseLoggerSetFile(file: *mut c_void) -> Result {
     Ok(())
 }
 
-pub fn cusparseLoggerOpenFile(logFile: *const c_char) -> Result {
+/// # Safety
+/// `logFile` is NULL or a C string.
+pub unsafe fn cusparseLoggerOpenFile(logFile: *const c_char) -> Result {
     require(!logFile.is_null(), "logFile is NULL")?;
-    // SAFETY: cuSPARSE's contract: a C string.
+    // SAFETY: the caller's promise.
     let path = unsafe { CStr::from_ptr(logFile) };
     let target = Target::file(Path::new(OsStr::from_bytes(path.to_bytes())))
         .map_err(|_| Error::InvalidValue("the log file cannot be written"))?;

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 
 pub use self::cusparseBlockedEllGet as cusparseConstBlockedEllGet;
 pub use self::cusparseCooGet as cusparseConstCooGet;

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusparse_cpu::Index;
 
 use super::conversion::SOME;

@@ -1,6 +1,6 @@
 //! Sizes and arrays of a sparse matrix of any format, as CUDA 13's cusparse.h has them in structures of the format's own fields.
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::Result;
 use crate::descriptor::*;

@@ -4,7 +4,7 @@
 
 use core::ffi::c_void;
 
-use cuda_abi::out::Out;
+use border::Out;
 
 use crate::descriptor::*;
 use crate::error::require;

@@ -5,7 +5,7 @@
 
 use core::ffi::c_void;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusparse_cpu::{Operation, Product};
 
 use super::conversion::SOME;

@@ -7,7 +7,7 @@ use core::ffi::c_void;
 use std::any::Any;
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusparse_cpu::Product;
 use parking_lot::Mutex;
 
@@ -152,7 +152,7 @@ pub fn cusparseSpGEMM_estimateMemory(
     chunk_fraction: f32,
     bufferSize3: Out<'_, usize>,
     externalBuffer3: *mut c_void,
-    bufferSize2: cuda_abi::out::OptOut<'_, usize>,
+    bufferSize2: border::OptOut<'_, usize>,
 ) -> Result {
     handle::get(handle)?.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;

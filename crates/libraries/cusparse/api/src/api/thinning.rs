@@ -3,7 +3,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusparse_cpu::{Dense, Element, Entries, is_entry};
 use kit::Addresses;
 

@@ -7,7 +7,7 @@ use core::ffi::c_void;
 use std::any::Any;
 use std::sync::Arc;
 
-use cuda_abi::out::Out;
+use border::Out;
 use cusparse_cpu::{Dense, DenseMut, Layout, Operation, Shape, SharedRows, Triangle};
 use parking_lot::Mutex;
 

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use cuda_abi::out::Out;
+use border::Out;
 use kit::Address;
 
 use crate::descriptor::*;

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use cuda_abi::out::Out;
+use border::Out;
 
 pub use self::cusparseCreateDnVec as cusparseCreateConstDnVec;
 pub use self::cusparseCreateSpVec as cusparseCreateConstSpVec;

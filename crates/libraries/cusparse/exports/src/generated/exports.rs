@@ -8,7 +8,7 @@
 
 use core::ffi::*;
 
-use cuda_abi::out::{OptOut, Out, borrow};
+use border::{OptOut, Out, borrow, borrow_opt};
 use cusparse::types::*;
 
 #[unsafe(no_mangle)]
@@ -8031,7 +8031,9 @@ pub unsafe extern "C" fn cusparseLoggerForceDisable() -> cusparseStatus_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseLoggerOpenFile(logFile: *const c_char) -> cusparseStatus_t {
     ::trace::call!("cusparseLoggerOpenFile", (text logFile), {
-        ::cusparse::entry("cusparseLoggerOpenFile", || ::cusparse::api::logger::cusparseLoggerOpenFile(logFile))
+        ::cusparse::entry("cusparseLoggerOpenFile", || {
+            unsafe { ::cusparse::api::logger::cusparseLoggerOpenFile(logFile) }
+        })
     })
 }
 
@@ -12819,7 +12821,7 @@ pub unsafe extern "C" fn cusparseXbsric02_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXbsric02_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXbsric02_zeroPivot", || {
-            ::cusparse::api::info::cusparseXbsric02_zeroPivot(handle, info, position)
+            unsafe { ::cusparse::api::info::cusparseXbsric02_zeroPivot(handle, info, position) }
         })
     })
 }
@@ -12832,7 +12834,7 @@ pub unsafe extern "C" fn cusparseXbsrilu02_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXbsrilu02_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXbsrilu02_zeroPivot", || {
-            ::cusparse::api::info::cusparseXbsrilu02_zeroPivot(handle, info, position)
+            unsafe { ::cusparse::api::info::cusparseXbsrilu02_zeroPivot(handle, info, position) }
         })
     })
 }
@@ -12845,7 +12847,7 @@ pub unsafe extern "C" fn cusparseXbsrsm2_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXbsrsm2_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXbsrsm2_zeroPivot", || {
-            ::cusparse::api::info::cusparseXbsrsm2_zeroPivot(handle, info, position)
+            unsafe { ::cusparse::api::info::cusparseXbsrsm2_zeroPivot(handle, info, position) }
         })
     })
 }
@@ -12858,7 +12860,7 @@ pub unsafe extern "C" fn cusparseXbsrsv2_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXbsrsv2_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXbsrsv2_zeroPivot", || {
-            ::cusparse::api::info::cusparseXbsrsv2_zeroPivot(handle, info, position)
+            unsafe { ::cusparse::api::info::cusparseXbsrsv2_zeroPivot(handle, info, position) }
         })
     })
 }
@@ -13204,7 +13206,7 @@ pub unsafe extern "C" fn cusparseXcsric02_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXcsric02_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXcsric02_zeroPivot", || {
-            ::cusparse::api::info::cusparseXcsric02_zeroPivot(handle, info, position)
+            unsafe { ::cusparse::api::info::cusparseXcsric02_zeroPivot(handle, info, position) }
         })
     })
 }
@@ -13217,7 +13219,7 @@ pub unsafe extern "C" fn cusparseXcsrilu02_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXcsrilu02_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXcsrilu02_zeroPivot", || {
-            ::cusparse::api::info::cusparseXcsrilu02_zeroPivot(handle, info, position)
+            unsafe { ::cusparse::api::info::cusparseXcsrilu02_zeroPivot(handle, info, position) }
         })
     })
 }
@@ -13230,7 +13232,7 @@ pub unsafe extern "C" fn cusparseXcsrsm2_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXcsrsm2_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXcsrsm2_zeroPivot", || {
-            ::cusparse::api::info::cusparseXcsrsm2_zeroPivot(handle, info, position)
+            unsafe { ::cusparse::api::info::cusparseXcsrsm2_zeroPivot(handle, info, position) }
         })
     })
 }
@@ -13301,7 +13303,7 @@ pub unsafe extern "C" fn cusparseXcsrsv2_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXcsrsv2_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXcsrsv2_zeroPivot", || {
-            ::cusparse::api::info::cusparseXcsrsv2_zeroPivot(handle, info, position)
+            unsafe { ::cusparse::api::info::cusparseXcsrsv2_zeroPivot(handle, info, position) }
         })
     })
 }
