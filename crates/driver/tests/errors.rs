@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard};
 use cuda_abi::*;
 use driver::Error;
 use driver::api::{
-    context, copy, device, event, execution, library, link, memory, memset, module, pointer, pool, stream,
+    context, copy, device, event, execution, legacy_launch, library, link, memory, memset, module, pointer,
+    pool, stream,
 };
 
 /// One test at a time: the live-object counter is the process's.
@@ -756,14 +757,14 @@ fn the_oldest_launch_calls_set_shape_and_parameters_one_by_one() {
     let _scope = scope();
     let module = load(null::PTX).unwrap();
     let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
-    assert_eq!(execution::cuLaunch(good), Err(Error::InvalidValue("f")), "no shape yet");
-    execution::cuFuncSetBlockShape(good, 16, 1, 1).unwrap();
-    execution::cuParamSetSize(good, 8).unwrap();
-    execution::cuParamSeti(good, 4, 7).unwrap();
+    assert_eq!(legacy_launch::cuLaunch(good), Err(Error::InvalidValue("f")), "no shape yet");
+    legacy_launch::cuFuncSetBlockShape(good, 16, 1, 1).unwrap();
+    legacy_launch::cuParamSetSize(good, 8).unwrap();
+    legacy_launch::cuParamSeti(good, 4, 7).unwrap();
     let before = null::LAUNCHES.load(Ordering::Relaxed);
-    execution::cuLaunchGrid(good, 2, 2).unwrap();
+    legacy_launch::cuLaunchGrid(good, 2, 2).unwrap();
     assert_eq!(null::LAUNCHES.load(Ordering::Relaxed), before + 1);
-    assert!(matches!(execution::cuLaunchGrid(good, 0, 2), Err(Error::InvalidValue(_))));
+    assert!(matches!(legacy_launch::cuLaunchGrid(good, 0, 2), Err(Error::InvalidValue(_))));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use hip_sys::Provider;
 use parking_lot::Mutex;
 
 use super::device::attribute as attribute_of;
-use super::execution::enqueue_work;
+use super::host_function::enqueue_work;
 use crate::object::Device;
 use crate::object::device::Target;
 use crate::object::graph::capture::{self, captured};

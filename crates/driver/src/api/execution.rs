@@ -1,20 +1,19 @@
 //! Execution Control: launches. These are the calls whose cost is measured (benches/forward.rs).
 
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
 use cuda_abi::{
-    CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END, CUDA_HOST_NODE_PARAMS,
-    CUDA_KERNEL_NODE_PARAMS, CUevent, CUfunction, CUhostFn, CUlaunchAttribute, CUlaunchAttributeID,
+    CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END,
+    CUDA_KERNEL_NODE_PARAMS, CUevent, CUfunction, CUlaunchAttribute, CUlaunchAttributeID,
     CUlaunchAttributeValue, CUlaunchConfig, CUstream,
 };
 use hip_sys::{
     HIP_LAUNCH_CONFIG, HIP_LAUNCH_PARAM_BUFFER_POINTER, HIP_LAUNCH_PARAM_BUFFER_SIZE, HIP_LAUNCH_PARAM_END,
-    HipError, hipError_t, hipLaunchAttribute, hipLaunchAttributeClusterDimension,
-    hipLaunchAttributeCooperative, hipLaunchAttributeValue, hipStream_t, hipSuccess,
+    hipLaunchAttribute, hipLaunchAttributeClusterDimension, hipLaunchAttributeCooperative,
+    hipLaunchAttributeValue,
 };
 
-use super::stream::call_back;
 use crate::object::gfx::timing::timed;
 use crate::object::graph::capture::{captured, captured_event_record};
 use crate::object::graph::device::{self, Updatable};
@@ -25,10 +24,10 @@ use crate::{Error, Result};
 
 /// Shape of a launch.
 #[derive(Clone, Copy)]
-struct Shape {
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    shared_bytes: c_uint,
+pub(super) struct Shape {
+    pub grid: [c_uint; 3],
+    pub block: [c_uint; 3],
+    pub shared_bytes: c_uint,
 }
 
 impl Shape {
@@ -82,7 +81,7 @@ pub(crate) fn is_kept(id: CUlaunchAttributeID) -> bool {
 
 /// How the blocks of a launch stand to each other.
 #[derive(Clone, Copy, Default)]
-struct Manner {
+pub(super) struct Manner {
     /// All of them run at the same time.
     is_cooperative: bool,
     /// They come in groups of these dimensions, which the launch asked for.
@@ -309,7 +308,7 @@ pub(crate) fn node_op(node: &CUDA_KERNEL_NODE_PARAMS, attributes: Vec<CUlaunchAt
 }
 
 #[inline]
-fn launch(
+pub(super) fn launch(
     f: CUfunction,
     shape: Shape,
     stream: CUstream,
@@ -712,198 +711,6 @@ pub fn cuLaunchKernelEx(
         unsafe { stream.hip().hipEventRecord(event.hip.0, stream.hip.0) }?;
     }
     Ok(())
-}
-
-/// A host function that is called later.
-pub(crate) fn host_op(host: CUDA_HOST_NODE_PARAMS) -> Result<Arc<Op>> {
-    if host.fn_.is_none() {
-        return Err(Error::InvalidValue("fn"));
-    }
-    Ok(Op::new(Params::Host(host), |params, stream| match params {
-        Params::Host(host) => enqueue_host_function(stream, host.fn_, host.userData),
-        _ => Ok(()),
-    }))
-}
-
-/// Runs `fn_` on the host when the stream gets there. It may not call CUDA.
-pub fn cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> Result {
-    if fn_.is_none() {
-        return Err(Error::InvalidValue("fn"));
-    }
-    if captured(hStream, || host_op(CUDA_HOST_NODE_PARAMS { fn_, userData }))? {
-        return Ok(());
-    }
-    enqueue_host_function(hStream, fn_, userData)
-}
-
-/// The same, whatever captures the stream: who has asked that already may not be told otherwise by a capture that began since.
-pub(crate) fn enqueue_host_function(stream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> Result {
-    let stream = Stream::from_handle(stream)?;
-    // SAFETY: the stream is alive; both ABIs have the same function type.
-    or_call_back(&stream, fn_, userData, unsafe {
-        stream.hip().hipLaunchHostFunc(stream.hip.0, fn_, userData)
-    })
-}
-
-/// The same for what a library of ours computes: on the CPU device a thread that waits for the stream may run it.
-pub(crate) fn enqueue_work(stream: CUstream, fn_: CUhostFn, data: *mut c_void) -> Result {
-    let stream = Stream::from_handle(stream)?;
-    // SAFETY: as above.
-    or_call_back(&stream, fn_, data, unsafe { stream.hip().work(stream.hip.0, fn_, data) })
-}
-
-/// HIP differs: ROCm before 5.3 has callbacks only, which are called after an error too.
-fn or_call_back(
-    stream: &Stream,
-    fn_: CUhostFn,
-    userData: *mut c_void,
-    answer: std::result::Result<(), HipError>,
-) -> Result {
-    match answer {
-        Err(HipError::Missing(_)) => {
-            call_back(stream, run_host_function, Box::new(CUDA_HOST_NODE_PARAMS { fn_, userData }))
-        }
-        answer => Ok(answer?),
-    }
-}
-
-unsafe extern "C" fn run_host_function(_stream: hipStream_t, status: hipError_t, data: *mut c_void) {
-    // SAFETY: `data` is the box that `call_back` leaked; HIP calls back once.
-    let host = unsafe { Box::from_raw(data.cast::<CUDA_HOST_NODE_PARAMS>()) };
-    if status == hipSuccess
-        && let Some(function) = host.fn_
-    {
-        // SAFETY: the program's function, with the argument it asked for.
-        unsafe { function(host.userData) };
-    }
-}
-
-/// `syncMode` says how the stream waits for the function; there is one way.
-pub fn cuLaunchHostFunc_v2(
-    hStream: CUstream,
-    fn_: CUhostFn,
-    userData: *mut c_void,
-    _syncMode: c_uint,
-) -> Result {
-    cuLaunchHostFunc(hStream, fn_, userData)
-}
-
-/// The launch calls from before CUDA 4: shape and parameters are set on the function, one by one.
-mod legacy {
-    use std::collections::HashMap;
-
-    use cuda_abi::CUfunction;
-    use parking_lot::Mutex;
-
-    use crate::handle::Handle;
-
-    #[derive(Clone, Default)]
-    pub struct Setup {
-        pub block: [u32; 3],
-        pub shared_bytes: u32,
-        pub parameters: Vec<u8>,
-    }
-
-    /// By function handle; as many entries as a program has functions that it launches in this way.
-    static SETUPS: Mutex<Option<HashMap<u64, Setup>>> = Mutex::new(None);
-
-    pub fn change(function: CUfunction, change: impl FnOnce(&mut Setup)) {
-        let mut setups = SETUPS.lock();
-        change(setups.get_or_insert_default().entry(function.bits()).or_default());
-    }
-
-    pub fn get(function: CUfunction) -> Option<Setup> {
-        SETUPS.lock().as_ref()?.get(&function.bits()).cloned()
-    }
-}
-
-/// Deprecated since CUDA 4.
-pub fn cuFuncSetBlockShape(hfunc: CUfunction, x: c_int, y: c_int, z: c_int) -> Result {
-    Function::from_handle(hfunc)?;
-    let size =
-        |value: c_int| u32::try_from(value).ok().filter(|&n| n > 0).ok_or(Error::InvalidValue("block shape"));
-    let block = [size(x)?, size(y)?, size(z)?];
-    legacy::change(hfunc, |setup| setup.block = block);
-    Ok(())
-}
-
-/// Deprecated since CUDA 4.
-pub fn cuFuncSetSharedSize(hfunc: CUfunction, bytes: c_uint) -> Result {
-    Function::from_handle(hfunc)?;
-    legacy::change(hfunc, |setup| setup.shared_bytes = bytes);
-    Ok(())
-}
-
-/// Deprecated since CUDA 4.
-pub fn cuParamSetSize(hfunc: CUfunction, numbytes: c_uint) -> Result {
-    Function::from_handle(hfunc)?;
-    // PTX's parameter space ends at 32 KiB.
-    if numbytes > 32764 {
-        return Err(Error::InvalidValue("numbytes"));
-    }
-    legacy::change(hfunc, |setup| setup.parameters.resize(numbytes as usize, 0));
-    Ok(())
-}
-
-/// Deprecated since CUDA 4.
-pub fn cuParamSetv(hfunc: CUfunction, offset: c_int, ptr: *mut c_void, numbytes: c_uint) -> Result {
-    Function::from_handle(hfunc)?;
-    let offset = usize::try_from(offset).map_err(|_| Error::InvalidValue("offset"))?;
-    let end = offset + numbytes as usize;
-    if ptr.is_null() || end > 32764 {
-        return Err(Error::InvalidValue("ptr, offset or numbytes"));
-    }
-    // SAFETY: CUDA's contract: `numbytes` bytes at `ptr`.
-    let bytes = unsafe { core::slice::from_raw_parts(ptr.cast::<u8>(), numbytes as usize) };
-    legacy::change(hfunc, |setup| {
-        let len_bytes = setup.parameters.len().max(end);
-        setup.parameters.resize(len_bytes, 0);
-        setup.parameters[offset..end].copy_from_slice(bytes);
-    });
-    Ok(())
-}
-
-/// Deprecated since CUDA 4.
-pub fn cuParamSeti(hfunc: CUfunction, offset: c_int, mut value: c_uint) -> Result {
-    cuParamSetv(hfunc, offset, (&raw mut value).cast(), 4)
-}
-
-/// Deprecated since CUDA 4.
-pub fn cuParamSetf(hfunc: CUfunction, offset: c_int, mut value: f32) -> Result {
-    cuParamSetv(hfunc, offset, (&raw mut value).cast(), 4)
-}
-
-/// Deprecated since CUDA 4.
-pub fn cuLaunchGridAsync(f: CUfunction, grid_width: c_int, grid_height: c_int, hStream: CUstream) -> Result {
-    Function::from_handle(f)?;
-    // CUDA: the block shape must have been set.
-    let mut setup = legacy::get(f).filter(|setup| setup.block[0] > 0).ok_or(Error::InvalidValue("f"))?;
-    let size =
-        |value: c_int| u32::try_from(value).map_err(|_| Error::InvalidValue("grid_width or grid_height"));
-    let shape = Shape {
-        grid: [size(grid_width)?, size(grid_height)?, 1],
-        block: setup.block,
-        shared_bytes: setup.shared_bytes,
-    };
-    let mut len_bytes = setup.parameters.len();
-    let mut extra = [
-        CU_LAUNCH_PARAM_BUFFER_POINTER,
-        setup.parameters.as_mut_ptr().cast(),
-        CU_LAUNCH_PARAM_BUFFER_SIZE,
-        (&raw mut len_bytes).cast(),
-        CU_LAUNCH_PARAM_END,
-    ];
-    launch(f, shape, hStream, core::ptr::null_mut(), extra.as_mut_ptr(), Manner::default(), &[])
-}
-
-/// Deprecated since CUDA 4.
-pub fn cuLaunchGrid(f: CUfunction, grid_width: c_int, grid_height: c_int) -> Result {
-    cuLaunchGridAsync(f, grid_width, grid_height, core::ptr::null_mut())
-}
-
-/// Deprecated since CUDA 4.
-pub fn cuLaunch(f: CUfunction) -> Result {
-    cuLaunchGrid(f, 1, 1)
 }
 
 /// CUDA: only where CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH is 1, which no device is any more; deprecated since CUDA 11.3.

@@ -11,8 +11,8 @@ use cuda_abi::{
 };
 
 use super::event::record_op;
-use super::execution;
 use super::graph_node::{attributes_of, batch_op, kernel_op, memcpy_op, memset_op, parameters};
+use super::host_function;
 use super::stream::wait_op;
 use crate::object::graph::capture::captured;
 use crate::object::graph::{Exec, Graph, device};
@@ -181,7 +181,7 @@ pub fn cuGraphExecHostNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: &CUDA_HOST_NODE_PARAMS,
 ) -> Result {
-    Exec::from_handle(hGraphExec)?.set(hNode, execution::host_op(*nodeParams)?)
+    Exec::from_handle(hGraphExec)?.set(hNode, host_function::host_op(*nodeParams)?)
 }
 
 /// Takes the parameters of a graph of the child's shape.

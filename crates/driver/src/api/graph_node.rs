@@ -15,7 +15,7 @@ use super::event::record_op;
 use super::graph::dependencies_of;
 use super::graph_semaphore::{signal_op, wait_op as semaphores_op};
 use super::stream::{batch, mem_op, wait_op};
-use super::{batch_copy, copy, execution, memset, pool};
+use super::{batch_copy, copy, execution, host_function, memset, pool};
 use crate::object::graph::condition::{check_size, context_of};
 use crate::object::graph::device::{self, Updatable};
 use crate::object::graph::{Block, Child, Conditional, Graph, Kernel, Op, Params, Role, Site};
@@ -170,7 +170,7 @@ pub fn cuGraphAddHostNode(
     numDependencies: usize,
     nodeParams: &CUDA_HOST_NODE_PARAMS,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| execution::host_op(*nodeParams))
+    add(phGraphNode, hGraph, dependencies, numDependencies, |_| host_function::host_op(*nodeParams))
 }
 
 pub fn cuGraphAddEmptyNode(
@@ -358,7 +358,7 @@ pub(crate) fn parameters(node: &CUgraphNodeParams, attributes: Vec<CUlaunchAttri
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => {
             // SAFETY: the member that belongs to the type.
             let host = unsafe { body.host };
-            execution::host_op(CUDA_HOST_NODE_PARAMS { fn_: host.fn_, userData: host.userData })
+            host_function::host_op(CUDA_HOST_NODE_PARAMS { fn_: host.fn_, userData: host.userData })
         }
         // SAFETY: the member that belongs to the type.
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => wait_op(unsafe { body.eventWait.event }),
@@ -603,7 +603,7 @@ pub fn cuGraphHostNodeGetParams(hNode: CUgraphNode, nodeParams: Out<'_, CUDA_HOS
 }
 
 pub fn cuGraphHostNodeSetParams(hNode: CUgraphNode, nodeParams: &CUDA_HOST_NODE_PARAMS) -> Result {
-    set(hNode, execution::host_op(*nodeParams)?)
+    set(hNode, host_function::host_op(*nodeParams)?)
 }
 
 /// The graph inside the node, which stays the node's.

@@ -1659,7 +1659,9 @@ pub unsafe extern "C" fn cuFuncSetAttribute(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetBlockShape(hfunc: CUfunction, x: c_int, y: c_int, z: c_int) -> CUresult {
     ::trace::call!("cuFuncSetBlockShape", (value hfunc, value x, value y, value z), {
-        ::driver::entry("cuFuncSetBlockShape", || ::driver::api::execution::cuFuncSetBlockShape(hfunc, x, y, z))
+        ::driver::entry("cuFuncSetBlockShape", || {
+            ::driver::api::legacy_launch::cuFuncSetBlockShape(hfunc, x, y, z)
+        })
     })
 }
 
@@ -1682,7 +1684,7 @@ pub unsafe extern "C" fn cuFuncSetSharedMemConfig(hfunc: CUfunction, config: CUs
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetSharedSize(hfunc: CUfunction, bytes: c_uint) -> CUresult {
     ::trace::call!("cuFuncSetSharedSize", (value hfunc, value bytes), {
-        ::driver::entry("cuFuncSetSharedSize", || ::driver::api::execution::cuFuncSetSharedSize(hfunc, bytes))
+        ::driver::entry("cuFuncSetSharedSize", || ::driver::api::legacy_launch::cuFuncSetSharedSize(hfunc, bytes))
     })
 }
 
@@ -4076,7 +4078,7 @@ pub unsafe extern "C" fn cuKernelSetCacheConfig(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunch(f: CUfunction) -> CUresult {
     ::trace::call!("cuLaunch", (value f), {
-        ::driver::entry("cuLaunch", || ::driver::api::execution::cuLaunch(f))
+        ::driver::entry("cuLaunch", || ::driver::api::legacy_launch::cuLaunch(f))
     })
 }
 
@@ -4162,7 +4164,7 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel_ptsz(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchGrid(f: CUfunction, grid_width: c_int, grid_height: c_int) -> CUresult {
     ::trace::call!("cuLaunchGrid", (value f, value grid_width, value grid_height), {
-        ::driver::entry("cuLaunchGrid", || ::driver::api::execution::cuLaunchGrid(f, grid_width, grid_height))
+        ::driver::entry("cuLaunchGrid", || ::driver::api::legacy_launch::cuLaunchGrid(f, grid_width, grid_height))
     })
 }
 
@@ -4175,7 +4177,7 @@ pub unsafe extern "C" fn cuLaunchGridAsync(
 ) -> CUresult {
     ::trace::call!("cuLaunchGridAsync", (value f, value grid_width, value grid_height, value hStream), {
         ::driver::entry("cuLaunchGridAsync", || {
-            ::driver::api::execution::cuLaunchGridAsync(f, grid_width, grid_height, hStream)
+            ::driver::api::legacy_launch::cuLaunchGridAsync(f, grid_width, grid_height, hStream)
         })
     })
 }
@@ -4187,7 +4189,9 @@ pub unsafe extern "C" fn cuLaunchHostFunc(
     userData: *mut c_void,
 ) -> CUresult {
     ::trace::call!("cuLaunchHostFunc", (value hStream, value fn_, value userData), {
-        ::driver::entry("cuLaunchHostFunc", || ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData))
+        ::driver::entry("cuLaunchHostFunc", || {
+            ::driver::api::host_function::cuLaunchHostFunc(hStream, fn_, userData)
+        })
     })
 }
 
@@ -4199,7 +4203,7 @@ pub unsafe extern "C" fn cuLaunchHostFunc_ptsz(
 ) -> CUresult {
     ::trace::call!("cuLaunchHostFunc_ptsz", (value hStream, value fn_, value userData), {
         ::driver::entry_per_thread("cuLaunchHostFunc_ptsz", || {
-            ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData)
+            ::driver::api::host_function::cuLaunchHostFunc(hStream, fn_, userData)
         })
     })
 }
@@ -4213,7 +4217,7 @@ pub unsafe extern "C" fn cuLaunchHostFunc_v2(
 ) -> CUresult {
     ::trace::call!("cuLaunchHostFunc_v2", (value hStream, value fn_, value userData, value syncMode), {
         ::driver::entry("cuLaunchHostFunc_v2", || {
-            ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
+            ::driver::api::host_function::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
         })
     })
 }
@@ -4227,7 +4231,7 @@ pub unsafe extern "C" fn cuLaunchHostFunc_v2_ptsz(
 ) -> CUresult {
     ::trace::call!("cuLaunchHostFunc_v2_ptsz", (value hStream, value fn_, value userData, value syncMode), {
         ::driver::entry_per_thread("cuLaunchHostFunc_v2_ptsz", || {
-            ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
+            ::driver::api::host_function::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
         })
     })
 }
@@ -7985,7 +7989,7 @@ pub unsafe extern "C" fn cuOccupancyMaxPotentialClusterSize(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSetSize(hfunc: CUfunction, numbytes: c_uint) -> CUresult {
     ::trace::call!("cuParamSetSize", (value hfunc, value numbytes), {
-        ::driver::entry("cuParamSetSize", || ::driver::api::execution::cuParamSetSize(hfunc, numbytes))
+        ::driver::entry("cuParamSetSize", || ::driver::api::legacy_launch::cuParamSetSize(hfunc, numbytes))
     })
 }
 
@@ -7999,14 +8003,14 @@ pub unsafe extern "C" fn cuParamSetTexRef(hfunc: CUfunction, texunit: c_int, hTe
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSetf(hfunc: CUfunction, offset: c_int, value: f32) -> CUresult {
     ::trace::call!("cuParamSetf", (value hfunc, value offset, value value), {
-        ::driver::entry("cuParamSetf", || ::driver::api::execution::cuParamSetf(hfunc, offset, value))
+        ::driver::entry("cuParamSetf", || ::driver::api::legacy_launch::cuParamSetf(hfunc, offset, value))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSeti(hfunc: CUfunction, offset: c_int, value: c_uint) -> CUresult {
     ::trace::call!("cuParamSeti", (value hfunc, value offset, value value), {
-        ::driver::entry("cuParamSeti", || ::driver::api::execution::cuParamSeti(hfunc, offset, value))
+        ::driver::entry("cuParamSeti", || ::driver::api::legacy_launch::cuParamSeti(hfunc, offset, value))
     })
 }
 
@@ -8018,7 +8022,9 @@ pub unsafe extern "C" fn cuParamSetv(
     numbytes: c_uint,
 ) -> CUresult {
     ::trace::call!("cuParamSetv", (value hfunc, value offset, value ptr, value numbytes), {
-        ::driver::entry("cuParamSetv", || ::driver::api::execution::cuParamSetv(hfunc, offset, ptr, numbytes))
+        ::driver::entry("cuParamSetv", || {
+            unsafe { ::driver::api::legacy_launch::cuParamSetv(hfunc, offset, ptr, numbytes) }
+        })
     })
 }
 
