@@ -325,6 +325,7 @@ fn a_bad_kernel_of_a_long_text_is_an_error_when_it_is_asked_for() {
 
 #[test]
 fn a_library_says_what_is_wrong_with_its_code_when_some_is_needed() {
+    let _one = exclusive();
     let _scope = scope();
     let load = |code: *const c_void| {
         let none = core::ptr::null_mut::<c_void>();
