@@ -13,7 +13,7 @@ use crate::handle::Registry;
 use crate::image::{self, Failure, Image};
 use crate::jit;
 use crate::object::Context;
-use crate::object::module::{Bodies, Linked};
+use crate::object::linked::{Bodies, Linked};
 use crate::{Error, Result};
 
 static LINKS: Registry<Arc<Link>, CUlinkState> = Registry::new(8);

@@ -15,7 +15,7 @@ use cuda_abi::{
 
 use crate::image::{self, Failure, Image};
 use crate::jit;
-use crate::object::module::{Bodies, Linked};
+use crate::object::linked::{Bodies, Linked};
 use crate::object::{Context, Function, Module};
 use crate::{Error, Result};
 

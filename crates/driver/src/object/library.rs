@@ -6,7 +6,8 @@ use std::sync::{Arc, Weak};
 use cuda_abi::{CUdeviceptr, CUfunction, CUkernel, CUlibrary, CUmodule};
 use parking_lot::{Mutex, RwLock};
 
-use super::module::{KernelInfo, Linked, Module};
+use super::linked::{KernelInfo, Linked};
+use super::module::Module;
 use super::{Context, Shared};
 use crate::handle::{Handle, Registry, Shown};
 use crate::shown::shown;

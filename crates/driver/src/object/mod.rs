@@ -8,6 +8,7 @@ pub mod gfx;
 pub mod graph;
 pub mod green;
 pub mod library;
+pub mod linked;
 pub mod location;
 pub mod log;
 pub mod memory;

@@ -21,7 +21,7 @@ use hip_sys::{self as hip, hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
 
 use crate::image::Failure;
-use crate::object::module::{KernelInfo, Linked};
+use crate::object::linked::{KernelInfo, Linked};
 use crate::object::{Context, Device, Shared, memory};
 use crate::{Error, Result};
 
