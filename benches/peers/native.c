@@ -337,7 +337,7 @@ void native_md5(uint32_t *restrict hashes, int n)
     for (int i = 0; i < n; i += 16) {
         const Words number = LANES + (uint32_t)i;
         Words message[16] = {number, number * 2654435761u};
-        message[2] = message[2] + (128);
+        message[2] = message[2] + 128;
         message[14] = message[14] + 64;
         *(Words *)(hashes + i) = md5_of(message);
     }
