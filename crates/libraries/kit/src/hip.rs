@@ -149,3 +149,28 @@ pub fn candidates(
     }
     candidates
 }
+
+/// A struct `Functions` of what a release of ROCm has of one of its libraries, from names and arguments as its header has them; each
+/// answers with a status.
+///
+/// `Functions::of` looks them up in an [`Object`].
+#[macro_export]
+macro_rules! hip_functions {
+    ($($name:ident($($argument:ty),*);)*) => {
+        /// What a release of ROCm has of it.
+        #[derive(Debug)]
+        pub struct Functions {
+            $($name: Option<unsafe extern "C" fn($($argument),*) -> ::core::ffi::c_int>,)*
+        }
+
+        impl Functions {
+            fn of(library: &$crate::hip::Object<0>) -> Functions {
+                $(let $name = library.find_other(
+                    ::core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()).unwrap_or_default()
+                );)*
+                // SAFETY: each field has its name's type in the library's header.
+                unsafe { Functions { $($name: $name.map(|address| ::core::mem::transmute(address)),)* } }
+            }
+        }
+    };
+}

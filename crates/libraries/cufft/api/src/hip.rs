@@ -13,29 +13,9 @@ use crate::{Error, Result};
 
 type Raw = *mut c_void;
 
-macro_rules! functions {
-    ($($name:ident($($argument:ty),*);)*) => {
-        /// What a release of ROCm has of it.
-        #[derive(Debug)]
-        pub struct Functions {
-            $($name: Option<unsafe extern "C" fn($($argument),*) -> c_int>,)*
-        }
-
-        impl Functions {
-            fn of(library: &Object<0>) -> Functions {
-                $(let $name = library.find_other(
-                    core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()).unwrap_or_default()
-                );)*
-                // SAFETY: each field has its name's type in hipfft.h and hipfftXt.h.
-                unsafe { Functions { $($name: $name.map(|address| core::mem::transmute(address)),)* } }
-            }
-        }
-    };
-}
-
 type Long = c_longlong;
 
-functions! {
+kit::hip_functions! {
     hipfftCreate(*mut Raw);
     hipfftDestroy(Raw);
     hipfftSetStream(Raw, *mut c_void);
