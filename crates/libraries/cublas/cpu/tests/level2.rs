@@ -445,6 +445,19 @@ fn large_products_are_shared_out<S: Sample>() {
             assert_eq!((found.exact() - exact - Exact::real(2.0)).abs(), 0.0, "{op:?}");
         }
     }
+    let n = 601;
+    let a = Dense::<S>::new(n, n, |i, j| S::new(((i * 7 + j) % 5) as f64 - 2.0, ((i + j) % 3) as f64));
+    let x: Vec<S> = (0..n).map(|i| S::new((i % 4) as f64, 1.0)).collect();
+    for (uplo, hermitian) in Uplo::ALL.into_iter().flat_map(|uplo| [(uplo, false), (uplo, true)]) {
+        let mut y = vec![S::one(); n];
+        let (size, at, two) = (n as i64, a.elements.as_ptr(), S::new(2.0, 0.0));
+        let product = if hermitian { hemv } else { symv };
+        unsafe { product(uplo, size, S::one(), at, size, x.as_ptr(), 1, two, y.as_mut_ptr(), 1) };
+        let whole = mirrored(&a, uplo, hermitian);
+        for (found, (exact, _)) in y.into_iter().zip(whole.times(Op::N, &x)) {
+            assert_eq!((found.exact() - exact - Exact::real(2.0)).abs(), 0.0, "{uplo:?} {hermitian}");
+        }
+    }
 }
 
 fn factors_of_zero_read_nothing<S: Sample>() {

@@ -2,18 +2,17 @@
 
 use std::num::NonZeroUsize;
 
-use cublas_cpu::{Complex, Real, Scalar};
+use cublas_cpu::{Complex, Matrix, Real, Scalar};
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::evd::{self, ComputeEigenvectors, tridiag};
-use faer::linalg::householder;
-use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
+use faer::linalg::evd::{self, ComputeEigenvectors};
 use faer::linalg::svd::{self, ComputeSvdVectors};
-use faer::{Conj, MatMut, MatRef, Par};
+use faer::{MatMut, MatRef, Par};
 
 use crate::dense::Dense;
 use crate::divide;
 use crate::factors::{self, Factored, Factors};
+use crate::reduction;
 use crate::schur;
 use crate::sparse::{Columns, Failure, Method};
 
@@ -68,57 +67,17 @@ pub trait Field: Scalar {
     ) -> Result<Factored<Box<dyn Factors<Self>>>, Failure>;
 }
 
-/// `faer`'s reduction to three diagonals, and the way back; what is between them is [`divide`]'s, since `faer` 0.24 looks for eigenvalues step
-/// by step.
-fn hermitian<R: Real, T: faer::traits::ComplexField + Scalar<Real = R>>(
-    n: usize,
-    a: &[T],
-    w: &mut [R],
-    vectors: Option<&mut [T]>,
-) -> bool {
-    let par = cores(n);
-    let mut reduced = a.to_vec();
-    let block = recommended_block_size::<T>(n, n);
-    let mut factors = vec![<T as num_traits::Zero>::zero(); block * (n - 1)];
-    let area = tridiag::tridiag_in_place_scratch::<T>(n, par, Default::default());
-    tridiag::tridiag_in_place(
-        MatMut::from_column_major_slice_mut(&mut reduced, n, n),
-        MatMut::from_column_major_slice_mut(&mut factors, block, n - 1),
-        par,
-        MemStack::new(&mut MemBuffer::new(area)),
-        Default::default(),
-    );
-    w.iter_mut().enumerate().for_each(|(i, w)| *w = Scalar::real(reduced[i * (n + 1)]));
-    let beside = |i: usize| reduced[i * (n + 1) + 1];
-    let mut e: Vec<R> = (0..n - 1)
-        .map(|i| if T::IS_COMPLEX { Scalar::modulus(beside(i)) } else { Scalar::real(beside(i)) })
-        .collect();
-    let Some(found) = divide::eigen(w, &mut e, vectors.is_some()) else { return false };
+fn hermitian<S: Scalar<Real: Real>>(n: usize, a: &[S], w: &mut [S::Real], vectors: Option<&mut [S]>) -> bool {
+    let size = n as i64;
+    let mut reduced = Dense { rows: size, columns: size, values: a.to_vec() };
+    let mut made = reduction::tridiagonalize(&mut reduced);
+    w.copy_from_slice(&made.d);
+    let Some(found) = divide::eigen(w, &mut made.e, vectors.is_some()) else { return false };
     let (Some(found), Some(vectors)) = (found, vectors) else { return true };
-    // Rows have the phases that make what stands beside the diagonal real.
-    let mut phase = <T as Scalar>::from_real(R::one());
-    for row in 0..n {
-        if T::IS_COMPLEX && row > 0 {
-            let turned = beside(row - 1) * phase;
-            let size = Scalar::modulus(turned);
-            phase = if size.is_zero() { <T as Scalar>::from_real(R::one()) } else { turned.over_real(size) };
-        }
-        (0..n).for_each(|column| {
-            vectors[row + column * n] = phase.times_real(found.values[row + column * n]);
-        });
-    }
-    if n > 1 {
-        let area =
-            householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(n - 1, block, n);
-        householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
-            MatRef::from_column_major_slice(&reduced, n, n).submatrix(1, 0, n - 1, n - 1),
-            MatRef::from_column_major_slice(&factors, block, n - 1),
-            Conj::No,
-            MatMut::from_column_major_slice_mut(vectors, n, n).subrows_mut(1, n - 1),
-            par,
-            MemStack::new(&mut MemBuffer::new(area)),
-        );
-    }
+    vectors.iter_mut().zip(&found.values).for_each(|(to, value)| *to = S::from_real(*value));
+    let into = Matrix::new(vectors.as_mut_ptr(), size);
+    // SAFETY: two square matrices, and the reflections of one of them.
+    unsafe { reduction::turn_back(&mut reduced, &made.tau, size, into) };
     true
 }
 

@@ -1,7 +1,8 @@
 //! Reductions to two and three diagonals by reflections from both sides, and the matrices that do them.
 
 use cublas_cpu::lapack::reflect_columns;
-use cublas_cpu::{Matrix, Op, Real as _, Scalar, Side, Uplo};
+use cublas_cpu::{Matrix, Op, Real as _, Scalar, Side, Uplo, gemm, level1, level2, vectorized};
+use num_traits::Zero as _;
 
 use crate::dense::Dense;
 use crate::qr;
@@ -89,54 +90,274 @@ pub unsafe fn sytrd<S: Scalar>(
     e: *mut S::Real,
     tau: *mut S,
 ) {
-    // SAFETY: the caller's word.
-    let mut full = unsafe { Dense::hermitian(uplo, n, a) };
-    let half = S::Real::rounded(0.5);
-    for step in 0..(n - 1).max(0) {
-        // The column that is reduced, the rows that its reflection changes, and which of them keeps a value.
-        let (column, rows, kept) = match uplo {
-            Uplo::Lower => (step, step + 1..n, step + 1),
-            Uplo::Upper => (n - 1 - step, 0..n - 1 - step, n - 2 - step),
-        };
-        let number = column.min(kept);
-        let others = if uplo == Uplo::Lower { kept + 1 } else { 0 };
-        let matrix = full.matrix();
-        // SAFETY: elements of a matrix of ours, and the caller's word.
-        let factor = unsafe {
-            let factor = larfg(rows.end - rows.start, matrix.at(kept, column), matrix.at(others, column), 1);
-            *e.offset(number as isize) = matrix.get(kept, column).real();
-            *tau.offset(number as isize) = factor;
-            factor
-        };
-        if factor.is_zero() {
-            continue;
-        }
-        let range = rows.start as usize..rows.end as usize;
-        let mut v = full.column(column)[range.clone()].to_vec();
-        v[(kept - rows.start) as usize] = S::one();
-        let mut w = vec![S::zero(); v.len()];
-        for (column, v) in rows.clone().zip(&v) {
-            let by = factor * *v;
-            w.iter_mut().zip(&full.column(column)[range.clone()]).for_each(|(w, a)| *w += by * *a);
-        }
-        let along = w.iter().zip(&v).fold(S::zero(), |sum, (w, v)| sum + w.conj() * *v);
-        let by = (factor * along).times_real(half);
-        w.iter_mut().zip(&v).for_each(|(w, v)| *w -= by * *v);
-        for (at, column) in rows.clone().enumerate() {
-            let (left, right) = (w[at].conj(), v[at].conj());
-            let into = &mut full.column_mut(column)[range.clone()];
-            into.iter_mut().zip(v.iter().zip(&w)).for_each(|(a, (v, w))| *a -= *v * left + *w * right);
-            into[at] = S::from_real(into[at].real());
-        }
-    }
+    // An upper triangle is the lower one of the same matrix from its end to its start, and so is what becomes of it.
+    let place = |at: i64, of: i64| (if uplo == Uplo::Lower { at } else { of - 1 - at }) as isize;
     // SAFETY: the caller's word.
     unsafe {
-        (0..n).for_each(|i| *d.offset(i as isize) = full.get(i, i).real());
+        let mut full = Dense::hermitian(uplo, n, a);
+        if uplo == Uplo::Upper {
+            full.values.reverse();
+        }
+        let made = tridiagonalize(&mut full);
+        if uplo == Uplo::Upper {
+            full.values.reverse();
+        }
+        (0..).zip(made.d).for_each(|(i, value)| *d.offset(place(i, n)) = value);
+        (0..).zip(made.e).for_each(|(i, value)| *e.offset(place(i, n - 1)) = value);
+        (0..).zip(made.tau).for_each(|(i, value)| *tau.offset(place(i, n - 1)) = value);
         full.write_triangle(uplo, a);
     }
 }
 
+/// Three diagonals, of which two are the same, and the factors of the reflections that made them.
+pub(crate) struct Diagonals<S: Scalar> {
+    pub d: Vec<S::Real>,
+    pub e: Vec<S::Real>,
+    pub tau: Vec<S>,
+}
+
+/// Columns that are reduced before the rest of the matrix hears of them, and how large a rest hears of each at once.
+const PANEL: i64 = 32;
+const SMALL: i64 = 64;
+
+/// [`sytrd`] of a lower triangle. What stands above it is lost.
+pub(crate) fn tridiagonalize<S: Scalar>(a: &mut Dense<S>) -> Diagonals<S> {
+    let n = a.rows;
+    let (beside, matrix) = ((n - 1).max(0) as usize, a.matrix());
+    let mut made = Diagonals {
+        d: vec![S::Real::zero(); n.max(0) as usize],
+        e: vec![S::Real::zero(); beside],
+        tau: vec![S::zero(); beside],
+    };
+    let mut first = 0;
+    while n - first > SMALL {
+        let width = PANEL;
+        let mut w = Dense::zeros(n - first, width);
+        // SAFETY: a square matrix of ours.
+        unsafe {
+            tridiagonalize_panel(matrix.from(first, first), &mut w, &mut made, first as usize);
+            let (next, rest) = (first + width, n - first - width);
+            // A - V·Wᴴ - W·Vᴴ is one product of two matrices twice as wide.
+            let v = matrix.from(next, first);
+            let w = w.matrix().from(width, 0);
+            let beside = |one, other| {
+                let mut both = Dense::read(rest, width, one);
+                both.values.extend(Dense::read(rest, width, other).values);
+                both.columns = 2 * width;
+                both
+            };
+            update_triangle(&beside(v, w), &beside(w, v), matrix.from(next, next));
+            first = next;
+        }
+    }
+    let start = first as usize;
+    let last = (&mut made.d[start..], &mut made.e[start.min(beside)..], &mut made.tau[start.min(beside)..]);
+    // SAFETY: what is left of a square matrix of ours.
+    unsafe { tridiagonalize_small(n - first, matrix.from(first, first), last) };
+    for (i, value) in (0..).zip(&made.e) {
+        a.set(i + 1, i, S::from_real(*value));
+    }
+    made
+}
+
+/// [`tridiagonalize`] of n rows and columns, column by column.
+///
+/// # Safety
+/// The matrix is there, and room for n, n - 1 and n - 1 numbers.
+unsafe fn tridiagonalize_small<S: Scalar>(
+    n: i64,
+    a: Matrix<S>,
+    (d, e, tau): (&mut [S::Real], &mut [S::Real], &mut [S]),
+) {
+    let mut w = vec![S::zero(); n as usize];
+    // SAFETY: the caller's word.
+    unsafe {
+        for column in 0..n {
+            for row in column + 1..n {
+                a.set(column, row, a.get(row, column).conj());
+            }
+        }
+        for i in 0..n {
+            let (number, below) = (i as usize, n - i - 1);
+            d[number] = a.get(i, i).real();
+            if below == 0 {
+                return;
+            }
+            let factor = larfg(below, a.at(i + 1, i), a.at(i + 2, i), 1);
+            (tau[number], e[number]) = (factor, a.get(i + 1, i).real());
+            a.set(i + 1, i, S::one());
+            if !factor.is_zero() {
+                let v = a.from(i + 1, i).column(0, below);
+                reflect_both(v, factor, &mut w[..below as usize], a.from(i + 1, i + 1));
+            }
+        }
+    }
+}
+
+vectorized! {
+    /// `H·A·Hᴴ` in A's place for `H = I - tau·v·vᴴ` and a Hermitian A with as many rows and columns as v has elements: A is there, nothing of
+    /// it is v's, and `w` is as long as v.
+    fn reflect_both[S: Scalar](v: &[S], tau: S, w: &mut [S], a: Matrix<S>) {
+        let n = v.len();
+        assert!(w.len() == n, "w is as long as v");
+        let column = |at: usize| a.at(0, at as i64);
+        w.fill(S::zero());
+        // SAFETY: rows and columns are below n. By index, since iterators' adapters stay calls here.
+        unsafe {
+            let mut at = 0;
+            while at + 4 <= n {
+                let columns = [column(at), column(at + 1), column(at + 2), column(at + 3)];
+                let by = [v[at], v[at + 1], v[at + 2], v[at + 3]];
+                for row in 0..n {
+                    *w.get_unchecked_mut(row) += (by[0] * *columns[0].add(row) + by[1] * *columns[1].add(row))
+                        + (by[2] * *columns[2].add(row) + by[3] * *columns[3].add(row));
+                }
+                at += 4;
+            }
+            while at < n {
+                for row in 0..n {
+                    *w.get_unchecked_mut(row) += v[at] * *column(at).add(row);
+                }
+                at += 1;
+            }
+            let mut along = S::zero();
+            for row in 0..n {
+                along += w.get_unchecked(row).conj() * *v.get_unchecked(row);
+            }
+            let by = (tau * tau.conj() * along).times_real(S::Real::rounded(0.5));
+            for row in 0..n {
+                *w.get_unchecked_mut(row) = tau * *w.get_unchecked(row) - by * *v.get_unchecked(row);
+            }
+            for at in 0..n {
+                let (left, right, into) = (w[at].conj(), v[at].conj(), column(at));
+                for row in 0..n {
+                    *into.add(row) -= *v.get_unchecked(row) * left + *w.get_unchecked(row) * right;
+                }
+            }
+        }
+    }
+}
+
+/// `C - P·Qᴴ` in C's place, of its lower triangle and what stands beside that in blocks on the diagonal.
+///
+/// # Safety
+/// C is there, as many rows and columns as P and Q have rows.
+unsafe fn update_triangle<S: Scalar>(p: &Dense<S>, q: &Dense<S>, c: Matrix<S>) {
+    const BLOCK: i64 = 128;
+    let (n, k) = (p.rows, p.columns);
+    for start in (0..n).step_by(BLOCK as usize) {
+        let (rows, columns) = (n - start, BLOCK.min(n - start));
+        let at = |of: &Dense<S>| of.values[start as usize..].as_ptr();
+        let into = c.from(start, start);
+        // SAFETY: the caller's word.
+        unsafe {
+            gemm(
+                Op::N,
+                Op::C,
+                rows,
+                columns,
+                k,
+                -S::one(),
+                at(p),
+                n,
+                at(q),
+                n,
+                S::one(),
+                into.start(),
+                c.ld(),
+            );
+        }
+    }
+}
+
+/// The first columns, as many as `w` has, of what is left of a matrix: their reflections below the diagonal's neighbours, whose places have
+/// ones, and in `w` what the rest still has to lose: `V·Wᴴ + W·Vᴴ`.
+///
+/// # Safety
+/// The matrix is there, as many rows and columns as `w` has rows.
+unsafe fn tridiagonalize_panel<S: Scalar>(
+    a: Matrix<S>,
+    w: &mut Dense<S>,
+    made: &mut Diagonals<S>,
+    first: usize,
+) {
+    let (n, ld) = (w.rows, a.ld());
+    let (one, zero, minus) = (S::one(), S::zero(), -S::one());
+    let w_at = w.matrix();
+    let mut row = vec![S::zero(); w.columns as usize];
+    let mut along = row.clone();
+    for i in 0..w.columns {
+        let (number, below) = (first + i as usize, n - i - 1);
+        // SAFETY: the caller's word; W is another matrix.
+        unsafe {
+            // What the columns before take from this one.
+            for (of, other) in [(a, w_at), (w_at, a)] {
+                (0..i).for_each(|k| row[k as usize] = other.get(i, k).conj());
+                let (of, into) = (of.from(i, 0), a.at(i, i));
+                level2::gemv::<S, S, S, S>(
+                    Op::N,
+                    n - i,
+                    i,
+                    minus,
+                    of.start(),
+                    of.ld(),
+                    row.as_ptr(),
+                    1,
+                    one,
+                    into,
+                    1,
+                );
+            }
+            made.d[number] = a.get(i, i).real();
+            let factor = larfg(below, a.at(i + 1, i), a.at(i + 2, i), 1);
+            made.tau[number] = factor;
+            made.e[number] = a.get(i + 1, i).real();
+            a.set(i + 1, i, one);
+            let (v, into) = (a.at(i + 1, i), w_at.at(i + 1, i));
+            level2::hemv(Uplo::Lower, below, one, a.at(i + 1, i + 1), ld, v, 1, zero, into, 1);
+            for (of, other) in [(a, w_at), (w_at, a)] {
+                let (of, other) = (of.from(i + 1, 0), other.from(i + 1, 0));
+                level2::gemv::<S, S, S, S>(
+                    Op::C,
+                    below,
+                    i,
+                    one,
+                    other.start(),
+                    other.ld(),
+                    v,
+                    1,
+                    zero,
+                    along.as_mut_ptr(),
+                    1,
+                );
+                level2::gemv::<S, S, S, S>(
+                    Op::N,
+                    below,
+                    i,
+                    minus,
+                    of.start(),
+                    of.ld(),
+                    along.as_ptr(),
+                    1,
+                    one,
+                    into,
+                    1,
+                );
+            }
+            let v = a.from(i + 1, i).column(0, below);
+            let into = w_at.from(i + 1, i).column_mut(0, below);
+            into.iter_mut().for_each(|value| *value *= factor);
+            let common = level1::dotc::<S, S, S>(below, into.as_ptr(), 1, v.as_ptr(), 1);
+            let by = (factor * common).times_real(S::Real::rounded(0.5));
+            into.iter_mut().zip(v).for_each(|(value, v)| *value -= by * *v);
+        }
+    }
+}
+
 /// The product of [`sytrd`]'s reflections.
+///
+/// # Safety
+/// The triangle is there, and n - 1 values of `tau`.
 unsafe fn product<S: Scalar>(uplo: Uplo, n: i64, a: Matrix<S>, tau: *const S) -> Product<S> {
     let count = (n - 1).max(0);
     // SAFETY: the caller's word.
@@ -160,6 +381,29 @@ unsafe fn product<S: Scalar>(uplo: Uplo, n: i64, a: Matrix<S>, tau: *const S) ->
                 into[..kept as usize].copy_from_slice(unsafe { a.column(kept + 1, kept) });
                 0
             })
+        }
+    }
+}
+
+/// `Q·C` in C's place, with so many columns, of Q that [`tridiagonalize`] left in a matrix.
+///
+/// # Safety
+/// C is there, with as many rows as the matrix.
+pub(crate) unsafe fn turn_back<S: Scalar>(reduced: &mut Dense<S>, tau: &[S], columns: i64, c: Matrix<S>) {
+    let (n, matrix) = (reduced.rows, reduced.matrix());
+    // SAFETY: the caller's word, and a matrix of ours, whose elements get their numbers back.
+    unsafe {
+        if n > SMALL {
+            product(Uplo::Lower, n, matrix, tau.as_ptr()).apply(Side::Left, Op::N, n, columns, c);
+            return;
+        }
+        for (i, &factor) in tau.iter().enumerate().rev() {
+            let i = i as i64;
+            let kept = matrix.get(i + 1, i);
+            matrix.set(i + 1, i, S::one());
+            let v = matrix.from(i + 1, i).column(0, n - i - 1);
+            reflect_columns(v, factor, columns, c.from(i + 1, 0));
+            matrix.set(i + 1, i, kept);
         }
     }
 }

@@ -601,6 +601,32 @@ fn complex_numbers_in_double_precision() {
     all_of::<Complex<f64>>();
 }
 
+/// Reductions work in panels of columns, and solvers of what they leave divide it: several times here.
+fn large_of<S: Field>() {
+    let draw = &mut Draw(5);
+    let n = 150;
+    for kind in ["random", "graded", "clustered"] {
+        reductions::<S>(draw, kind, n, n);
+        reductions::<S>(draw, kind, n + 50, n);
+        singular::<S>(draw, kind, n, n);
+        for uplo in Uplo::ALL {
+            eigenvalues::<S>(draw, kind, n, uplo);
+        }
+    }
+}
+
+#[test]
+fn large_matrices() {
+    large_of::<f32>();
+    large_of::<f64>();
+}
+
+#[test]
+fn large_complex_matrices() {
+    large_of::<Complex<f32>>();
+    large_of::<Complex<f64>>();
+}
+
 /// Graded so far that the last values are nothing in the type.
 #[test]
 fn values_that_come_to_nothing_are_the_last_ones() {

@@ -85,9 +85,20 @@ const SHARED: usize = 1 << 16;
 /// The elements of op(A) x from `start` on.
 fn piece<S: Scalar, A: Stored<S>>(op: Op, a: &Matrix<A>, x: &[S], start: usize, sums: &mut [S]) {
     if op.transposes() {
-        for (i, sum) in sums.iter_mut().enumerate() {
-            let j = start + i;
-            *sum = column::dot(a.column(j), &x[a.rows(j)], op.conjugates());
+        let mut j = start;
+        for sums in sums.chunks_mut(4) {
+            let rows = a.rows(j);
+            if let [one, two, three, four] = sums
+                && (j + 1..j + 4).all(|j| a.rows(j) == rows)
+            {
+                let columns = [a.column(j), a.column(j + 1), a.column(j + 2), a.column(j + 3)];
+                [*one, *two, *three, *four] = column::dot_four(columns, &x[rows], op.conjugates());
+            } else {
+                for (j, sum) in (j..).zip(sums.iter_mut()) {
+                    *sum = column::dot(a.column(j), &x[a.rows(j)], op.conjugates());
+                }
+            }
+            j += sums.len();
         }
         return;
     }
