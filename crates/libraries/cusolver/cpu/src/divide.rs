@@ -155,7 +155,7 @@ fn e_at<R: Real>(e: &mut [R], at: usize, value: R) {
 
 /// Which rows a vector has anything in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+pub(crate) enum Part {
     Above,
     Both,
     Below,
@@ -210,84 +210,155 @@ fn merge<R: Real>(d: &mut [R], beside: R, q: &mut [R], ld: usize, half: usize, w
     let weights: Vec<R> = kept.iter().map(|&i| z[i]).collect();
     let mut values = vec![R::zero(); count];
     let s = &mut work.s[..count * count];
-    if !roots(&poles, &weights, rho, &mut values, s) {
-        return false;
-    }
-    // Rows by the part that the halves' vectors have anything in, so that products leave the others out.
-    let mut rows: Vec<usize> = (0..count).collect();
-    rows.sort_by_key(|&row| parts[kept[row]]);
-    let without = |part: Part| rows.iter().filter(|&&row| parts[kept[row]] != part).count();
-    let (above, below) = (without(Part::Below), without(Part::Above));
-    let mut column = vec![R::zero(); count];
-    for s in s.chunks_exact_mut(count.max(1)) {
-        column.copy_from_slice(s);
-        s.iter_mut().zip(&rows).for_each(|(s, &row)| *s = column[row]);
-    }
-    let rest = n - half;
-    let (upper, lower) = work.gathered.split_at_mut(half * above);
-    for (&row, into) in rows[..above].iter().zip(upper.chunks_exact_mut(half)) {
-        into.copy_from_slice(&q[kept[row] * ld..][..half]);
-    }
-    for (&row, into) in rows[count - below..].iter().zip(lower.chunks_exact_mut(rest)) {
-        into.copy_from_slice(&q[kept[row] * ld + half..][..rest]);
-    }
-    let made = &mut work.made[..n * n];
-    let product = |rows: usize, inner: usize, a: &[R], s: &[R], c: &mut [R]| {
-        let (m, k, count) = (rows as i64, inner as i64, count as i64);
-        let (zero, one, ld) = (R::zero(), R::one(), count.max(1));
-        assert!(a.len() >= rows * inner && c.len() + n >= rows + n * count as usize);
-        // SAFETY: matrices of these sizes; S's rows reach from its start on by `inner` in each column.
-        unsafe {
-            gemm(
-                Op::N,
-                Op::N,
-                m,
-                count,
-                k,
-                one,
-                a.as_ptr(),
-                m.max(1),
-                s.as_ptr(),
-                ld,
-                zero,
-                c.as_mut_ptr(),
-                n as i64,
-            );
-        }
-    };
-    if count > 0 {
-        product(half, above, upper, s, made);
-        product(rest, below, lower, &s[count - below..], &mut made[half..]);
-    }
-    for (&i, into) in settled.iter().zip(made[n * count..].chunks_exact_mut(n)) {
-        into.copy_from_slice(&q[i * ld..i * ld + n]);
-    }
+    let Some(exact) = zeros(&poles, &weights, rho, &mut values, s, Plain) else { return false };
+    for_columns(count, s, |column| direction(column, &exact));
     values.extend(settled.iter().map(|&i| d[i]));
-    let mut order: Vec<usize> = (0..n).collect();
+    let order = ascending(&values);
+    d.iter_mut().zip(&order).for_each(|(d, &from)| *d = values[from]);
+    let merged = Merged { kept: &kept, settled: &settled, parts: &parts, order: &order };
+    merged.vectors(q, ld, n, half, &mut work.s, &mut work.gathered, &mut work.made);
+    true
+}
+
+pub(crate) fn ascending<R: Real>(values: &[R]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
     order
         .sort_by(|&one, &other| values[one].partial_cmp(&values[other]).unwrap_or(std::cmp::Ordering::Equal));
-    for (to, &from) in order.iter().enumerate() {
-        d[to] = values[from];
-        q[to * ld..to * ld + n].copy_from_slice(&made[from * n..(from + 1) * n]);
+    order
+}
+
+/// Two halves' vectors that become those of the whole.
+pub(crate) struct Merged<'a> {
+    /// Columns that are multiplied with those of the matrix between the halves, and columns that stay as they are.
+    pub kept: &'a [usize],
+    pub settled: &'a [usize],
+    /// By a column's number.
+    pub parts: &'a [Part],
+    /// The column, of the products and behind them the settled ones, that comes to each place.
+    pub order: &'a [usize],
+}
+
+impl Merged<'_> {
+    /// In `q`'s first columns, of so many rows, of which the first half has `half`. `s` has the vectors between the halves, as many as are
+    /// kept; the rows of these are put into another order. `gathered` and `made` are memory.
+    pub(crate) fn vectors<R: Real>(
+        &self,
+        q: &mut [R],
+        ld: usize,
+        n: usize,
+        half: usize,
+        s: &mut [R],
+        gathered: &mut [R],
+        made: &mut [R],
+    ) {
+        let Self { kept, settled, parts, order } = *self;
+        let count = kept.len();
+        let s = &mut s[..count * count];
+        // Rows by the part that the halves' vectors have anything in, so that products leave the others out.
+        let mut rows: Vec<usize> = (0..count).collect();
+        rows.sort_by_key(|&row| parts[kept[row]]);
+        let without = |part: Part| rows.iter().filter(|&&row| parts[kept[row]] != part).count();
+        let (above, below) = (without(Part::Below), without(Part::Above));
+        let mut column = vec![R::zero(); count];
+        for s in s.chunks_exact_mut(count.max(1)) {
+            column.copy_from_slice(s);
+            s.iter_mut().zip(&rows).for_each(|(s, &row)| *s = column[row]);
+        }
+        let rest = n - half;
+        let (upper, lower) = gathered.split_at_mut(half * above);
+        for (&row, into) in rows[..above].iter().zip(upper.chunks_exact_mut(half)) {
+            into.copy_from_slice(&q[kept[row] * ld..][..half]);
+        }
+        for (&row, into) in rows[count - below..].iter().zip(lower.chunks_exact_mut(rest)) {
+            into.copy_from_slice(&q[kept[row] * ld + half..][..rest]);
+        }
+        let made = &mut made[..n * order.len()];
+        let product = |rows: usize, inner: usize, a: &[R], s: &[R], c: &mut [R]| {
+            let (m, k, count) = (rows as i64, inner as i64, count as i64);
+            let (zero, one, ld) = (R::zero(), R::one(), count.max(1));
+            assert!(a.len() >= rows * inner && c.len() + n >= rows + n * count as usize);
+            let (a, s, c, ldc) = (a.as_ptr(), s.as_ptr(), c.as_mut_ptr(), n as i64);
+            // SAFETY: matrices of these sizes; S's rows reach from its start on by `inner` in each column.
+            unsafe { gemm(Op::N, Op::N, m, count, k, one, a, m.max(1), s, ld, zero, c, ldc) };
+        };
+        if count > 0 {
+            product(half, above, upper, s, made);
+            product(rest, below, lower, &s[count - below..], &mut made[half..]);
+        }
+        for (&i, into) in settled.iter().zip(made[n * count..].chunks_exact_mut(n)) {
+            into.copy_from_slice(&q[i * ld..i * ld + n]);
+        }
+        for (to, &from) in order.iter().enumerate() {
+            q[to * ld..to * ld + n].copy_from_slice(&made[from * n..(from + 1) * n]);
+        }
     }
-    true
 }
 
 vectorized! {
 /// `(x, y) = (c·x + s·y, c·y - s·x)`
-fn turn[R: Real](x: &mut [R], y: &mut [R], c: R, s: R) {
+pub(crate) fn turn[R: Real](x: &mut [R], y: &mut [R], c: R, s: R) {
     for (x, y) in x.iter_mut().zip(y) {
         (*x, *y) = (c * *x + s * *y, c * *y - s * *x);
     }
 }
 }
 
-/// Zeros of the secular equation of ascending poles, and eigenvectors as columns of `s`. False: a zero was not found.
-fn roots<R: Real>(poles: &[R], weights: &[R], rho: R, values: &mut [R], s: &mut [R]) -> bool {
+/// What the places on the line are whose numbers a secular equation has as poles.
+pub(crate) trait Poles<R: Real>: Copy + Send + Sync {
+    /// By how much one is beyond another.
+    fn beyond(self, one: R, other: R) -> R;
+    /// The place that is this much beyond one.
+    fn place(self, origin: R, by: R) -> R;
+}
+
+/// The poles themselves.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain;
+
+impl<R: Real> Poles<R> for Plain {
+    #[inline(always)]
+    fn beyond(self, one: R, other: R) -> R {
+        one - other
+    }
+
+    #[inline(always)]
+    fn place(self, origin: R, by: R) -> R {
+        origin + by
+    }
+}
+
+/// Their roots, which are not negative: no digit is lost where two are near each other.
+#[derive(Clone, Copy)]
+pub(crate) struct Roots;
+
+impl<R: Real> Poles<R> for Roots {
+    #[inline(always)]
+    fn beyond(self, one: R, other: R) -> R {
+        (one - other) * (one + other)
+    }
+
+    #[inline(always)]
+    fn place(self, origin: R, by: R) -> R {
+        let root = (origin * origin + by).max(R::zero()).sqrt();
+        if root.is_zero() { root } else { origin + by / (origin + root) }
+    }
+}
+
+/// Zeros of the secular equation of ascending poles, and by how much each pole is beyond each zero as the columns of `s`. The answer is the
+/// weights of which these zeros are exactly those: vectors of them are orthogonal, however near each other the zeros are. None: a zero was
+/// not found.
+pub(crate) fn zeros<R: Real, P: Poles<R>>(
+    poles: &[R],
+    weights: &[R],
+    rho: R,
+    values: &mut [R],
+    s: &mut [R],
+    line: P,
+) -> Option<Vec<R>> {
     let count = poles.len();
     let squares: Vec<R> = weights.iter().map(|weight| *weight * *weight).collect();
     let work = |(number, (value, column)): (usize, (&mut R, &mut [R]))| {
-        let found = zero(number, poles, &squares, rho, column);
+        let found = zero(number, poles, &squares, rho, column, line);
         *value = found.unwrap_or(R::nan());
         found.is_some()
     };
@@ -303,33 +374,36 @@ fn roots<R: Real>(poles: &[R], weights: &[R], rho: R, values: &mut [R], s: &mut 
             .reduce(|| true, |one, other| one && other)
     };
     if !found {
-        return false;
+        return None;
     }
-    // Weights of which these zeros are exactly those: vectors of them are orthogonal, however near each other the zeros are.
     let mut exact: Vec<R> = (0..count).map(|i| s[i + i * count]).collect();
     for (number, column) in s.chunks_exact(count.max(1)).enumerate() {
-        ratios(&mut exact, column, poles, number);
+        ratios(&mut exact, column, poles, number, line);
     }
     exact.iter_mut().zip(weights).for_each(|(exact, weight)| {
         let size = (-*exact).max(R::zero()).sqrt();
         *exact = if *weight < R::zero() { -size } else { size };
     });
+    Some(exact)
+}
+
+/// Does `work` for the columns of a square matrix.
+pub(crate) fn for_columns<R: Real>(count: usize, s: &mut [R], work: impl Fn(&mut [R]) + Send + Sync) {
     if count < SHARED {
-        s.chunks_exact_mut(count.max(1)).for_each(|column| direction(column, &exact));
+        s.chunks_exact_mut(count.max(1)).for_each(work);
     } else {
-        s.par_chunks_exact_mut(count).for_each(|column| direction(column, &exact));
+        s.par_chunks_exact_mut(count).for_each(work);
     }
-    true
 }
 
 vectorized! {
 /// Multiplies each weight's square with how far it is from this zero by how far from its pole.
-fn ratios[R: Real](exact: &mut [R], column: &[R], poles: &[R], number: usize) {
+fn ratios[R: Real, P: Poles<R>](exact: &mut [R], column: &[R], poles: &[R], number: usize, line: P) {
     let pole = poles[number];
     for range in [0..number, number + 1..poles.len()] {
         let (exact, column, poles) = (&mut exact[range.clone()], &column[range.clone()], &poles[range]);
         for ((exact, from), other) in exact.iter_mut().zip(column).zip(poles) {
-            *exact *= *from / (*other - pole);
+            *exact *= *from / line.beyond(*other, pole);
         }
     }
 }
@@ -383,18 +457,18 @@ fn sums<R: Real>(distances: &[R], squares: &[R], y: R) -> (R, R) {
 vectorized! {
 /// The zero behind the pole of this number: `1/rho + Σ w/(d - y) = 0`. It is looked for as a distance from the pole that is nearer. How far
 /// each pole is from it goes to `column`.
-fn zero[R: Real](number: usize, poles: &[R], squares: &[R], rho: R, column: &mut [R]) -> Option<R> {
+fn zero[R: Real, P: Poles<R>](number: usize, poles: &[R], squares: &[R], rho: R, column: &mut [R], line: P) -> Option<R> {
     let (zero, half) = (R::zero(), R::rounded(0.5));
     let is_last = number + 1 == poles.len();
     let constant = rho.recip();
     let gap = if is_last {
         rho * squares.iter().fold(zero, |sum, square| sum + *square)
     } else {
-        poles[number + 1] - poles[number]
+        line.beyond(poles[number + 1], poles[number])
     };
     let mut origin = poles[number];
     let distances = |column: &mut [R], origin: R| {
-        column.iter_mut().zip(poles).for_each(|(distance, pole)| *distance = *pole - origin);
+        column.iter_mut().zip(poles).for_each(|(distance, pole)| *distance = line.beyond(*pole, origin));
     };
     distances(column, origin);
     let (mut low, mut high) = (zero, gap);
@@ -446,6 +520,6 @@ fn zero[R: Real](number: usize, poles: &[R], squares: &[R], rho: R, column: &mut
         return None;
     }
     column.iter_mut().for_each(|distance| *distance -= y);
-    Some(origin + y)
+    Some(line.place(origin, y))
 }
 }

@@ -2,19 +2,19 @@
 
 use std::num::NonZeroUsize;
 
-use cublas_cpu::{Complex, Matrix, Real, Scalar};
+use cublas_cpu::{Complex, Matrix, Op, Real, Scalar, Side};
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{self, ComputeEigenvectors};
-use faer::linalg::svd::{self, ComputeSvdVectors};
 use faer::{MatMut, MatRef, Par};
 
+use crate::bidiagonal;
 use crate::dense::Dense;
 use crate::divide;
 use crate::factors::{self, Factored, Factors};
-use crate::reduction;
 use crate::schur;
 use crate::sparse::{Columns, Failure, Method};
+use crate::{qr, reduction};
 
 /// Smaller problems are not worth a second core.
 const SMALL: usize = 96;
@@ -93,66 +93,74 @@ fn tridiagonal<T: Scalar>(d: &[T], e: &[T], w: &mut [T], vectors: Option<&mut [T
     true
 }
 
-fn singular<T: faer::traits::ComplexField>(
+/// By QR first where the matrix is much taller than wide; of a wide one's conjugate transpose.
+fn singular<S: Scalar<Real: Real>>(
     (m, n): (usize, usize),
-    a: &[T],
-    s: &mut [T],
-    vectors: Option<(&mut [T], &mut [T])>,
-    whole: bool,
-) -> bool {
-    let par = cores(m.min(n));
-    let wanted = match (&vectors, whole) {
-        (None, _) => ComputeSvdVectors::No,
-        (Some(_), false) => ComputeSvdVectors::Thin,
-        (Some(_), true) => ComputeSvdVectors::Full,
-    };
-    let size = |rows: usize| if whole { rows } else { m.min(n) };
-    let mut area = MemBuffer::new(svd::svd_scratch::<T>(m, n, wanted, wanted, par, Default::default()));
-    let (u, v) = vectors.unzip();
-    svd::svd(
-        MatRef::from_column_major_slice(a, m, n),
-        DiagMut::from_slice_mut(s),
-        u.map(|u| MatMut::from_column_major_slice_mut(u, m, size(m))),
-        v.map(|v| MatMut::from_column_major_slice_mut(v, n, size(n))),
-        par,
-        MemStack::new(&mut area),
-        Default::default(),
-    )
-    .is_ok()
-}
-
-/// The same in twice the digits, for what is graded beyond the type: where values come to nothing on the way, `faer` 0.24's vectors are no
-/// longer orthogonal.
-fn singular_wide<S: Scalar, W: Field>(
-    size: (usize, usize),
     a: &[S],
     s: &mut [S::Real],
     vectors: Option<(&mut [S], &mut [S])>,
     whole: bool,
 ) -> bool {
-    let a: Vec<W> = a.iter().map(|value| cast(*value)).collect();
-    let zeros = |like: &[S]| vec![<W as num_traits::Zero>::zero(); like.len()];
-    let mut values = vec![<W::Real as num_traits::Zero>::zero(); s.len()];
-    let mut sides = vectors.as_ref().map(|(u, v)| (zeros(u), zeros(v)));
-    let into = sides.as_mut().map(|(u, v)| (&mut u[..], &mut v[..]));
-    let converged = W::singular(size, &a, &mut values, into, whole);
-    s.iter_mut().zip(values).for_each(|(to, from)| *to = cast(from));
-    if let (Some((u, v)), Some((wide_u, wide_v))) = (vectors, sides) {
-        u.iter_mut().zip(wide_u).for_each(|(to, from)| *to = cast(from));
-        v.iter_mut().zip(wide_v).for_each(|(to, from)| *to = cast(from));
+    let a = Dense { rows: m as i64, columns: n as i64, values: a.to_vec() };
+    if m < n {
+        let vectors = vectors.map(|(u, v)| (v, u));
+        return singular_tall(a.conjugate_transposed(), s, vectors, whole);
     }
-    converged
+    singular_tall(a, s, vectors, whole)
 }
 
-/// The number in another type.
-fn cast<A: Scalar, B: Scalar>(value: A) -> B {
-    let part = |part: A::Real| B::Real::rounded(num_traits::ToPrimitive::to_f64(&part).unwrap_or(f64::NAN));
-    B::from_real(part(value.real())).with_imag(part(value.imag()))
-}
-
-/// Whether a value is so small that its digits are lost, beside a largest one of about 1.
-fn comes_to_nothing<R: Real>(values: &[R]) -> bool {
-    values.iter().any(|value| *value < R::min_positive_value() / R::epsilon())
+fn singular_tall<S: Scalar<Real: Real>>(
+    mut a: Dense<S>,
+    s: &mut [S::Real],
+    vectors: Option<(&mut [S], &mut [S])>,
+    whole: bool,
+) -> bool {
+    let (m, n) = (a.rows, a.columns);
+    let size = n as usize;
+    let mut tau = vec![S::zero(); size];
+    let taller = 5 * m > 8 * n;
+    let mut reduced = if taller {
+        // SAFETY: a matrix of ours.
+        unsafe { qr::geqrf(m, n, a.matrix(), tau.as_mut_ptr()) };
+        let mut r = Dense::zeros(n, n);
+        for column in 0..n {
+            let rows = column as usize + 1;
+            r.column_mut(column)[..rows].copy_from_slice(&a.column(column)[..rows]);
+        }
+        r
+    } else {
+        std::mem::replace(&mut a, Dense::zeros(0, 0))
+    };
+    let mut e = vec![num_traits::zero(); size];
+    let (mut tauq, mut taup) = (vec![S::zero(); size], vec![S::zero(); size]);
+    let rows = reduced.rows;
+    // SAFETY: as above, and room for the numbers.
+    unsafe {
+        let (d, e, tauq) = (s.as_mut_ptr(), e.as_mut_ptr(), tauq.as_mut_ptr());
+        reduction::gebrd(rows, n, reduced.matrix(), d, e, tauq, taup.as_mut_ptr());
+    }
+    let beside = size - 1;
+    let Some(found) = bidiagonal::singular(s, &mut e[..beside], vectors.is_some()) else { return false };
+    let (Some((left, right)), Some((u, v))) = (found, vectors) else { return true };
+    let columns = if whole { m } else { n };
+    let mut into = Dense { rows: m, columns, values: vec![S::zero(); u.len()] };
+    for column in 0..n {
+        let to = into.column_mut(column).iter_mut();
+        to.zip(left.column(column)).for_each(|(to, value)| *to = S::from_real(*value));
+    }
+    (n..columns).for_each(|column| into.set(column, column, S::one()));
+    v.iter_mut().zip(&right.values).for_each(|(to, value)| *to = S::from_real(*value));
+    // SAFETY: matrices of these sizes.
+    unsafe {
+        let (whole_u, right) = (into.matrix(), Matrix::new(v.as_mut_ptr(), n.max(1)));
+        reduction::turn_left(&mut reduced, &tauq, columns, whole_u);
+        reduction::turn_right(&mut reduced, &taup, n, right);
+        if taller {
+            qr::ormqr(Side::Left, Op::N, m, columns, n, a.matrix(), tau.as_ptr(), whole_u);
+        }
+    }
+    u.copy_from_slice(&into.values);
+    true
 }
 
 fn area_of_general<T: faer::traits::ComplexField>(n: usize, vectors: bool, par: Par) -> MemBuffer {
@@ -161,7 +169,7 @@ fn area_of_general<T: faer::traits::ComplexField>(n: usize, vectors: bool, par: 
 }
 
 macro_rules! field {
-    ($($ty:ty: $general:expr $(, $wide:ty)?;)*) => {$(
+    ($($ty:ty: $general:expr;)*) => {$(
         impl Field for $ty {
             fn hermitian(n: usize, a: &[Self], w: &mut [Self::Real], vectors: Option<&mut [Self]>) -> bool {
                 hermitian(n, a, w, vectors)
@@ -175,18 +183,10 @@ macro_rules! field {
                 size: (usize, usize),
                 a: &[Self],
                 s: &mut [Self::Real],
-                #[allow(unused_mut, reason = "there are types without a wider one")] mut vectors: Option<(&mut [Self], &mut [Self])>,
+                vectors: Option<(&mut [Self], &mut [Self])>,
                 whole: bool,
             ) -> bool {
-                let mut values = vec![<$ty as num_traits::Zero>::zero(); s.len()];
-                let again = vectors.as_mut().map(|(u, v)| (&mut **u, &mut **v));
-                #[allow(unused_mut, reason = "as above")]
-                let mut converged = singular(size, a, &mut values, again, whole);
-                s.iter_mut().zip(&values).for_each(|(s, value)| *s = Scalar::real(*value));
-                $(if comes_to_nothing(s) {
-                    converged = singular_wide::<Self, $wide>(size, a, s, vectors, whole);
-                })?
-                converged
+                singular(size, a, s, vectors, whole)
             }
 
             fn general(
@@ -210,9 +210,9 @@ macro_rules! field {
 }
 
 field! {
-    f32: general_real, f64;
+    f32: general_real;
     f64: general_real;
-    Complex<f32>: general_complex, Complex<f64>;
+    Complex<f32>: general_complex;
     Complex<f64>: general_complex;
 }
 

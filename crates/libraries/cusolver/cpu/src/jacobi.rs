@@ -1,6 +1,6 @@
 //! Jacobi's method: eigenvalues of Hermitian matrices by rotations from both sides, singular values by rotations of columns.
 
-use cublas_cpu::{Matrix, Real as _, Scalar, Uplo, vectorized};
+use cublas_cpu::{Matrix, Op, Real as _, Scalar, Uplo, vectorized};
 use num_traits::{Float as _, One as _, ToPrimitive as _, Zero as _};
 
 use crate::dense::Dense;
@@ -247,6 +247,10 @@ pub unsafe fn sygvj<S: Field>(
     (info, came.get())
 }
 
+/// From so many columns on the sweeps begin with the vectors of [`crate::bidiagonal`], with which the columns are orthogonal but for rounding:
+/// one or two sweeps then do what ten do otherwise.
+const DIVIDED: i64 = 16;
+
 /// Singular values of m by n with m at least n, U's first n columns and V.
 fn tall<S: Field>(mut a: Dense<S>, settings: Settings) -> (Vec<S::Real>, Dense<S>, Dense<S>, Outcome) {
     let n = a.columns;
@@ -256,6 +260,13 @@ fn tall<S: Field>(mut a: Dense<S>, settings: Settings) -> (Vec<S::Real>, Dense<S
         return (vec![S::Real::nan(); n as usize], a, v, outcome);
     };
     scale(&mut a.values, factors);
+    if n >= DIVIDED && settings.max_sweeps > 0 {
+        let (_, sides, converged) = crate::svd::singular(a.clone(), true, false);
+        if let (Some((_, right)), true) = (sides, converged) {
+            a = a.times(Op::N, &right, Op::N);
+            v = right;
+        }
+    }
     let limit = tolerance::<S>(settings);
     let square =
         |v: &[S]| v.iter().fold(S::Real::zero(), |sum, v| sum + v.real() * v.real() + v.imag() * v.imag());

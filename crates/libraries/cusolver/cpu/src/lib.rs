@@ -1,12 +1,13 @@
 //! The numerics of cuSOLVER on the CPU: LAPACK's results in LAPACK's places, no handles, no CUDA types, no streams.
 //!
 //! Callers (crate `cusolver`) have checked every argument. Matrices lie column after column, sizes are `i64`, pivots count from 1. What a
-//! routine returns is LAPACK's `info` where it is not negative. Products are `cublas_cpu`'s, reductions to three diagonals and singular
-//! values `faer`'s; what becomes of three diagonals and Jacobi's methods are our own.
+//! routine returns is LAPACK's `info` where it is not negative. Products are `cublas_cpu`'s; of what is here only complex eigenvalues
+//! and sparse factors are `faer`'s.
 //!
 //! The rule: nothing is written that LAPACK does not write, and rows between a matrix's last and its leading dimension are nobody's.
 #![expect(clippy::too_many_arguments, reason = "LAPACK's own lists")]
 
+mod bidiagonal;
 pub mod cholesky;
 mod dense;
 mod divide;

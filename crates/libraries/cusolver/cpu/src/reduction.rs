@@ -8,6 +8,10 @@ use crate::dense::Dense;
 use crate::qr;
 use crate::reflection::{Product, larfg, reflect_right};
 
+/// Columns that are reduced before the rest of the matrix hears of them, and how large a rest hears of each at once.
+const PANEL: i64 = 32;
+const SMALL: i64 = 64;
+
 /// `A = Q·B·Pᴴ` for m by n with m at least n: B's diagonal in `d`, the one above it in `e`; Q's reflections below the diagonal and in `tauq`,
 /// P's beyond the diagonal above and in `taup`, conjugated.
 ///
@@ -22,31 +26,230 @@ pub unsafe fn gebrd<S: Scalar>(
     tauq: *mut S,
     taup: *mut S,
 ) {
-    for i in 0..n {
+    let mut first = 0;
+    // SAFETY: the caller's word holds for every element.
+    unsafe {
+        while n - first > SMALL {
+            let (rows, columns, at) = (m - first, n - first, first as isize);
+            let mut panel = Panel {
+                d: std::slice::from_raw_parts_mut(d.offset(at), PANEL as usize),
+                e: std::slice::from_raw_parts_mut(e.offset(at), PANEL as usize),
+                tauq: std::slice::from_raw_parts_mut(tauq.offset(at), PANEL as usize),
+                taup: std::slice::from_raw_parts_mut(taup.offset(at), PANEL as usize),
+                x: Dense::zeros(rows, PANEL),
+                y: Dense::zeros(columns, PANEL),
+                u: Dense::zeros(columns, PANEL),
+            };
+            panel.reduce(rows, columns, a.from(first, first));
+            first += PANEL;
+        }
+        gebrd_small(m, n, first, a, d, e, tauq, taup);
+    }
+}
+
+/// The first columns and rows of what is left of a matrix that becomes bidiagonal, and what the rest still has to lose: `V·Yᴴ + X·Uᴴ`, where
+/// V's columns are the reflections from the left, in the matrix, and U's those from the right.
+struct Panel<'a, S: Scalar> {
+    d: &'a mut [S::Real],
+    e: &'a mut [S::Real],
+    tauq: &'a mut [S],
+    taup: &'a mut [S],
+    x: Dense<S>,
+    y: Dense<S>,
+    u: Dense<S>,
+}
+
+impl<S: Scalar> Panel<'_, S> {
+    /// # Safety
+    /// The matrix is there, m by n, with more columns than the panel.
+    unsafe fn reduce(&mut self, m: i64, n: i64, a: Matrix<S>) {
+        let width = self.x.columns;
+        let (x, y, u) = (self.x.matrix(), self.y.matrix(), self.u.matrix());
+        // `y = op(A)·x`, or with what is there less that.
+        let (one, zero) = (S::one(), S::zero());
+        let product = |op: Op, rows: i64, columns: i64, of: Matrix<S>, x: *const S, beta: S, y: *mut S| {
+            let alpha = if beta.is_zero() { one } else { -one };
+            // SAFETY: parts of these matrices.
+            unsafe {
+                level2::gemv::<S, S, S, S>(op, rows, columns, alpha, of.start(), of.ld(), x, 1, beta, y, 1)
+            }
+        };
+        let mut row = vec![zero; width as usize + 1];
+        let mut along = row.clone();
+        // SAFETY: the caller's word, and matrices of ours.
+        unsafe {
+            for i in 0..width {
+                let (number, below, beside) = (i as usize, m - i - 1, n - i - 1);
+                let conjugated = |of: Matrix<S>, count: i64, row: &mut [S]| {
+                    (0..count).for_each(|k| row[k as usize] = of.get(i, k).conj());
+                };
+                // What the reflections before take from this column.
+                for (of, other) in [(a, y), (x, u)] {
+                    conjugated(other, i, &mut row);
+                    product(Op::N, m - i, i, of.from(i, 0), row.as_ptr(), one, a.at(i, i));
+                }
+                let factor = larfg(m - i, a.at(i, i), a.at(i + 1, i), 1);
+                (self.tauq[number], self.d[number]) = (factor, a.get(i, i).real());
+                a.set(i, i, one);
+                let (v, into) = (a.at(i, i), y.at(i + 1, i));
+                product(Op::C, m - i, beside, a.from(i, i + 1), v, zero, into);
+                for (of, other) in [(y, a), (u, x)] {
+                    product(Op::C, m - i, i, other.from(i, 0), v, zero, along.as_mut_ptr());
+                    product(Op::N, beside, i, of.from(i + 1, 0), along.as_ptr(), one, into);
+                }
+                y.from(i + 1, i).column_mut(0, beside).iter_mut().for_each(|value| *value *= factor);
+                // And from this row.
+                let right = u.from(i + 1, i).column_mut(0, beside);
+                (i + 1..).zip(right.iter_mut()).for_each(|(column, to)| *to = a.get(i, column).conj());
+                for (of, other, count) in [(y, a, i + 1), (u, x, i)] {
+                    conjugated(other, count, &mut row);
+                    product(Op::N, beside, count, of.from(i + 1, 0), row.as_ptr(), one, right.as_mut_ptr());
+                }
+                let factor = larfg(beside, right.as_mut_ptr(), right.as_mut_ptr().wrapping_add(1), 1);
+                (self.taup[number], self.e[number]) = (factor, right[0].real());
+                right[0] = one;
+                let into = x.at(i + 1, i);
+                product(Op::N, below, beside, a.from(i + 1, i + 1), right.as_ptr(), zero, into);
+                for (of, other, count) in [(a, y, i + 1), (x, u, i)] {
+                    product(
+                        Op::C,
+                        beside,
+                        count,
+                        other.from(i + 1, 0),
+                        right.as_ptr(),
+                        zero,
+                        along.as_mut_ptr(),
+                    );
+                    product(Op::N, below, count, of.from(i + 1, 0), along.as_ptr(), one, into);
+                }
+                x.from(i + 1, i).column_mut(0, below).iter_mut().for_each(|value| *value *= factor);
+                (i + 1..).zip(right.iter()).for_each(|(column, value)| a.set(i, column, value.conj()));
+            }
+            let (rows, columns) = (m - width, n - width);
+            // A - V·Yᴴ - X·Uᴴ is one product of two matrices twice as wide.
+            let left = beside(rows, width, a.from(width, 0), x.from(width, 0));
+            let right = beside(columns, width, y.from(width, 0), u.from(width, 0));
+            let (left, right, into) = (left.values.as_ptr(), right.values.as_ptr(), a.at(width, width));
+            gemm(Op::N, Op::C, rows, columns, 2 * width, -one, left, rows, right, columns, one, into, a.ld());
+            for i in 0..width {
+                a.set(i, i, S::from_real(self.d[i as usize]));
+                a.set(i, i + 1, S::from_real(self.e[i as usize]));
+            }
+        }
+    }
+}
+
+/// Two matrices as one.
+///
+/// # Safety
+/// They are there, and have so many rows and columns each.
+unsafe fn beside<S: Scalar>(rows: i64, columns: i64, one: Matrix<S>, other: Matrix<S>) -> Dense<S> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let mut both = Dense::read(rows, columns, one);
+        both.values.extend(Dense::read(rows, columns, other).values);
+        both.columns = 2 * columns;
+        both
+    }
+}
+
+/// [`gebrd`] from a column on, column by column and row by row.
+///
+/// # Safety
+/// As there.
+unsafe fn gebrd_small<S: Scalar>(
+    m: i64,
+    n: i64,
+    first: i64,
+    a: Matrix<S>,
+    d: *mut S::Real,
+    e: *mut S::Real,
+    tauq: *mut S,
+    taup: *mut S,
+) {
+    let mut u = vec![S::zero(); (n - first).max(0) as usize];
+    let mut along = vec![S::zero(); (m - first).max(0) as usize];
+    for i in first..n {
         let at = i as isize;
         // SAFETY: the caller's word holds for every element.
         unsafe {
             let factor = larfg(m - i, a.at(i, i), a.at(i + 1, i), 1);
             *tauq.offset(at) = factor;
             *d.offset(at) = a.get(i, i).real();
-            let mut v = a.from(i, i).column(0, m - i).to_vec();
-            v[0] = S::one();
-            reflect_columns(&v, factor.conj(), n - i - 1, a.from(i, i + 1));
+            let kept = a.get(i, i);
+            a.set(i, i, S::one());
+            reflect_columns(a.from(i, i).column(0, m - i), factor.conj(), n - i - 1, a.from(i, i + 1));
+            a.set(i, i, kept);
             if i + 1 == n {
                 *taup.offset(at) = S::zero();
                 continue;
             }
-            let conjugate =
-                |from: i64| (from..n).for_each(|column| a.set(i, column, a.get(i, column).conj()));
-            conjugate(i + 1);
-            let factor = larfg(n - i - 1, a.at(i, i + 1), a.at(i, i + 2), a.ld());
+            let u = &mut u[..(n - i - 1) as usize];
+            (i + 1..).zip(u.iter_mut()).for_each(|(column, to)| *to = a.get(i, column).conj());
+            let factor = larfg(n - i - 1, u.as_mut_ptr(), u.as_mut_ptr().wrapping_add(1), 1);
             *taup.offset(at) = factor;
-            *e.offset(at) = a.get(i, i + 1).real();
-            let mut u: Vec<S> = (i + 1..n).map(|column| a.get(i, column)).collect();
+            *e.offset(at) = u[0].real();
+            (i + 1..).zip(u.iter()).for_each(|(column, value)| a.set(i, column, value.conj()));
             u[0] = S::one();
-            reflect_right(&u, factor, m - i - 1, a.from(i + 1, i + 1));
-            conjugate(i + 2);
+            reflect_right(u, factor, &mut along[..(m - i - 1) as usize], a.from(i + 1, i + 1));
         }
+    }
+}
+
+/// `Q·C` in C's place, with so many columns, of Q that [`gebrd`] left in a matrix, whose rows are C's first ones.
+///
+/// # Safety
+/// C is there.
+pub(crate) unsafe fn turn_left<S: Scalar>(reduced: &mut Dense<S>, tauq: &[S], columns: i64, c: Matrix<S>) {
+    let (rows, matrix) = (reduced.rows, reduced.matrix());
+    let vector = |i: i64, into: &mut [S]| {
+        into[i as usize] = S::one();
+        // SAFETY: a part of the matrix.
+        into[i as usize + 1..].copy_from_slice(unsafe { matrix.from(i + 1, i).column(0, rows - i - 1) });
+        i
+    };
+    // SAFETY: the caller's word.
+    unsafe { turn(rows, tauq, vector, columns, c) };
+}
+
+/// `P·C` in C's place, with so many columns, of P that [`gebrd`] left in a matrix with as many columns as C has rows.
+///
+/// # Safety
+/// C is there.
+pub(crate) unsafe fn turn_right<S: Scalar>(reduced: &mut Dense<S>, taup: &[S], columns: i64, c: Matrix<S>) {
+    let (n, matrix) = (reduced.columns, reduced.matrix());
+    let vector = |i: i64, into: &mut [S]| {
+        into[i as usize + 1] = S::one();
+        // SAFETY: elements of the matrix.
+        (i + 2..n).for_each(|at| into[at as usize] = unsafe { matrix.get(i, at).conj() });
+        i + 1
+    };
+    // SAFETY: the caller's word.
+    unsafe { turn(n, &taup[..(n - 1).max(0) as usize], vector, columns, c) };
+}
+
+/// `H·C` in C's place of the product H of reflections, whose vectors `vector` gives as [`Product::new`] wants them.
+///
+/// # Safety
+/// C is there, as many columns and at least `rows` rows.
+unsafe fn turn<S: Scalar>(
+    rows: i64,
+    tau: &[S],
+    vector: impl Fn(i64, &mut [S]) -> i64,
+    columns: i64,
+    c: Matrix<S>,
+) {
+    if rows > SMALL {
+        // SAFETY: the caller's word.
+        unsafe { Product::new(rows, tau, vector).apply(Side::Left, Op::N, rows, columns, c) };
+        return;
+    }
+    let mut v = vec![S::zero(); rows.max(0) as usize];
+    for (i, &factor) in tau.iter().enumerate().rev() {
+        v.fill(S::zero());
+        let from = vector(i as i64, &mut v);
+        // SAFETY: as above.
+        unsafe { reflect_columns(&v[from as usize..], factor, columns, c.from(from, 0)) };
     }
 }
 
@@ -116,18 +319,14 @@ pub(crate) struct Diagonals<S: Scalar> {
     pub tau: Vec<S>,
 }
 
-/// Columns that are reduced before the rest of the matrix hears of them, and how large a rest hears of each at once.
-const PANEL: i64 = 32;
-const SMALL: i64 = 64;
-
 /// [`sytrd`] of a lower triangle. What stands above it is lost.
 pub(crate) fn tridiagonalize<S: Scalar>(a: &mut Dense<S>) -> Diagonals<S> {
     let n = a.rows;
-    let (beside, matrix) = ((n - 1).max(0) as usize, a.matrix());
+    let (neighbours, matrix) = ((n - 1).max(0) as usize, a.matrix());
     let mut made = Diagonals {
         d: vec![S::Real::zero(); n.max(0) as usize],
-        e: vec![S::Real::zero(); beside],
-        tau: vec![S::zero(); beside],
+        e: vec![S::Real::zero(); neighbours],
+        tau: vec![S::zero(); neighbours],
     };
     let mut first = 0;
     while n - first > SMALL {
@@ -140,18 +339,14 @@ pub(crate) fn tridiagonalize<S: Scalar>(a: &mut Dense<S>) -> Diagonals<S> {
             // A - V·Wᴴ - W·Vᴴ is one product of two matrices twice as wide.
             let v = matrix.from(next, first);
             let w = w.matrix().from(width, 0);
-            let beside = |one, other| {
-                let mut both = Dense::read(rest, width, one);
-                both.values.extend(Dense::read(rest, width, other).values);
-                both.columns = 2 * width;
-                both
-            };
-            update_triangle(&beside(v, w), &beside(w, v), matrix.from(next, next));
+            let (p, q) = (beside(rest, width, v, w), beside(rest, width, w, v));
+            update_triangle(&p, &q, matrix.from(next, next));
             first = next;
         }
     }
     let start = first as usize;
-    let last = (&mut made.d[start..], &mut made.e[start.min(beside)..], &mut made.tau[start.min(beside)..]);
+    let last =
+        (&mut made.d[start..], &mut made.e[start.min(neighbours)..], &mut made.tau[start.min(neighbours)..]);
     // SAFETY: what is left of a square matrix of ours.
     unsafe { tridiagonalize_small(n - first, matrix.from(first, first), last) };
     for (i, value) in (0..).zip(&made.e) {
@@ -365,12 +560,7 @@ unsafe fn product<S: Scalar>(uplo: Uplo, n: i64, a: Matrix<S>, tau: *const S) ->
         std::slice::from_raw_parts(if count > 0 { tau } else { std::ptr::dangling() }, count as usize)
     };
     match uplo {
-        Uplo::Lower => Product::new(n, tau, |i, into| {
-            into[i as usize + 1] = S::one();
-            // SAFETY: as above.
-            into[i as usize + 2..].copy_from_slice(unsafe { a.from(i + 2, i).column(0, n - i - 2) });
-            i + 1
-        }),
+        Uplo::Lower => Product::new(n, tau, |i, into| lower_vector(a, n, i, into)),
         // The last one comes first.
         Uplo::Upper => {
             let tau: Vec<S> = tau.iter().rev().copied().collect();
@@ -391,21 +581,16 @@ unsafe fn product<S: Scalar>(uplo: Uplo, n: i64, a: Matrix<S>, tau: *const S) ->
 /// C is there, with as many rows as the matrix.
 pub(crate) unsafe fn turn_back<S: Scalar>(reduced: &mut Dense<S>, tau: &[S], columns: i64, c: Matrix<S>) {
     let (n, matrix) = (reduced.rows, reduced.matrix());
-    // SAFETY: the caller's word, and a matrix of ours, whose elements get their numbers back.
-    unsafe {
-        if n > SMALL {
-            product(Uplo::Lower, n, matrix, tau.as_ptr()).apply(Side::Left, Op::N, n, columns, c);
-            return;
-        }
-        for (i, &factor) in tau.iter().enumerate().rev() {
-            let i = i as i64;
-            let kept = matrix.get(i + 1, i);
-            matrix.set(i + 1, i, S::one());
-            let v = matrix.from(i + 1, i).column(0, n - i - 1);
-            reflect_columns(v, factor, columns, c.from(i + 1, 0));
-            matrix.set(i + 1, i, kept);
-        }
-    }
+    // SAFETY: the caller's word, and a matrix of ours.
+    unsafe { turn(n, tau, |i, into| lower_vector(matrix, n, i, into), columns, c) };
+}
+
+/// A reflection of the lower triangle, in full; where it begins.
+fn lower_vector<S: Scalar>(a: Matrix<S>, n: i64, i: i64, into: &mut [S]) -> i64 {
+    into[i as usize + 1] = S::one();
+    // SAFETY: the matrix is there, as who asks for its reflections says.
+    into[i as usize + 2..].copy_from_slice(unsafe { a.from(i + 2, i).column(0, n - i - 2) });
+    i + 1
 }
 
 /// Q of [`sytrd`] in A's place, n by n.

@@ -1,6 +1,6 @@
 //! Reflections `I - tau·v·vᴴ`, and products of them in blocks of products of matrices.
 
-use cublas_cpu::{Matrix, Op, Scalar, Side, gemm, level1};
+use cublas_cpu::{Matrix, Op, Scalar, Side, gemm, level1, vectorized};
 use num_traits::{Float as _, Zero as _};
 
 use crate::dense::Dense;
@@ -165,24 +165,45 @@ impl<S: Scalar> Product<S> {
     }
 }
 
-/// `C·(I - tau·v·vᴴ)`, v as many elements as C has columns.
+/// `C·(I - tau·v·vᴴ)`, v as many elements as C has columns. `along` is memory, as long as C's columns.
 ///
 /// # Safety
-/// C is there.
-pub unsafe fn reflect_right<S: Scalar>(v: &[S], tau: S, m: i64, c: Matrix<S>) {
-    if tau.is_zero() {
-        return;
+/// C is there, and nothing of it is v's.
+pub unsafe fn reflect_right<S: Scalar>(v: &[S], tau: S, along: &mut [S], c: Matrix<S>) {
+    if !tau.is_zero() {
+        reflect_rows(v, tau, along, c);
     }
-    let mut along = vec![S::zero(); m.max(0) as usize];
-    for (column, v) in (0..).zip(v) {
-        // SAFETY: the caller's word.
-        let c = unsafe { c.column(column, m) };
-        along.iter_mut().zip(c).for_each(|(along, c)| *along += *c * *v);
-    }
-    for (column, v) in (0..).zip(v) {
-        // SAFETY: as above.
-        let c = unsafe { c.column_mut(column, m) };
-        let by = tau * v.conj();
-        c.iter_mut().zip(&along).for_each(|(c, along)| *c -= by * *along);
+}
+
+vectorized! {
+    /// [`reflect_right`], whose caller's word this relies on.
+    fn reflect_rows[S: Scalar](v: &[S], tau: S, along: &mut [S], c: Matrix<S>) {
+        let (rows, columns) = (along.len(), v.len());
+        let column = |at: usize| c.at(0, at as i64);
+        along.fill(S::zero());
+        let mut at = 0;
+        // SAFETY: the caller's word; rows are below `rows`. By index, since iterators' adapters stay calls here.
+        unsafe {
+            while at + 4 <= columns {
+                let (four, by) = ([column(at), column(at + 1), column(at + 2), column(at + 3)], [v[at], v[at + 1], v[at + 2], v[at + 3]]);
+                for row in 0..rows {
+                    *along.get_unchecked_mut(row) += (by[0] * *four[0].add(row) + by[1] * *four[1].add(row))
+                        + (by[2] * *four[2].add(row) + by[3] * *four[3].add(row));
+                }
+                at += 4;
+            }
+            while at < columns {
+                for row in 0..rows {
+                    *along.get_unchecked_mut(row) += v[at] * *column(at).add(row);
+                }
+                at += 1;
+            }
+            for (at, v) in v.iter().enumerate() {
+                let (by, into) = (tau * v.conj(), column(at));
+                for row in 0..rows {
+                    *into.add(row) -= by * *along.get_unchecked(row);
+                }
+            }
+        }
     }
 }

@@ -234,6 +234,7 @@ fn single_step<R: Real>(
 
 fn hessenberg<S: Scalar>(h: &mut Dense<S>, mut v: Option<&mut Dense<S>>) {
     let n = h.rows;
+    let mut along = vec![S::zero(); n as usize];
     for k in 0..(n - 2).max(0) {
         let matrix = h.matrix();
         // SAFETY: parts of matrices of ours.
@@ -242,9 +243,9 @@ fn hessenberg<S: Scalar>(h: &mut Dense<S>, mut v: Option<&mut Dense<S>>) {
             let mut axis = matrix.from(k + 1, k).column(0, n - k - 1).to_vec();
             axis[0] = S::one();
             cublas_cpu::lapack::reflect_columns(&axis, tau.conj(), n - k - 1, matrix.from(k + 1, k + 1));
-            reflect_right(&axis, tau, n, matrix.from(0, k + 1));
+            reflect_right(&axis, tau, &mut along, matrix.from(0, k + 1));
             if let Some(v) = v.as_deref_mut() {
-                reflect_right(&axis, tau, n, v.matrix().from(0, k + 1));
+                reflect_right(&axis, tau, &mut along, v.matrix().from(0, k + 1));
             }
         }
         (k + 2..n).for_each(|row| h.set(row, k, S::zero()));

@@ -1,7 +1,5 @@
 //! `A = U·S·Vᴴ`
 
-use std::cmp::Ordering;
-
 use cublas_cpu::{Matrix, Op, Real};
 use num_traits::{Float as _, Zero as _};
 
@@ -53,27 +51,7 @@ pub(crate) fn singular<S: Field>(
     let into = made.as_mut().map(|(u, v)| (&mut u.values[..], &mut v.values[..]));
     let converged = S::singular((m as usize, n as usize), &a.values, &mut s, into, whole);
     unscale(&mut s, factors);
-    sort(&mut s, made.as_mut());
     (s, made, converged)
-}
-
-/// Not ascending, with the columns that belong to them: `faer` 0.24 leaves values that have come to nothing among the others where a matrix is
-/// graded beyond its type.
-fn sort<S: Field>(s: &mut [S::Real], sides: Option<&mut Sides<S>>) {
-    if s.is_sorted_by(|one, next| one >= next) || s.iter().any(|value| value.is_nan()) {
-        return;
-    }
-    let mut order: Vec<usize> = (0..s.len()).collect();
-    order.sort_by(|&one, &other| s[other].partial_cmp(&s[one]).unwrap_or(Ordering::Equal));
-    let before = s.to_vec();
-    s.iter_mut().zip(&order).for_each(|(to, &from)| *to = before[from]);
-    let Some((u, v)) = sides else { return };
-    for side in [u, v] {
-        let before = side.clone();
-        for (to, &from) in (0..).zip(&order) {
-            side.column_mut(to).copy_from_slice(before.column(from as i64));
-        }
-    }
 }
 
 /// Singular values, not ascending, to `s`; U's columns and Vᴴ's rows as they are wanted. The answer is 0, or how many did not converge.

@@ -627,6 +627,44 @@ fn large_complex_matrices() {
     large_of::<Complex<f64>>();
 }
 
+/// Of every size around those at which they are divided, with zeros, equal numbers and graded ones among them.
+#[test]
+fn bidiagonal_matrices() {
+    let draw = &mut Draw(11);
+    for turn in 0..600 {
+        let n = 1 + turn % 75;
+        let number = |draw: &mut Draw| match turn / 75 % 4 {
+            0 => draw.number::<f64>(),
+            1 => (draw.number::<f64>() * 2.0).round(),
+            2 => draw.number::<f64>().powi(21),
+            _ => 1.0,
+        };
+        let numbers: Vec<[f64; 2]> = (0..n).map(|_| [number(draw), number(draw)]).collect();
+        let a = Padded::<f64>::new(n, n, |i, j| match (i == j, i + 1 == j) {
+            (true, _) => numbers[i][0],
+            (_, true) => numbers[i][1],
+            _ => 0.0,
+        });
+        let what = &format!("bidiagonal {turn}");
+        let (mut u, mut vt, mut s) = (Padded::zeros(n, n), Padded::zeros(n, n), vec![0.0; n]);
+        let (mut only, size) = (s.clone(), n as i64);
+        // SAFETY: matrices of this size.
+        unsafe {
+            let (to_u, to_vt) = (Wanted::All(u.matrix()), Wanted::All(vt.matrix()));
+            assert_eq!(svd::gesvd(size, size, a.clone().matrix(), s.as_mut_ptr(), to_u, to_vt), 0, "{what}");
+            let (at, none) = (only.as_mut_ptr(), Wanted::None);
+            assert_eq!(svd::gesvd(size, size, a.clone().matrix(), at, none, none), 0, "{what}");
+        }
+        assert!(s.is_sorted_by(|a, b| a >= b) && s[n - 1] >= 0.0, "{what}: {s:?}");
+        orthonormal(&u, what);
+        orthonormal(&vt, what);
+        let scaled = Padded::new(n, n, |i, j| vt.get(i, j) * s[i]);
+        near(&u.times(&scaled).minus(&a), a.norm(), n, what);
+        let apart = Padded::new(n, 1, |i, _| s[i] - only[i]);
+        near(&apart, a.norm(), n, what);
+    }
+}
+
 /// Graded so far that the last values are nothing in the type.
 #[test]
 fn values_that_come_to_nothing_are_the_last_ones() {
