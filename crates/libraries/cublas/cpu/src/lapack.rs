@@ -65,19 +65,41 @@ unsafe fn factor_panel<S: Scalar>(a: Matrix<S>, n: i64, start: i64, width: i64, 
     info
 }
 
+/// Divides what stands below a pivot, and takes as much of it off the columns beside, which begin in the pivot's row.
+///
+/// # Safety
+/// The columns are there, with a row more than there are factors, and nothing of them is the factors'.
+pub unsafe fn eliminate<S: Scalar>(factors: &mut [S], divisor: S, columns: i64, beside: Matrix<S>) {
+    eliminate_columns(factors, divisor, columns, beside);
+}
+
 vectorized! {
-    /// Divides what stands below a pivot, and takes as much of it off the columns beside, which begin in the pivot's row and are the
-    /// caller's.
-    fn eliminate[S: Scalar](factors: &mut [S], divisor: S, columns: i64, beside: Matrix<S>) {
+    /// [`eliminate`], whose caller's word this relies on.
+    fn eliminate_columns[S: Scalar](factors: &mut [S], divisor: S, columns: i64, beside: Matrix<S>) {
         let rows = factors.len();
         for row in 0..rows {
             factors[row] = factors[row].over(divisor);
         }
-        for column in 0..columns {
-            // SAFETY: the caller's word.
-            let (top, into) = unsafe { (beside.get(0, column), beside.from(1, column).column_mut(0, rows as i64)) };
-            for row in 0..rows {
-                into[row] -= top * factors[row];
+        let mut column = 0;
+        // SAFETY: the caller's word; rows are below `rows`.
+        unsafe {
+            while column + 4 <= columns {
+                let at = [column, column + 1, column + 2, column + 3];
+                let (top, into) = (at.map(|at| beside.get(0, at)), at.map(|at| beside.at(1, at)));
+                for row in 0..rows {
+                    let factor = *factors.get_unchecked(row);
+                    for at in 0..4 {
+                        *into[at].add(row) -= top[at] * factor;
+                    }
+                }
+                column += 4;
+            }
+            while column < columns {
+                let (top, into) = (beside.get(0, column), beside.at(1, column));
+                for row in 0..rows {
+                    *into.add(row) -= top * *factors.get_unchecked(row);
+                }
+                column += 1;
             }
         }
     }

@@ -1,11 +1,11 @@
 //! `A = P·L·U` with partial pivoting.
 
-use cublas_cpu::lapack::largest;
 pub use cublas_cpu::lapack::laswp;
+use cublas_cpu::lapack::{eliminate, largest};
 use cublas_cpu::{Diag, Matrix, Op, Scalar, Side, Uplo, gemm, level3, parallel};
 
 /// So few columns are factored one by one.
-const FEW: i64 = 8;
+const FEW: i64 = 16;
 
 /// Factors m by n in A's place: L's ones are not stored. The answers are the first diagonal element of U, counted from 1, that is exactly
 /// zero, or 0, and the pivots: row i was swapped with that one, counted from 1. Without pivoting no rows are swapped.
@@ -75,13 +75,13 @@ unsafe fn factor_few<S: Scalar>(m: i64, n: i64, a: Matrix<S>, swaps: &mut [i64],
                 (0..n).for_each(|column| std::ptr::swap(a.at(k, column), a.at(pivot, column)));
             }
             let divisor = a.get(k, k);
-            if divisor.is_zero() {
-                info = if info == 0 { k + 1 } else { info };
-            }
             let factors = a.from(k + 1, k).column_mut(0, m - k - 1);
             if !divisor.is_zero() {
-                factors.iter_mut().for_each(|element| *element = element.over(divisor));
+                eliminate(factors, divisor, n - k - 1, a.from(k, k + 1));
+                continue;
             }
+            info = if info == 0 { k + 1 } else { info };
+            // As they are.
             for column in k + 1..n {
                 let times = a.get(k, column);
                 let into = a.from(k + 1, column).column_mut(0, m - k - 1);

@@ -303,20 +303,20 @@ unsafe fn divide_small<S: Scalar>(side: Side, t: Triangle<S>, m: i64, n: i64, b:
             let order = m as usize;
             // SAFETY: the caller's word.
             let columns = unsafe { t.read(order) };
-            parallel(n, m * m, |j| {
-                // SAFETY: the caller's word; a column for each call.
-                let x = unsafe { b.column_mut(j, m) };
-                vectorized(|| {
-                    for k in in_order(order, lower) {
-                        if !unit {
-                            x[k] = x[k].over(columns[k][k]);
-                        }
-                        let factor = x[k];
-                        for i in off_diagonal(k, order, lower) {
-                            x[i] -= columns[k][i] * factor;
-                        }
+            // Columns that are solved beside each other.
+            let share = if n < BESIDE { 1 } else { BESIDE };
+            parallel((n + share - 1) / share, share * m * m, |part| {
+                let first = part * share;
+                if first + BESIDE <= n {
+                    // SAFETY: the caller's word; columns for each call.
+                    let four = [0, 1, 2, 3].map(|at| unsafe { b.column_mut(first + at, m) });
+                    divide_columns(order, lower, unit, &columns, four);
+                } else {
+                    for j in first..n.min(first + share) {
+                        // SAFETY: as above.
+                        divide_columns(order, lower, unit, &columns, [unsafe { b.column_mut(j, m) }]);
                     }
-                });
+                }
             });
         }
         Side::Right => {
@@ -339,6 +339,45 @@ unsafe fn divide_small<S: Scalar>(side: Side, t: Triangle<S>, m: i64, n: i64, b:
                     }
                 });
             });
+        }
+    }
+}
+
+/// Columns that are solved at a time by one triangle.
+const BESIDE: i64 = 4;
+
+crate::vectorized! {
+    /// Solves `T·x = b` for some columns in their places.
+    fn divide_columns[S: Scalar, const N: usize](
+        order: usize,
+        lower: bool,
+        unit: bool,
+        t: &[[S; SMALL]; SMALL],
+        x: [&mut [S]; N],
+    ) {
+        assert!(order <= SMALL && x.iter().all(|x| x.len() == order), "a column is as long as the triangle");
+        // By index, since iterators' adapters stay calls here.
+        let mut step = 0;
+        while step < order {
+            let k = if lower { step } else { order - 1 - step };
+            let (start, end) = if lower { (k + 1, order) } else { (0, k) };
+            let mut factors = [S::zero(); N];
+            for at in 0..N {
+                if !unit {
+                    x[at][k] = x[at][k].over(t[k][k]);
+                }
+                factors[at] = x[at][k];
+            }
+            // SAFETY: rows are below `order`.
+            unsafe {
+                for i in start..end {
+                    let value = *t[k].get_unchecked(i);
+                    for at in 0..N {
+                        *x[at].get_unchecked_mut(i) -= value * factors[at];
+                    }
+                }
+            }
+            step += 1;
         }
     }
 }
