@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use compiler::gcn::children::{self, Header};
 use compiler::gcn::services::{CAPACITY, Fault, Kind, RECORDS, TAKEN};
 use compiler::gcn::{Code, Launch, Target, Variables, compile, heap};
 use compiler::{Module, Source};
@@ -185,6 +186,167 @@ fn what_a_kernel_says_stands_in_the_services_buffer() {
     }
 }
 
+const LAUNCHES: &str = r#".version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2(.param .b64 f, .param .align 4 .b8 g[12], .param .align 4 .b8 b[12], .param .b32 s);
+.extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 p, .param .b64 s);
+.extern .func (.param .b32 r) __cudaCDP2GetLastError();
+.visible .entry child(.param .u64 a, .param .u32 b) { ret; }
+.visible .entry parent(.param .u64 out) {
+    .reg .b32 %r<8>;
+    .reg .b64 %rd<8>;
+    .reg .pred %p<4>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 8;
+    add.u64 %rd1, %rd1, %rd2;
+    mov.u64 %rd3, child;
+    add.u32 %r2, %r1, 1;
+    mov.u32 %r3, 1;
+    setp.eq.u32 %p3, %r1, 5;
+    selp.b32 %r4, 2000, 32, %p3;
+    { .param .b64 f; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s; .param .b64 r;
+      st.param.b64 [f], %rd3;
+      st.param.b32 [g], %r2; st.param.b32 [g+4], %r3; st.param.b32 [g+8], %r3;
+      st.param.b32 [b], %r4; st.param.b32 [b+4], %r3; st.param.b32 [b+8], %r3;
+      st.param.b32 [s], 64;
+      call.uni (r), __cudaCDP2GetParameterBufferV2, (f, g, b, s);
+      ld.param.b64 %rd4, [r]; }
+    mov.u32 %r6, 1000;
+    setp.eq.u64 %p1, %rd4, 0;
+    @%p1 bra FAILED;
+    st.u64 [%rd4], %rd1;
+    st.u32 [%rd4+8], %r1;
+    and.b32 %r5, %r1, 1;
+    setp.ne.u32 %p2, %r5, 0;
+    selp.b64 %rd5, 3, 0, %p2;
+    { .param .b64 p; .param .b64 s; .param .b32 r;
+      st.param.b64 [p], %rd4; st.param.b64 [s], %rd5;
+      call.uni (r), __cudaCDP2LaunchDeviceV2, (p, s);
+      ld.param.b32 %r6, [r]; }
+FAILED:
+    st.global.u32 [%rd1], %r6;
+    { .param .b32 r; call.uni (r), __cudaCDP2GetLastError, (); ld.param.b32 %r7, [r]; }
+    st.global.u32 [%rd1+4], %r7;
+    ret;
+}
+"#;
+
+/// What six threads launch, each one grid, the odd ones into the tail and the last one with a block that is too large.
+struct Launches {
+    /// By thread what the launch answered (1000: there was no buffer), and the last error.
+    answers: Vec<[u32; 2]>,
+    /// In the order of their places: grid, stream, and the parameter that says whose it is.
+    records: Vec<(u32, u64, u32)>,
+}
+
+/// Of so much room in the tail, and so many bytes for records.
+fn launched<const N: usize>(target: &Target, tinygrad: &Path, rooms: [(u32, u64); N]) -> [Launches; N] {
+    const QUEUE: u64 = 0x1500_0000_0000;
+    const OUT: u64 = 120 << 10;
+    let source = Source { name: "launches".to_owned(), text: LAUNCHES.to_owned() };
+    let module = Module::link(vec![source]).unwrap();
+    let code = compile(&module, 1, target).unwrap();
+    assert!(code.uses_queue && !code.uses_services && !code.uses_heap);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("queue-{}", target.processor()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let object = code_object(&folder, "launches", &merged(&[&code]), target.processor());
+    let line = |(tail_room, record_bytes): (u32, u64)| {
+        let header = Header {
+            tail_room,
+            most_grid: [1 << 20, 65535, 65535],
+            most_block: [1024, 1024, 64],
+            most_threads: 1024,
+            most_shared: 48 << 10,
+            limits: [None; 5],
+            attributes: vec![],
+            kernels: module.kernels().iter().map(|kernel| (1024, kernel.params_bytes, [0; 3])).collect(),
+        };
+        let header = header.to_bytes(Header::first(2) + record_bytes);
+        let launch = Launch { queue: QUEUE, grid: [1; 3], block: [6, 1, 1], ..Launch::default() };
+        format!(
+            "{{\"object\": {:?}, \"kernel\": \"k0\", \"grid\": [1, 1, 1], \"block\": {:?}, \"shared\": 0, \
+             \"kernarg\": \"{}\", \"memory\": [{}], \"read\": [{QUEUE}, {}]}}\n",
+            object.to_str().unwrap(),
+            code.packing.block([6, 1, 1]),
+            hex(&code.kernarg.fill(&(QUEUE + OUT).to_le_bytes(), &launch)),
+            block(QUEUE, OUT + 4096, &[(0, header)]),
+            OUT + 4096,
+        )
+    };
+    let list = folder.join("list.json");
+    std::fs::write(&list, rooms.map(line).concat()).unwrap();
+    let runner = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/amd-emu/run_rows.py");
+    let ran =
+        Command::new("python3").arg(runner).arg(&list).arg("0").env("TINYGRAD", tinygrad).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    std::array::from_fn(|nth| {
+        let line = said.lines().find_map(|line| line.strip_prefix(&format!("{nth} ")));
+        let text = line.unwrap_or_else(|| panic!("{said}"));
+        let bytes: Vec<u8> = (0..text.len() / 2)
+            .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).expect(text))
+            .collect();
+        let word = |at: u64| u32::from_le_bytes(bytes[at as usize..][..4].try_into().unwrap());
+        let wide = |at: u64| u64::from_le_bytes(bytes[at as usize..][..8].try_into().unwrap());
+        let mut records = vec![];
+        let (mut at, end) = (Header::first(2), Header::first(2) + wide(children::TAKEN).min(rooms[nth].1));
+        while at < end {
+            // 64 bytes, and 12 of parameters.
+            assert_eq!(word(at), 80);
+            if word(at + children::STATE) == children::State::Launch as u32 {
+                let shape = [children::WHAT, children::SHARED, children::BLOCK, children::PARAMS_BYTES];
+                assert_eq!(shape.map(|field| word(at + field)), [0, 64, 32, 12]);
+                let thread = word(at + children::PARAMS + 8);
+                assert_eq!(wide(at + children::PARAMS), QUEUE + OUT + 8 * u64::from(thread));
+                let record = (word(at + children::GRID), wide(at + children::STREAM), thread);
+                records.push((wide(at + children::PLACE), record));
+            }
+            at += 80;
+        }
+        records.sort_unstable();
+        // Places count on from 0.
+        assert!(records.iter().enumerate().all(|(nth, (place, _))| *place == nth as u64), "{records:?}");
+        assert_eq!(wide(children::PLACES), records.len() as u64);
+        Launches {
+            answers: (0..6).map(|thread| [OUT + 8 * thread, OUT + 8 * thread + 4].map(word)).collect(),
+            records: records.into_iter().map(|(_, record)| record).collect(),
+        }
+    })
+}
+
+/// CUDA: a launch with a block that the device does not have is `cudaErrorInvalidConfiguration`, 9, one that there is no room for
+/// `cudaErrorLaunchPendingCountExceeded`, 69.
+#[test]
+fn what_a_kernel_launches_stands_in_the_queue() {
+    let Some(tinygrad) = std::env::var_os("TINYGRAD") else { return testkit::skip!("{NO_EMULATOR}") };
+    let tinygrad = Path::new(&tinygrad);
+    for name in ["gfx1100", "gfx942"] {
+        let target: Target = name.parse().unwrap();
+        let rooms = [(100, 16 << 10), (1, 16 << 10), (0, 16 << 10), (100, 2 * 80)];
+        let [all, one, none, short] = launched(&target, tinygrad, rooms);
+        let n = |of: &Launches, wanted: [u32; 2]| of.answers.iter().filter(|it| **it == wanted).count();
+
+        assert_eq!(all.answers, [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [1000, 9]], "{name}");
+        let mut records = all.records;
+        records.sort_unstable();
+        assert_eq!(records, [(1, 0, 0), (2, 3, 1), (3, 0, 2), (4, 3, 3), (5, 0, 4)], "{name}");
+
+        // A tail with room for one of the two that want it. Nothing is launched once it is full.
+        let failed = n(&one, [69, 69]) + n(&one, [1000, 69]);
+        assert!(failed >= 1 && failed + n(&one, [0, 0]) == 5, "{name}: {:?}", one.answers);
+        assert_eq!(one.records.len(), n(&one, [0, 0]), "{name}");
+        assert_eq!(one.records.iter().filter(|(_, stream, _)| *stream == 3).count(), 1, "{name}");
+
+        // Nothing may be outstanding any more.
+        assert_eq!((n(&none, [1000, 69]), n(&none, [1000, 9]), none.records.len()), (5, 1, 0), "{name}");
+
+        // A queue with room for two records.
+        assert_eq!((n(&short, [0, 0]), n(&short, [1000, 69]), n(&short, [1000, 9])), (2, 3, 1), "{name}");
+        assert_eq!(short.records.len(), 2, "{name}");
+    }
+}
+
 /// Rows of wanted files that are known to fail on a GPU, and what is said of each: tools/amd-emu/known.tsv.
 fn known(gpu: &str, wanted: impl Fn(&str) -> bool) -> Vec<Known> {
     let text = include_str!("../../../tools/amd-emu/known.tsv");
@@ -305,6 +467,7 @@ fn launch(module: &Module, kernel: usize, code: &Code, number: usize, row: &Row,
         dynamic_shared: row.how.dynamic_shared,
         multiprocessors: 4,
         heap: if code.uses_heap { HEAP } else { 0 },
+        queue: 0,
     };
     let size: usize = row.results.iter().map(|it| it.bytes()).sum::<usize>() + 2 * GUARD;
     let mut memory = vec![block(RESULTS, size as u64, &[(0, vec![0xa5; size])])];

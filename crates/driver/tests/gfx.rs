@@ -120,7 +120,7 @@ again:
 ";
 
 /// What `scale` takes by PTX's rules, and what stands behind it by docs/architecture.md.
-const SEGMENT_BYTES: usize = 16 + 80;
+const SEGMENT_BYTES: usize = 16 + 88;
 const ARCHS: [&CStr; 2] = [c"gfx90a:sramecc+:xnack-", c"gfx1100"];
 
 static LOADED: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
@@ -462,6 +462,7 @@ fn hip_gets_code_objects_and_kernarg_segments() {
         assert!(base <= factors.min(counter) && factors.max(counter) - base < 256);
         assert_eq!(word64(segment, 16 + 8), 0, "no services");
         assert_eq!(word64(segment, 16 + 72), 0, "no heap");
+        assert_eq!(word64(segment, 16 + 80), 0, "no queue");
         assert_eq!(word64(segment, 16 + 16) != 0, *is_cooperative);
         grids.push(word64(segment, 16 + 24));
         // 25 MHz: 40 ns a tick.

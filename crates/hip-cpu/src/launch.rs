@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use compiler::back::cpu::steps;
+use compiler::device_runtime::order::{self, Standing};
 use compiler::program::Header;
 use hip_sys::*;
 
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
-use crate::exec::children::{Asked, Children, Standing, Work};
+use crate::exec::children::{Asked, Children, Work};
 use crate::exec::sanitize::{self, Run};
 use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
 use crate::graph::Environment;
@@ -163,34 +164,32 @@ pub fn check_sides(kernel: &Header, shape: &Shape) -> Result {
     Ok(())
 }
 
-/// Runs what kernels of the module have asked for, one after the other, each with all that comes of it: its children, then its tail.
-pub fn run_asked(module: &Arc<Module>, mut waiting: Vec<(Work, Standing)>) {
-    // The next one last.
-    waiting.reverse();
-    while let Some((work, standing)) = waiting.pop() {
-        if device::healthy().is_err() {
-            return;
-        }
+/// Runs what kernels of the module have asked for, one after the other, each with all that comes of it: its children, then its tail. A
+/// fault, or what cannot be done, is the device's error and ends it.
+pub fn run_asked(module: &Arc<Module>, waiting: Vec<(Work, Standing)>) {
+    let ran: Result = order::run_all(waiting, |work, standing| {
+        device::healthy()?;
         match work {
-            Work::Launch(asked, params) => match Launched::inside(module, asked, params, standing) {
-                Ok(launched) => {
-                    let next = launched.execute_alone(None).map(Children::into_work).unwrap_or_default();
-                    waiting.extend(next.into_iter().rev());
-                }
-                Err(error) => {
+            Work::Launch(asked, params) => {
+                let launched = Launched::inside(module, asked, params, standing).map_err(|error| {
                     let name = &module.header(asked.kernel).name;
                     tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
-                    return device::fail_with(hipErrorLaunchFailure);
-                }
-            },
+                    device::fail_with(hipErrorLaunchFailure);
+                    hipErrorLaunchFailure
+                })?;
+                Ok(launched.execute_alone(None).map(Children::into_work).unwrap_or_default())
+            }
             Work::Copy { .. } | Work::Fill { .. } => {
-                if let Err(error) = work.move_bytes() {
+                work.move_bytes().inspect_err(|&error| {
                     tracing::error!(target: "cudaway::cpu", "a kernel copies or fills what is no memory of the device");
-                    return device::fail_with(error);
-                }
+                    device::fail_with(error);
+                })?;
+                Ok(vec![])
             }
         }
-    }
+    });
+    // The device has the error.
+    let _ = ran;
 }
 
 impl Launched {

@@ -161,6 +161,12 @@ status hipMemcpy2DAsync(char *to, size_t to_pitch, const char *from, size_t from
 }
 
 status hipMemsetAsync(void *to, int value, size_t bytes, void *stream) { memset(to, value, bytes); return SUCCESS; }
+status hipMemset2DAsync(char *to, size_t pitch, int value, size_t width, size_t height, void *stream)
+{
+    for (size_t y = 0; y < height; y++)
+        memset(to + y * pitch, value, width);
+    return SUCCESS;
+}
 status hipMemsetD8Async(void *to, unsigned char value, size_t n, void *stream) { memset(to, value, n); return SUCCESS; }
 status hipMemsetD16Async(uint16_t *to, uint16_t value, size_t n, void *stream)
 {

@@ -47,6 +47,30 @@ after: cudaSuccess
 const ASSERTION: &str =
     "void check(int): block: [0,0,0], thread: [7,0,0] Assertion `(int)threadIdx.x < n` failed.\n";
 
+/// What kernel_launches.cu prints on any device: by the programming guide, as its comments say.
+const LAUNCHED: &str = "\
+order: 14 1 11 111 112 113 12 121 122 123 13 131 132 133 2
+streams: 1 3 2
+copied: 2 1 2 0 0 0 0 0 400
+large: 242595150
+errors: 0 9 0 9
+taken: 0 9 0 9
+gone: 0 0 0 0
+launched: 0
+recursive: 7 0 1 2 3 4 6 7
+its error: 9
+tails: 3 0 1 2 0
+answers: 0 0 0 69 69
+wrong marks: 0
+graph: 12 5 1 11 12 13 6 5 1 11 12 13 6
+parent
+child 1
+child 2
+memory: 0 7 0
+trap: cudaErrorLaunchFailure
+PASSED
+";
+
 pub fn run(installed: &Installed, report: &mut Report) {
     report.note("cudaway compile: a code object for every kernel of vector_add", compile(installed));
     for gpu in OLD_GPUS {
@@ -70,6 +94,10 @@ pub fn run(installed: &Installed, report: &mut Report) {
     }
     report.note("textures and a surface on gfx1100", textures(installed, &library, &tinygrad));
     for gpu in ["gfx942", "gfx1100"] {
+        report.note(
+            &format!("kernels that launch kernels on {gpu}"),
+            launches(installed, &library, &tinygrad, gpu),
+        );
         let said = says(installed, &library, &tinygrad, gpu);
         report.note(&format!("printf, assert and trap on {gpu}"), said);
     }
@@ -128,6 +156,30 @@ fn says(installed: &Installed, library: &Path, tinygrad: &Path, gpu: &str) -> Re
         ensure!(ended.stdout == SAID.replace("ERROR", error), "{}", ended.describe());
         ensure!(
             ended.stderr.ends_with(words) && ended.stderr.is_empty() == words.is_empty(),
+            "{}",
+            ended.describe()
+        );
+    }
+    Ok(())
+}
+
+/// kernel_launches.cu on the CPU device, whose order is native, and on an emulated GPU, where the host runs what kernels have asked for.
+fn launches(installed: &Installed, library: &Path, tinygrad: &Path, gpu: &str) -> Result<()> {
+    let folder = testkit::temporary()?;
+    let source = setup::root().join("crates/testkit/programs/kernel_launches.cu");
+    let program = folder.path().join("kernel_launches");
+    let mut nvcc = Release::V13_5.get()?.nvcc();
+    setup::run(
+        nvcc.args(["-w", "-rdc=true", "-Xnvlink", "--suppress-stack-size-warning", "-o"])
+            .arg(&program)
+            .arg(source),
+    )?;
+    for is_emulated in [false, true] {
+        let run = installed.preloaded(&program);
+        let run = if is_emulated { on(run, library, tinygrad, gpu, folder.path()) } else { run };
+        let ended = run.run()?;
+        ensure!(
+            ended.passed() && ended.stdout == LAUNCHED && ended.stderr.is_empty(),
             "{}",
             ended.describe()
         );

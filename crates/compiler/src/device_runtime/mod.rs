@@ -1,8 +1,11 @@
 //! CUDA's device runtime: what kernels call by the names of libcudadevrt, as functions of ours in PTX.
 //!
 //! Grids that meet (cooperative groups) do it in PTX alone. All else is the host's: launches, streams, events, copies, memory,
-//! queries. Each of those functions puts its arguments behind each other in local memory and asks by one system call.
+//! queries. Each of those functions puts its arguments behind each other in local memory and asks by one system call, which a device of the CPU answers by a service and code for AMD GPUs by itself ([`crate::gcn::children`]).
 //! Source: CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", with its part on launches from PTX.
+
+pub mod answer;
+pub mod order;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -51,6 +54,21 @@ const SECOND: u64 = 1 << 16;
 
 /// Bytes in front of the arguments: the numbers of the block in the grid and of the thread in the block, as 64 bits each.
 pub const WHO_BYTES: usize = 16;
+
+/// What `cudaRuntimeGetVersion` says in kernels: libcudadevrt has not counted on since it came, from CUDA 11.8 to 13.5 it is this.
+pub const RUNTIME_VERSION: i32 = 6000;
+/// Bytes of a kernel's parameters.
+pub const MOST_PARAMETERS: usize = 32764;
+/// A kernel's streams are `cudaStreamNonBlocking`, or have no flag, which the manual refuses and an H200 does not; its events are
+/// `cudaEventDisableTiming`.
+pub const STREAM_FLAGS: std::ops::RangeInclusive<u32> = 0..=1;
+pub const DISABLE_TIMING: u32 = 2;
+/// Handles that are no handles: the block's own stream by its three names, and two that end with the grid.
+pub const OWN_STREAMS: std::ops::RangeInclusive<u64> = 0..=2;
+pub const TAIL: u64 = 3;
+pub const FIRE_AND_FORGET: u64 = 4;
+/// Of the handles of streams and events, which count on from here.
+pub const FIRST_HANDLE: u64 = 0x100;
 
 macro_rules! calls {
     ($($name:ident($($arg:expr),*) -> $result:ident $(, $twin:ident)?;)*) => {
@@ -176,6 +194,11 @@ impl Call {
     /// Whether the call of that number came by a name of CUDA 12's headers, whose structures are larger.
     pub fn is_second(number: u64) -> bool {
         number & SECOND != 0
+    }
+
+    /// Words of 8 bytes that its arguments take.
+    pub(crate) fn n_longs(self) -> usize {
+        self.signature().0.iter().map(|arg| arg.room() / 8).sum()
     }
 
     /// The names by which PTX has it: CUDA 11's, and those that CUDA 12's headers lead to.

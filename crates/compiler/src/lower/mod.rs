@@ -20,6 +20,7 @@ mod dialect;
 mod float;
 mod function;
 mod indirect;
+pub(crate) use indirect::kernel_address;
 pub use indirect::kernel_of_address;
 mod inline;
 mod instruction;

@@ -201,7 +201,7 @@ pub fn cuCtxGetLimit(pvalue: Out<'_, usize>, limit: CUlimit) -> Result {
     Ok(())
 }
 
-fn limit_of(context: &'static Context, limit: CUlimit) -> Result<usize> {
+pub(super) fn limit_of(context: &'static Context, limit: CUlimit) -> Result<usize> {
     match context.limit(limit.0) {
         Some(value) => Ok(value),
         None => default_limit(context, limit),
@@ -224,8 +224,10 @@ fn default_limit(context: &'static Context, limit: CUlimit) -> Result<usize> {
         CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => 128,
         CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
         // CPU differs: it counts what comes of one launch by the host, and of that what cannot have ended: grids inside of each other,
-        // and what is in their tails. Where more have not begun they begin, and the launch waits. On AMD GPUs kernels launch none.
-        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT if !is_gpu(context) => {
+        // and what is in their tails. Where more have not begun they begin, and the launch waits; on AMD GPUs as many of them may wait
+        // as a queue of ours holds.
+        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT if is_gpu(context) => 2048,
+        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => {
             ask(hip::hipLimitDevRuntimePendingLaunchCount, 2048)
         }
         // CUDA: of CUDA 11's device runtime, which devices have up to compute capability 8.x.
@@ -247,6 +249,8 @@ pub fn cuCtxSetLimit(limit: CUlimit, value: usize) -> Result {
     }
     // CUDA: a value that the device cannot have becomes the nearest one that it can.
     let taken = match limit {
+        // Launches by kernels on an AMD GPU are ours.
+        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT if is_gpu(context) => value,
         // The heap of kernels on an AMD GPU is ours, and so is what they print into, which has one size.
         CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE if is_gpu(context) => value,
         CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE if is_gpu(context) => return Ok(()),
@@ -265,6 +269,7 @@ pub fn cuCtxSetLimit(limit: CUlimit, value: usize) -> Result {
         _ => value,
     };
     context.set_limit(limit.0, taken);
+    gfx::queue::forget_limits(context.id());
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
+use compiler::device_runtime::order::Standing;
 use cuda_abi::{
     CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END,
     CUDA_KERNEL_NODE_PARAMS, CUevent, CUfunction, CUlaunchAttribute, CUlaunchAttributeID,
@@ -14,6 +15,7 @@ use hip_sys::{
     hipLaunchAttributeValue,
 };
 
+use super::children;
 use crate::object::gfx::timing::timed;
 use crate::object::graph::capture::{captured, captured_event_record};
 use crate::object::graph::device::{self, Updatable};
@@ -89,6 +91,10 @@ pub(super) struct Manner {
 }
 
 impl Manner {
+    pub(super) fn of_cluster(cluster: Option<[c_uint; 3]>) -> Manner {
+        Manner { is_cooperative: false, cluster }
+    }
+
     /// What CUDA says of clusters before a launch.
     #[inline]
     fn check(&self, grid: [c_uint; 3], function: &Launchable) -> Result {
@@ -340,33 +346,13 @@ pub(super) fn launch(
             return Err(Error::InvalidValue("kernelParams and extra"));
         }
         let whole = Function::from_handle(f)?;
-        let kernel = whole.gfx.as_ref().ok_or(Error::InvalidHandle("f"))?;
         let params = &whole.info.params;
         let mut bytes = vec![0; params_bytes(params)];
         // SAFETY: CUDA's contract for a launch's parameters.
         unsafe { gather(params, kernel_params, extra, &mut bytes) }?;
-        if kernel.launched_block(shape.block).is_some() {
-            return timed(&whole.info.name, &stream, || {
-                gfx::launch(&function, kernel, shape, &stream, &bytes, manner)
-            });
-        }
-        // CUDA: a kernel that needs too much of something for so many threads.
-        let n_threads = shape.block.iter().product::<c_uint>();
-        if n_threads > kernel.max_threads {
-            tracing::error!(
-                target: "cudaway::driver",
-                "{} cannot be launched in blocks of more than {} threads on this GPU: each of its warps takes a wave of 64 \
-                 lanes, because they meet at barriers for a part of the block",
-                whole.info.name.to_string_lossy(), kernel.max_threads
-            );
-            return Err(Error::LaunchOutOfResources);
-        }
-        let (hip, kernel) = whole.for_large_blocks()?;
-        let mut large = function;
-        large.hip = hip;
-        return timed(&whole.info.name, &stream, || {
-            gfx::launch(&large, &kernel, shape, &stream, &bytes, manner)
-        });
+        let next = gfx::launch(&whole, &function, shape, &stream, &bytes, manner, Standing::default())?;
+        children::run(&whole, &stream, next);
+        return Ok(());
     }
     if manner.cluster.is_some() || (manner.is_cooperative && !extra.is_null()) {
         return launch_with_attributes(&function, shape, &stream, kernel_params, extra, manner);
@@ -440,20 +426,65 @@ fn cooperative(
 }
 
 /// Launches on AMD GPUs: the kernarg segment is made here, whole, since the code object's metadata calls it one argument.
-mod gfx {
+pub(super) mod gfx {
     use super::*;
     use crate::api::context::malloc_heap_bytes;
     use crate::object::gfx::heap;
+    use crate::object::gfx::queue::{Queue, Work};
     use crate::object::gfx::services::Buffer;
     use crate::object::{gfx, memory};
 
+    /// Launches in the code that there is for such blocks. Gives what the kernel has asked for, of one that may ask when it has ended.
     pub fn launch(
+        whole: &Function,
+        function: &Launchable,
+        shape: Shape,
+        stream: &Stream,
+        params: &[u8],
+        manner: Manner,
+        standing: Standing,
+    ) -> Result<Vec<(Work, Standing)>> {
+        let kernel = whole.gfx.as_ref().ok_or(Error::InvalidHandle("f"))?;
+        let queue = kernel.uses_queue.then(|| children::queue(whole, standing)).transpose()?;
+        let address = queue.as_ref().map_or(0, Queue::address);
+        let launched = timed(&whole.info.name, stream, || {
+            if kernel.launched_block(shape.block).is_some() {
+                return launch_in(function, kernel, shape, stream, params, manner, address);
+            }
+            // CUDA: a kernel that needs too much of something for so many threads.
+            let n_threads = shape.block.iter().product::<c_uint>();
+            if n_threads > kernel.max_threads {
+                tracing::error!(
+                    target: "cudaway::driver",
+                    "{} cannot be launched in blocks of more than {} threads on this GPU: each of its warps takes a wave of 64 \
+                     lanes, because they meet at barriers for a part of the block",
+                    whole.info.name.to_string_lossy(), kernel.max_threads
+                );
+                return Err(Error::LaunchOutOfResources);
+            }
+            let (hip, kernel) = whole.for_large_blocks()?;
+            let mut large = *function;
+            large.hip = hip;
+            launch_in(&large, &kernel, shape, stream, params, manner, address)
+        });
+        match (queue, launched) {
+            (None, launched) => launched.map(|()| vec![]),
+            (Some(queue), Ok(())) => queue.read(stream, standing),
+            (Some(queue), Err(error)) => {
+                queue.put_back();
+                Err(error)
+            }
+        }
+    }
+
+    fn launch_in(
         function: &Launchable,
         kernel: &gfx::Kernel,
         shape: Shape,
         stream: &Stream,
         params: &[u8],
         manner: Manner,
+        queue: u64,
     ) -> Result {
         if manner.cluster.is_some_and(|size| size != [1; 3]) {
             return Err(Error::NotSupported("clusters of blocks on AMD GPUs"));
@@ -466,8 +497,15 @@ mod gfx {
         };
         let services = kernel.uses_services.then(|| Buffer::take(function.context)).transpose()?;
         let address = services.as_ref().map_or(0, Buffer::address);
-        let told =
-            gfx::Shape { grid, block, dynamic_shared: shared_bytes, workspace: 0, services: address, heap };
+        let told = gfx::Shape {
+            grid,
+            block,
+            dynamic_shared: shared_bytes,
+            workspace: 0,
+            services: address,
+            heap,
+            queue,
+        };
         let launched = if manner.is_cooperative {
             Workspace::new(stream).and_then(|workspace| {
                 let told = gfx::Shape { workspace: memory::device_pointer(workspace.at), ..told };

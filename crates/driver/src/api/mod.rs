@@ -4,6 +4,7 @@ pub mod array;
 pub mod batch_copy;
 pub mod capture;
 pub mod checkpoint;
+mod children;
 pub mod context;
 pub mod copy;
 pub mod coredump;

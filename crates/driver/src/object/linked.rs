@@ -163,6 +163,11 @@ impl Linked {
         self.module.sources()
     }
 
+    /// All kernels, by the number that kernels name them by.
+    pub fn kernels_of_code(&self) -> &[compiler::program::Header] {
+        self.module.kernels()
+    }
+
     /// All variables, by [`GlobalId`].
     pub fn globals_of_code(&self) -> &[compiler::program::Global] {
         self.module.globals()

@@ -220,6 +220,7 @@ impl Module {
     pub fn unload(handle: CUmodule) -> Result {
         Module::from_handle(handle)?;
         let module = MODULES.remove(handle).ok_or(Error::InvalidHandle("hmod"))?;
+        gfx::queue::forget_kernels_of(handle);
         module.dispose()
     }
 
@@ -291,6 +292,17 @@ impl Module {
             .ok_or(Error::OutOfMemory)?;
         functions.insert(info.name.clone(), Shared(handle));
         Ok(handle)
+    }
+
+    /// The handle of the kernel of that number in the module's code.
+    pub fn kernel_at(&self, handle: CUmodule, number: usize) -> Result<CUfunction> {
+        let info = self.linked.kernels.iter().find(|info| info.index == number).ok_or(Error::NotFound)?;
+        self.function(handle, &info.name)
+    }
+
+    /// On an AMD GPU: whether so many bytes are those of the module's variables.
+    pub fn holds(&self, at: u64, bytes: u64) -> bool {
+        matches!(&self.code, Code::Gfx(code) if code.holds(at, bytes))
     }
 
     /// On an AMD GPU: makes the kernels of a short text, and says what the compiler has against those that cannot be had. If

@@ -7,11 +7,20 @@
 //! Source: CUDA C++ Programming Guide, "CUDA Dynamic Parallelism".
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use compiler::device_runtime::{Call, WHO_BYTES, kernel_of_address};
+use compiler::device_runtime::answer::{
+    Code, INVALID_CONFIGURATION, INVALID_DEVICE, INVALID_DEVICE_FUNCTION, INVALID_RESOURCE_HANDLE,
+    INVALID_VALUE, LAUNCH_FAILURE, MEMORY_ALLOCATION, NOT_SUPPORTED, PENDING_COUNT_EXCEEDED, SUCCESS,
+    SYNC_DEPTH_EXCEEDED, name,
+};
+use compiler::device_runtime::order::{self, Standing, Work as _};
+use compiler::device_runtime::{
+    Call, DISABLE_TIMING, FIRE_AND_FORGET, FIRST_HANDLE, MOST_PARAMETERS, OWN_STREAMS, RUNTIME_VERSION,
+    STREAM_FLAGS, TAIL, WHO_BYTES, kernel_of_address,
+};
 use hip_sys::{hipErrorIllegalAddress, hipErrorLaunchFailure};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -27,42 +36,15 @@ use crate::node::{self, Update};
 use crate::runner;
 use crate::stream::{self, Place, Shape as Box3};
 
-/// CUDA's numbers.
-type Code = u32;
 type Answer<T = ()> = std::result::Result<T, Code>;
-const SUCCESS: Code = 0;
-const INVALID_VALUE: Code = 1;
-const MEMORY_ALLOCATION: Code = 2;
-const INVALID_CONFIGURATION: Code = 9;
-const PENDING_COUNT_EXCEEDED: Code = 69;
-const SYNC_DEPTH_EXCEEDED: Code = 68;
-const INVALID_DEVICE_FUNCTION: Code = 98;
-const INVALID_DEVICE: Code = 101;
-const INVALID_RESOURCE_HANDLE: Code = 400;
-const LAUNCH_FAILURE: Code = 719;
-const NOT_SUPPORTED: Code = 801;
 
 /// `cudaLimitDevRuntimePendingLaunchCount`: launches by kernels that may be outstanding. Grids inside of grids are, for each waits for
 /// the one in it: an H200 goes that deep.
 pub static PENDING_LAUNCHES: AtomicUsize = AtomicUsize::new(2048);
 /// `cudaLimitDevRuntimeSyncDepth`: how many grids inside of each other may wait for what they have launched.
 pub static SYNC_DEPTH: AtomicUsize = AtomicUsize::new(2);
-/// What `cudaRuntimeGetVersion` says in kernels: libcudadevrt has not counted on since it came, from CUDA 11.8 to 13.5 it is this.
-const RUNTIME_VERSION: i32 = 6000;
-/// Bytes of a kernel's parameters.
-const MOST_PARAMETERS: usize = 32764;
 /// Bytes of what one grid has launched, its parameters most of all.
 const MOST_WAITING: usize = 1 << 30;
-
-/// A kernel's streams are `cudaStreamNonBlocking`, or have no flag, which the manual refuses and an H200 does not; its events are
-/// `cudaEventDisableTiming`.
-const STREAM_FLAGS: std::ops::RangeInclusive<u32> = 0..=1;
-const DISABLE_TIMING: u32 = 2;
-/// Handles that are no handles: the block's own stream by its three names, and two that end with the grid.
-const OWN_STREAMS: std::ops::RangeInclusive<u64> = 0..=2;
-const TAIL: u64 = 3;
-const FIRE_AND_FORGET: u64 = 4;
-const FIRST_HANDLE: u64 = 0x100;
 
 /// What comes after the grid.
 pub enum Work {
@@ -82,28 +64,6 @@ pub struct Asked {
 struct Buffer {
     asked: Option<Asked>,
     params: Vec<ParamLine>,
-}
-
-/// Where a grid stands among those that kernels have launched.
-#[derive(Clone, Copy, Default)]
-pub struct Standing {
-    /// Grids that it was launched inside of.
-    pub depth: u32,
-    /// Launches by kernels that are outstanding while its blocks run, whatever has ended of all others: itself, those that wait for it,
-    /// and what waits for those in their tails. The host's launches are none of them.
-    pub outstanding: usize,
-}
-
-impl Standing {
-    /// Of a child, where so many launches are in the tail of its parent, whose standing this is.
-    fn of_child(self, n_tail: usize) -> Standing {
-        Standing { depth: self.depth + 1, outstanding: self.outstanding + n_tail + 1 }
-    }
-
-    /// Of a launch in the tail, the first of so many that are left there. The grid itself has ended.
-    fn in_tail(self, n_left: usize) -> Standing {
-        Standing { depth: self.depth, outstanding: self.outstanding.saturating_sub(1) + n_left }
-    }
 }
 
 #[derive(Default)]
@@ -234,14 +194,8 @@ impl Children {
     /// What was asked for and has not begun: children, then what comes after them, in that order.
     pub fn into_work(self) -> Vec<(Work, Standing)> {
         let mut state = self.state.into_inner();
-        let (of_child, mut n_left) = (self.standing.of_child(state.n_tail), state.n_tail);
-        let mut all: Vec<_> = state.take_all().into_iter().map(|work| (work, of_child)).collect();
-        all.extend(std::mem::take(&mut state.tail).into_iter().map(|work| {
-            let standing = self.standing.in_tail(n_left);
-            n_left -= usize::from(work.is_launch());
-            (work, standing)
-        }));
-        all
+        let (children, tail) = (state.take_all(), std::mem::take(&mut state.tail));
+        order::behind(self.standing, children, tail)
     }
 
     fn answer(&self, call: Call, is_second: bool, who: (u64, u64), given: &mut Arguments) -> u64 {
@@ -490,7 +444,7 @@ impl Children {
 
     /// Whether the limit allows no launch, though all children had ended.
     fn is_full(&self, state: &State) -> bool {
-        self.standing.outstanding + state.n_tail >= PENDING_LAUNCHES.load(Ordering::Relaxed)
+        state.n_tail >= self.standing.room(PENDING_LAUNCHES.load(Ordering::Relaxed))
     }
 
     /// Waits until one launch more may be outstanding. CUDA: a child may begin as soon as it was launched. So where too many have not
@@ -702,11 +656,13 @@ impl State {
     }
 }
 
-impl Work {
+impl order::Work for Work {
     fn is_launch(&self) -> bool {
         matches!(self, Work::Launch(..))
     }
+}
 
+impl Work {
     /// What it takes of [`MOST_WAITING`].
     fn bytes(&self) -> usize {
         match self {
@@ -864,28 +820,4 @@ fn attribute(number: u32) -> Option<i32> {
         _ => return None,
     };
     i32::try_from(value).ok()
-}
-
-/// Name and text of what calls inside of kernels answer.
-fn name(code: Code) -> (&'static CStr, &'static CStr) {
-    match code {
-        SUCCESS => (c"cudaSuccess", c"no error"),
-        INVALID_VALUE => (c"cudaErrorInvalidValue", c"invalid argument"),
-        MEMORY_ALLOCATION => (c"cudaErrorMemoryAllocation", c"out of memory"),
-        INVALID_CONFIGURATION => (c"cudaErrorInvalidConfiguration", c"invalid configuration argument"),
-        PENDING_COUNT_EXCEEDED => (
-            c"cudaErrorLaunchPendingCountExceeded",
-            c"launch would exceed maximum number of pending launches",
-        ),
-        SYNC_DEPTH_EXCEEDED => (
-            c"cudaErrorSyncDepthExceeded",
-            c"cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth",
-        ),
-        LAUNCH_FAILURE => (c"cudaErrorLaunchFailure", c"unspecified launch failure"),
-        INVALID_DEVICE_FUNCTION => (c"cudaErrorInvalidDeviceFunction", c"invalid device function"),
-        INVALID_DEVICE => (c"cudaErrorInvalidDevice", c"invalid device ordinal"),
-        INVALID_RESOURCE_HANDLE => (c"cudaErrorInvalidResourceHandle", c"invalid resource handle"),
-        NOT_SUPPORTED => (c"cudaErrorNotSupported", c"operation not supported"),
-        _ => (c"unrecognized error code", c"unrecognized error code"),
-    }
 }

@@ -9,7 +9,7 @@ use super::barrier::SharedMemory;
 use super::launch::Kernarg;
 use super::packing::{Packing, threads_of};
 use super::variables::Variables;
-use super::{Target, heap, services, wide};
+use super::{Target, children, heap, services, wide};
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
 use crate::ir::{BlockId, Edge, Fault, FuncId, Function, Inst, Op, Space, Term, Value};
 use crate::pass::dominators::{Dominators, successors};
@@ -29,6 +29,8 @@ pub struct Unit<'a> {
     pub variables: &'a Variables,
     /// Some code reads or writes the services buffer.
     pub uses_services: Cell<bool>,
+    /// Some code asks the device runtime.
+    pub asks: bool,
     /// Some code needs the heap.
     pub uses_heap: Cell<bool>,
     /// Some code uses the locks in it.
@@ -93,6 +95,11 @@ pub fn module_text(b: Builder, unit: &Unit<'_>) -> String {
         if unit.uses_locks.get() {
             text += &wide::function();
         }
+    }
+    if unit.asks {
+        text += &children::functions();
+    }
+    if unit.uses_heap.get() || unit.asks {
         text += &format!("attributes #2 = {{ nounwind alwaysinline {ATTRIBUTES} }}\n");
     }
     text += "!llvm.module.flags = !{!0}\n!0 = !{i32 1, !\"amdgpu_code_object_version\", i32 400}\n";
@@ -154,7 +161,8 @@ impl Code<'_> {
 
     /// Room for the local variables.
     fn scratch(&mut self) {
-        let mut bytes = 0u64;
+        let keeps_error = self.unit.asks && self.device_function.is_none();
+        let mut bytes = if keeps_error { children::ERROR_BYTES } else { 0 };
         for local in &self.function.locals {
             bytes = bytes.next_multiple_of(local.align.max(1));
             self.locals.push(bytes);
@@ -169,12 +177,15 @@ impl Code<'_> {
             Op::LocalAddr(_) | Op::Call(_) => true,
             _ => false,
         };
-        if insts().any(is_local) {
+        if keeps_error || insts().any(is_local) {
             let name = if self.device_function.is_some() { "%frame" } else { "%window" };
             let bytes = bytes.next_multiple_of(16).max(16);
             self.b.inst(format_args!("{name} = alloca [{bytes} x i8], align 16, addrspace(5)"));
             if self.device_function.is_none() {
                 self.keep_locals_out_of_shared();
+            }
+            if keeps_error {
+                self.clear_last_error();
             }
         }
     }

@@ -26,6 +26,8 @@ pub struct Launch {
     pub multiprocessors: u32,
     /// Address of the heap of `malloc` ([`super::heap`]), or 0.
     pub heap: u64,
+    /// Address of the queue of what comes after the grid ([`super::children`]), or 0.
+    pub queue: u64,
 }
 
 /// Offsets in it.
@@ -40,10 +42,11 @@ pub(crate) mod field {
     pub const DYNAMIC_SHARED: u32 = 64;
     pub const MULTIPROCESSORS: u32 = 68;
     pub const HEAP: u32 = 72;
+    pub const QUEUE: u32 = 80;
 }
 
 impl Launch {
-    pub const BYTES: u32 = 80;
+    pub const BYTES: u32 = 88;
 
     /// As it lies in the kernarg segment.
     pub fn to_bytes(&self) -> [u8; Launch::BYTES as usize] {
@@ -54,7 +57,7 @@ impl Launch {
         let words =
             self.grid.into_iter().chain(self.block).chain([self.dynamic_shared, self.multiprocessors]);
         bytes.extend(words.flat_map(u32::to_le_bytes));
-        bytes.extend(self.heap.to_le_bytes());
+        bytes.extend([self.heap, self.queue].into_iter().flat_map(u64::to_le_bytes));
         let mut all = [0; Launch::BYTES as usize];
         all.copy_from_slice(&bytes);
         all
@@ -107,6 +110,7 @@ mod tests {
             (offset_of!(Launch, dynamic_shared), field::DYNAMIC_SHARED),
             (offset_of!(Launch, multiprocessors), field::MULTIPROCESSORS),
             (offset_of!(Launch, heap), field::HEAP),
+            (offset_of!(Launch, queue), field::QUEUE),
         ];
         for (is, said) in offsets {
             assert_eq!(is, said as usize);
@@ -117,18 +121,20 @@ mod tests {
             block: [3, 4, 5],
             multiprocessors: 6,
             heap: 7,
+            queue: 8,
             ..Launch::default()
         };
         let bytes = launch.to_bytes();
         let word = |at: u32| u32::from_le_bytes(bytes[at as usize..][..4].try_into().unwrap());
-        let words = [0, field::TICK, field::BLOCK + 4, field::MULTIPROCESSORS, field::HEAP].map(word);
-        assert_eq!(words, [1, 2, 4, 6, 7]);
+        let words =
+            [0, field::TICK, field::BLOCK + 4, field::MULTIPROCESSORS, field::HEAP, field::QUEUE].map(word);
+        assert_eq!(words, [1, 2, 4, 6, 7, 8]);
     }
 
     #[test]
     fn the_parameters_stand_in_front_of_it() {
-        let kernarg = Kernarg { params_bytes: 12, launch: 16, bytes: 96 };
+        let kernarg = Kernarg { params_bytes: 12, launch: 16, bytes: 104 };
         let bytes = kernarg.fill(&[9; 12], &Launch { variables: 0x55, ..Launch::default() });
-        assert_eq!((bytes.len(), &bytes[..12], bytes[12], bytes[16]), (96, &[9; 12][..], 0, 0x55));
+        assert_eq!((bytes.len(), &bytes[..12], bytes[12], bytes[16]), (104, &[9; 12][..], 0, 0x55));
     }
 }

@@ -9,6 +9,7 @@
 mod access;
 mod address;
 mod barrier;
+pub mod children;
 mod code;
 mod cores;
 mod descriptor;
@@ -54,6 +55,8 @@ pub struct Code {
     pub shared_bytes: u32,
     /// A launch without a services buffer loses what the kernel prints, and ends the queue at a fault.
     pub uses_services: bool,
+    /// A launch needs a queue: the kernel asks the device runtime.
+    pub uses_queue: bool,
     /// A launch needs a heap: the kernel calls `malloc`, or accesses 128 bits at once.
     pub uses_heap: bool,
     /// What a launch has for CUDA's block.
@@ -100,7 +103,12 @@ pub fn emit(
     let shared = barrier::SharedMemory::of(&kernel.shared, all());
     let packing = wish.packing(kernel, blocks);
     let variables = Variables::of(&program.globals);
+    let asks = all().any(|function| {
+        let insts = function.blocks.iter().flat_map(|block| &block.insts);
+        insts.into_iter().any(|inst| inst.op == Op::Syscall(Syscall::DeviceRuntime))
+    });
     let unit = code::Unit {
+        asks,
         program,
         kernel,
         target,
@@ -127,6 +135,7 @@ pub fn emit(
         kernarg: Kernarg::of(kernel),
         shared_bytes: unit.shared.bytes(),
         uses_services: unit.uses_services.get(),
+        uses_queue: asks,
         uses_heap: unit.uses_heap.get(),
         packing,
         most_threads: wish.most_threads(),

@@ -134,6 +134,7 @@ impl Code<'_> {
             // HIP differs: nothing hands out blocks while a grid runs that could be asked, so that none is cancelled; PTX
             // allows a request to fail.
             (Syscall::CancelCluster, []) => Ok(vec![Builder::int(Type::int(64, 1), 0)]),
+            (Syscall::DeviceRuntime, [arguments, number]) => Ok(vec![self.ask(arguments, number)?]),
             _ => Err(Unsupported(String::new())),
         }
     }

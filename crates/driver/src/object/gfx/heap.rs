@@ -15,12 +15,24 @@ use crate::Result;
 /// CUDA gives at least so much, whatever the limit says.
 const LEAST_BYTES: u64 = 1 << 16;
 
-/// Context and address.
-static HEAPS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+struct Heap {
+    context_id: u64,
+    at: u64,
+    bytes: u64,
+}
+
+static HEAPS: Mutex<Vec<Heap>> = Mutex::new(Vec::new());
 
 /// Address of the context's heap, if it has one.
 pub fn known(context: &Context) -> Option<u64> {
-    HEAPS.lock().iter().find(|(id, _)| *id == context.id()).map(|(_, at)| *at)
+    HEAPS.lock().iter().find(|heap| heap.context_id == context.id()).map(|heap| heap.at)
+}
+
+/// Whether so many bytes lie in the context's heap.
+pub fn holds(context: &Context, at: u64, bytes: u64) -> bool {
+    let is_in =
+        |heap: &Heap| at >= heap.at && at - heap.at <= heap.bytes && bytes <= heap.bytes - (at - heap.at);
+    HEAPS.lock().iter().any(|heap| heap.context_id == context.id() && is_in(heap))
 }
 
 /// Address of the context's heap; the first that asks decides how large it is.
@@ -39,9 +51,9 @@ pub fn of(context: &'static Context, bytes: impl FnOnce() -> Result<usize>) -> R
     };
     let at = memory::device_pointer(at);
     let mut heaps = HEAPS.lock();
-    let other = heaps.iter().find(|(id, _)| *id == context.id()).map(|(_, at)| *at);
+    let other = heaps.iter().find(|heap| heap.context_id == context.id()).map(|heap| heap.at);
     if written.is_ok() && other.is_none() {
-        heaps.push((context.id(), at));
+        heaps.push(Heap { context_id: context.id(), at, bytes });
         return Ok(at);
     }
     drop(heaps);
@@ -54,10 +66,10 @@ pub fn of(context: &'static Context, bytes: impl FnOnce() -> Result<usize>) -> R
 /// A context ends, and its device is idle.
 pub fn forget_context(context: &Context) {
     let mut heaps = HEAPS.lock();
-    let own = heaps.iter().position(|(id, _)| *id == context.id());
+    let own = heaps.iter().position(|heap| heap.context_id == context.id());
     let gone = own.map(|index| heaps.swap_remove(index));
     drop(heaps);
-    if let Some((_, at)) = gone {
+    if let Some(Heap { at, .. }) = gone {
         // There is nobody to tell of an error.
         let _ = super::free(context, at);
     }

@@ -3,6 +3,7 @@
 //! Rule: no lock is held while the compiler runs. Two threads may both make the same kernel; both get one that works.
 
 pub mod heap;
+pub mod queue;
 pub mod sampler;
 pub mod services;
 pub mod timing;
@@ -49,6 +50,8 @@ pub struct Kernel {
     tick: u64,
     /// It may fail, assert or print: a launch needs a buffer for that.
     pub uses_services: bool,
+    /// It asks the device runtime: a launch needs a queue, and is waited for.
+    pub uses_queue: bool,
     /// It calls `malloc`: a launch needs the context's heap.
     pub uses_heap: bool,
     registers: u32,
@@ -71,6 +74,8 @@ pub struct Shape {
     pub services: u64,
     /// Address of the heap of `malloc`, or 0.
     pub heap: u64,
+    /// Address of the queue of what comes after the grid, or 0.
+    pub queue: u64,
 }
 
 impl Code {
@@ -112,6 +117,12 @@ impl Code {
             unsafe { hip.hipMemcpy(to, piece.as_ptr().cast(), piece.len(), hip::hipMemcpyHostToDevice) }?;
         }
         Ok(())
+    }
+
+    /// Whether so many bytes are those of variables.
+    pub fn holds(&self, at: u64, bytes: u64) -> bool {
+        let len = self.variables.bytes();
+        at >= self.base && at - self.base <= len && bytes <= len - (at - self.base)
     }
 
     /// Where a variable lies.
@@ -226,6 +237,7 @@ impl Code {
             multiprocessors: multiprocessors(self.device),
             tick: tick(self.device),
             uses_services: code.uses_services,
+            uses_queue: code.uses_queue,
             uses_heap: code.uses_heap,
             registers: facts.vgprs,
             lds_bytes: facts.lds_bytes,
@@ -345,6 +357,7 @@ impl Kernel {
             dynamic_shared: shape.dynamic_shared,
             multiprocessors: self.multiprocessors,
             heap: shape.heap,
+            queue: shape.queue,
         };
         self.kernarg.fill(params, &launch)
     }
