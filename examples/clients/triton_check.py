@@ -11,7 +11,7 @@ from triton.language.extra import libdevice
 from triton_arrays import Array, close, main, random, same, zeros
 
 # What the driver is told to say it is; chooses the instructions for products and copies.
-CAPABILITIES = ("7.5", "8.0", "8.9", "9.0")
+CAPABILITIES = ("7.5", "8.0", "8.9", "9.0", "10.0")
 
 
 @triton.jit

@@ -89,7 +89,8 @@ fn the_list_of_instructions_is_what_the_lowering_does() {
          The second column is what a module has to say of itself, `.target` and `.version`: sm_90 is that target or one that\n\
          came later, sm_100f its family, sm_90a that target alone; forms of one line that came with several versions have the first and\n\
          the last of them. `crates/compiler/tests/targets.rs` compares it with ptxas of\n\
-         CUDA 13.5, form by form, on all targets from sm_50; under others a form fails as if it were no PTX.\n\
+         CUDA 13.5, form by form, on all targets from sm_50; under others a form fails as if it were no PTX. So do 10,000 forms\n\
+         that are legal but for one thing, and what ptxas takes or refuses against the manual is listed in `tests/mutation` there.\n\
          What is a no makes the kernel that uses it fail alone, with file, line and column in the JIT log. Features of targets\n\
          such as sm_90a are listed but not counted. AMD GPUs have no `tcgen05`: a\n\
          block's tensor memory takes 256 KiB, where their blocks have 64 KiB of LDS.\n",
@@ -203,6 +204,13 @@ fn modifiers_come_in_any_order() {
                 let Some(other) = turned(&example, types_first) else { continue };
                 n_turned += 1;
                 let program = load(&other, &row.target);
+                // A word of its name stands right behind the opcode; `targets.rs` has ptxas say of which.
+                if program.diagnostics.iter().any(|it| {
+                    it.message.ends_with("is not the name of an instruction")
+                        || it.message.contains("' stands behind '")
+                }) {
+                    continue;
+                }
                 if program.kernels[0].body.as_ref().map(ToString::to_string).ok() != Some(wanted.to_string())
                 {
                     wrong.push(format!("{example} and {other}"));

@@ -1,15 +1,18 @@
 //! What a source may say under its `.version` and `.target` is what NVIDIA's assembler takes: every form of
 //! `tools/data/ptx/opcodes.tsv`, and directives and declarations, on every target from sm_50, beside ptxas of the toolkit in
 //! `.venv`. A run asks for a sample of the pairs of version and target; `SEED=7` draws that sample again, `SEED=all` takes
-//! every pair, `SEED=3/20` every twentieth from the third on.
+//! every pair, `SEED=3/20` every twentieth from the third on. And 10,000 forms with one thing changed (`mutation`), the same
+//! in every run, others by `SEED=7`: both have to take them, or both refuse them.
 
+mod mutation;
 mod opcodes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use compiler::{Diagnostic, Program, Source};
+use mutation::Side;
 use opcodes::kernel::{self, TARGETS, VERSIONS};
 
 /// Pairs that a run asks for.
@@ -29,51 +32,68 @@ fn gpu(target: &str) -> String {
     format!("compute_{}{letter}", digits.parse::<u32>().unwrap().max(75))
 }
 
-/// The forms that ptxas refuses, with what it says first.
+/// The forms that ptxas refuses, with what it says first. It checks in several passes, of which a later one is not begun
+/// where an earlier one has found something: `is_thorough` asks again for what was not refused, until nothing is. Then
+/// forms at which it crashes are not its verdict, and are in the second list.
 fn refused_by_ptxas(
     ptxas: &Path,
     folder: &Path,
     version: &str,
     target: &str,
     forms: &[String],
-) -> BTreeMap<usize, String> {
-    let mut refused = BTreeMap::new();
+    is_thorough: bool,
+) -> (BTreeMap<usize, String>, BTreeSet<usize>) {
+    let (mut refused, mut crashing) = (BTreeMap::new(), BTreeSet::new());
     let gpu = gpu(target);
-    for mode in [false, true] {
-        let mut left: Vec<usize> =
-            (0..forms.len()).filter(|&at| kernel::is_independent(&forms[at]) == mode).collect();
-        while !left.is_empty() {
-            let some: Vec<&str> = left.iter().map(|&at| forms[at].as_str()).collect();
-            let (text, first) = kernel::text(version, target, mode, &some);
-            let (input, output) = (folder.join("forms.ptx"), folder.join("forms.cubin"));
-            std::fs::write(&input, text).unwrap();
-            let ran = Command::new(ptxas)
-                .args(["--gpu-name", &gpu, "-o"])
-                .args([&output, &input])
-                .output()
-                .unwrap();
-            assert!(ran.status.code().is_some(), "ptxas crashes for {version} {target}");
-            let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
-            let mut behind = left.len();
-            for line in said.lines() {
-                let Some((_, rest)) = line.split_once(", line ") else { continue };
-                let Some((number, message)) = rest.split_once(';') else { continue };
-                let is_fatal = message.trim_start().starts_with("fatal");
-                if !is_fatal && !message.trim_start().starts_with("error") {
-                    continue;
-                }
-                let number: usize = number.parse().unwrap();
-                // In front are declarations, which every target is given.
-                let Some(at) = number.checked_sub(first).filter(|&at| at < left.len()) else { continue };
-                refused.entry(left[at]).or_insert_with(|| message.trim().to_owned());
-                if is_fatal {
-                    behind = at + 1;
-                }
+    let mut work: Vec<(bool, Vec<usize>)> = [false, true]
+        .map(|mode| {
+            (mode, (0..forms.len()).filter(|&at| kernel::is_independent(&forms[at]) == mode).collect())
+        })
+        .into();
+    while let Some((mode, mut left)) = work.pop() {
+        if left.is_empty() {
+            continue;
+        }
+        let some: Vec<&str> = left.iter().map(|&at| forms[at].as_str()).collect();
+        let (text, first) = kernel::text(version, target, mode, &some);
+        let (input, output) = (folder.join("forms.ptx"), folder.join("forms.cubin"));
+        std::fs::write(&input, text).unwrap();
+        let ran =
+            Command::new(ptxas).args(["--gpu-name", &gpu, "-o"]).args([&output, &input]).output().unwrap();
+        assert!(is_thorough || ran.status.code().is_some(), "ptxas crashes for {version} {target}");
+        let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+        let (mut behind, n_before) = (left.len(), refused.len());
+        for line in said.lines() {
+            let Some((_, rest)) = line.split_once(", line ") else { continue };
+            let Some((number, message)) = rest.split_once(';') else { continue };
+            let is_fatal = message.trim_start().starts_with("fatal");
+            if !is_fatal && !message.trim_start().starts_with("error") {
+                continue;
             }
+            let number: usize = number.parse().unwrap();
+            // In front are declarations, which every target is given.
+            let Some(at) = number.checked_sub(first).filter(|&at| at < left.len()) else { continue };
+            refused.entry(left[at]).or_insert_with(|| message.trim().to_owned());
+            if is_fatal {
+                behind = at + 1;
+            }
+        }
+        if is_thorough && refused.len() > n_before {
+            left.retain(|at| !refused.contains_key(at));
+        } else if is_thorough && !ran.status.success() {
+            // It crashes, or names a line of what it makes of a form: which one it is, halves tell.
+            let second = left.split_off(left.len() / 2);
+            match (left.is_empty(), ran.status.code()) {
+                (true, None) => crashing.extend(second),
+                (true, Some(_)) => refused.extend(second.iter().map(|&at| (at, said.clone()))),
+                (false, _) => work.push((mode, second)),
+            }
+        } else {
             left.drain(..behind);
         }
+        work.push((mode, left));
     }
-    refused
+    (refused, crashing)
 }
 
 #[test]
@@ -85,7 +105,7 @@ fn a_form_is_taken_where_ptxas_takes_it() {
     let (seed, chosen) = drawn();
     let (mut wrong, mut n_refused) = (vec![], 0);
     for &(version, target) in &chosen {
-        let theirs = refused_by_ptxas(&ptxas, folder.path(), version, target, &forms);
+        let (theirs, _) = refused_by_ptxas(&ptxas, folder.path(), version, target, &forms, false);
         let (ours, missing) = kernel::refused(version, target, &forms);
         n_refused += theirs.len();
         for (at, form) in forms.iter().enumerate() {
@@ -147,6 +167,81 @@ fn drawn() -> (String, Vec<(&'static str, &'static str)>) {
         }
     };
     (seed, chosen)
+}
+
+/// Forms with one thing changed that are asked for: the same in every run, and others with `SEED=7`.
+const CHANGED: usize = 10_000;
+
+/// Pairs under which changed forms stand: what most forms are of, all that have targets of their own, and old ones.
+const CHANGED_UNDER: &[(&str, &str)] = &[
+    ("9.5", "sm_90a"),
+    ("9.5", "sm_100a"),
+    ("9.5", "sm_120a"),
+    ("9.5", "sm_103f"),
+    ("9.5", "sm_110a"),
+    ("9.5", "sm_107a"),
+    ("9.5", "sm_90"),
+    ("9.0", "sm_90a"),
+    ("8.6", "sm_100a"),
+    ("8.0", "sm_80"),
+    ("6.4", "sm_75"),
+    ("6.3", "sm_70"),
+];
+
+#[test]
+fn a_changed_form_is_taken_where_ptxas_takes_it() {
+    let Some(ptxas) = ptxas() else { return testkit::skip!("ptxas in .venv") };
+    let folder = testkit::temporary().unwrap();
+    let forms: Vec<String> = opcodes::rows().iter().flat_map(|row| opcodes::expand(&row.example)).collect();
+    let seed = std::env::var("SEED").ok().and_then(|it| it.parse().ok()).unwrap_or(24);
+    let (mutations, mut draw) = (mutation::Mutations::of(&forms), mutation::Draw::new(seed));
+    let mut under: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+    for _ in 0..CHANGED {
+        // Half under the two that have most.
+        let pair = match draw.below(2) {
+            0 => CHANGED_UNDER[draw.below(2)],
+            _ => *draw.one(CHANGED_UNDER),
+        };
+        // The kernel has no such registers before.
+        let has_quads = VERSIONS.iter().skip_while(|&&it| it != "8.3").any(|&it| it == pair.0);
+        loop {
+            let form = mutations.draw(&mut draw);
+            if (has_quads || !form.contains("%q")) && under.entry(pair).or_default().insert(form) {
+                break;
+            }
+        }
+    }
+    let (mut wrong, mut n_refused, mut n_crashing) = (vec![], 0, 0);
+    let mut n_own = vec![0; mutation::OWN.len()];
+    for ((version, target), changed) in under {
+        let changed: Vec<String> = changed.into_iter().collect();
+        let (theirs, crashing) = refused_by_ptxas(&ptxas, folder.path(), version, target, &changed, true);
+        let ours = kernel::refused_one_by_one(version, target, &changed);
+        n_refused += theirs.len();
+        n_crashing += crashing.len();
+        for (at, form) in changed.iter().enumerate().filter(|it| !crashing.contains(&it.0)) {
+            let (side, said) = match (theirs.get(&at), ours.get(&at)) {
+                (None, Some(said)) => (Side::Taken, said),
+                (Some(said), None) => (Side::Refused, said),
+                _ => continue,
+            };
+            let own = mutation::OWN.iter().position(|own| own.side == side && (own.fits)(&mutations, form));
+            match own {
+                Some(own) => n_own[own] += 1,
+                None => wrong.push(format!("{form} | {version} {target}: only {} it: {said}", side.words())),
+            }
+        }
+    }
+    println!(
+        "SEED={seed}: {CHANGED} changed forms, {n_refused} refusals, {n_crashing} that crash ptxas, {} its own choice",
+        n_own.iter().sum::<usize>()
+    );
+    wrong.sort();
+    let some = wrong.iter().take(200).map(String::as_str).collect::<Vec<_>>().join("\n");
+    let unused: Vec<&str> =
+        mutation::OWN.iter().zip(&n_own).filter(|it| *it.1 == 0).map(|it| it.0.why).collect();
+    assert!(std::env::var_os("SEED").is_some() || unused.is_empty(), "these are no differences: {unused:?}");
+    assert!(wrong.is_empty(), "SEED={seed}: {} verdicts of {CHANGED} differ:\n{some}", wrong.len());
 }
 
 /// What stands behind `.address_size`, of which each is refused somewhere.
@@ -284,6 +379,21 @@ fn a_refusal_names_the_token_and_what_would_have_it() {
     assert_eq!(message, "'%cluster_ctarank' needs '.target' sm_90 or later");
     let (_, message) = first("6.4", "sm_70", "vote.all.pred %p1, %p2");
     assert_eq!(message, "'vote.all.pred' is gone since '.version' 6.4 for this target");
+    for (form, at, said) in [
+        ("add.u32 %r1, %f2, %r3", "%f2", "'%f2' is of type '.f32', the operand of type '.u32'"),
+        ("add.f32 %f1, %f2, 1", "1;", "the constant is not of type '.f32'"),
+        ("add.u32 %r1, %tid.x, %r3", "%tid.x", "'%tid' is read by 'mov' and 'cvt' alone"),
+        ("ld.global.u32 %r1, [%f2]", "%f2", "'%f2' is not an address"),
+        ("ld.relaxed.u32 %r1, [%rd1]", ".relaxed", "'ld.relaxed.u32' has a memory order, and no scope"),
+        ("cvt.rn.rz.f32.s32 %f1, %r1", ".rz", "'.rz' is the second of its kind in 'cvt.rn.rz.f32.s32'"),
+        ("cvta.global.to.u64 %rd1, %rd2", ".to", "'.to' of 'cvta.global.to.u64' stands behind 'cvta'"),
+        ("mov.b32 _, %r1", "_", "'mov' cannot drop its result"),
+        ("vadd.s32.s32.s32 %f1.b0, %r2, %r3, %r4", "%f1", "parts are of 32-bit registers"),
+    ] {
+        let (token, message) = first("9.5", "sm_90a", form);
+        assert!(token.starts_with(at) || token.starts_with(at.trim_start_matches('.')), "{form}: {token}");
+        assert_eq!(message, said, "{form}");
+    }
     let declared = |version: &str, target: &str, declaration: &str| {
         let text = format!(".version {version}\n.target {target}\n.address_size 64\n{declaration}\n");
         refusal(&text, 1).unwrap_or_else(|| panic!("{declaration} is taken"))

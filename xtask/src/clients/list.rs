@@ -572,8 +572,8 @@ const TRITON: Client = Client {
     taken_over: &[],
     suites: &[script("triton_check.py"), script("triton_blackwell_check.py")],
     note: "Its own tests make their arrays with PyTorch. The `ptxas` of `cudaway run`, which hands the PTX on, takes the place of its own. \
-           `triton_blackwell_check.py` are products of matrices at compute capability 10.0 and 10.3, for which Triton and Gluon write \
-           `tcgen05`: f16, bf16, tf32 and 8-bit floats in many tiles, blocks that take many tiles each through tensor maps, warps with a \
+           `triton_blackwell_check.py` are products of matrices at compute capability 9.0, for which Triton writes `wgmma`, and at 10.0 and \
+           10.3, for which it and Gluon write `tcgen05`: f16, bf16, tf32 and 8-bit floats in many tiles, blocks that take many tiles each through tensor maps, warps with a \
            role each, attention, scales for blocks (mxfp8, mxfp4, nvfp4), clusters.",
 };
 

@@ -35,6 +35,7 @@ pub const NAMES: &[&str] = &[
     "cooperative",
     "clusters",
     "tensor_maps",
+    "flash_attention",
     "linking",
     "virtual_memory",
     "between_processes",
@@ -89,9 +90,9 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         // They use more of the runtime than dlopen_driver.h has.
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
-            | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs" | "cudnn_network"
-            | "cufft_transforms" | "device_relay" | "curand_numbers" | "cusolver_systems"
-            | "cusparse_products",
+            | "tensor_maps" | "flash_attention" | "linking" | "virtual_memory" | "between_processes"
+            | "graphs" | "cudnn_network" | "cufft_transforms" | "device_relay" | "curand_numbers"
+            | "cusolver_systems" | "cusparse_products",
             Form::Dlopen,
         ) => false,
         // No device code of its own: how that is linked makes no difference.
@@ -100,7 +101,7 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         ("texture_references", _) => release == Release::V11_8,
         // cooperative_groups.h needs libcu++, which Debian's CUDA 11.8 does not bring.
         // Tensor maps came with CUDA 12.
-        ("cooperative" | "clusters" | "tensor_maps", _) => release != Release::V11_8,
+        ("cooperative" | "clusters" | "tensor_maps" | "flash_attention", _) => release != Release::V11_8,
         _ => true,
     }
 }
@@ -485,6 +486,7 @@ impl Build<'_> {
 fn architectures(name: &str) -> &'static [&'static str] {
     match name {
         "clusters" | "tensor_maps" => &["-gencode=arch=compute_90,code=compute_90"],
+        "flash_attention" => &["-gencode=arch=compute_90a,code=compute_90a"],
         // The device linker joins machine code; ours joins the PTX beside it.
         "mixed_units" => &["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_80,code=compute_80"],
         _ => &[],

@@ -234,7 +234,8 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
         if self.fits(register, shape) {
             return Ok(());
         }
-        let (has, takes) = (register.vars.len() as u32 * register.bits, shape.count * shape.chunk * 8);
+        let (has, takes) =
+            (register.vars.len() as u32 * register.declared.bits(), shape.count * shape.chunk * 8);
         fail(operand.span, format!("the operand has {has} bits, the function's has {takes}"))
     }
 

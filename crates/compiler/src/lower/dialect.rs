@@ -548,7 +548,9 @@ rules! {
         rule(&["cluster"], "7.8", "90"),
         rule(&["mmio"], "8.2", "70"),
         rule(&["param::entry"], "8.3", "0"),
+        rule(&["param::func"], "8.3", "0"),
         rule(&["relaxed"], "5.1", "70"),
+        rule(&["shared::cluster"], "7.8", "90"),
         rule(&["shared::cta"], "7.8", "0"),
         rule(&["v8"], "8.8", "100"),
         rule(&["weak"], "5.1", "70"),
@@ -559,6 +561,7 @@ rules! {
         rule(&["v4", "s64"], "8.8", "100"),
         rule(&["v4", "u64"], "8.8", "100"),
         rule(&["volatile", "local"], "9.1", "0"),
+        rule(&["local", "volatile"], "9.1", "0"),
     ],
     "ldmatrix" => [
         rule(&[], "6.5", "75"),
@@ -761,6 +764,7 @@ rules! {
         rule(&["bulk"], "8.6", "100"),
         rule(&["cluster"], "7.8", "90"),
         rule(&["mmio"], "8.2", "70"),
+        rule(&["param::func"], "8.3", "0"),
         rule(&["relaxed"], "5.1", "70"),
         rule(&["release"], "5.1", "70"),
         rule(&["shared::cluster"], "7.8", "90"),
@@ -773,6 +777,7 @@ rules! {
         rule(&["v4", "s64"], "8.8", "100"),
         rule(&["v4", "u64"], "8.8", "100"),
         rule(&["volatile", "local"], "9.1", "0"),
+        rule(&["local", "volatile"], "9.1", "0"),
     ],
     "stackrestore" => [
         rule(&[], "7.3", "52"),
@@ -892,6 +897,8 @@ rules! {
         rule(&["u8"], "6.3", "72"),
         lost(&["mma", "f16", "satfinite"], "6.5", "0"),
         lost(&["mma", "f32", "satfinite"], "6.5", "0"),
+        lost(&["mma", "satfinite", "f16"], "6.5", "0"),
+        lost(&["mma", "satfinite", "f32"], "6.5", "0"),
         lost(&["!aligned"], "6.3", "0"),
     ],
 }

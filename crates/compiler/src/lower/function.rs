@@ -331,7 +331,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             Statement::Block(block) => self.block(block),
             Statement::Instruction(instruction) => {
                 self.b.pos = Pos { source: self.unit as u32, offset: instruction.opcode.span.start };
-                if let Err(failure) = self.guarded(instruction) {
+                if let Err(failure) = self.instruction(instruction) {
                     self.guard = None;
                     self.report(instruction, failure);
                 }
@@ -374,8 +374,13 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         }
     }
 
-    fn guarded(&mut self, instruction: &'i Instruction<'a>) -> Lower {
+    fn instruction(&mut self, instruction: &'i Instruction<'a>) -> Lower {
         let Some(place) = table::place(instruction.opcode.value) else { return Err(Failure::Unsupported) };
+        self.guarded(place, instruction)?;
+        self.check_form(place, instruction)
+    }
+
+    fn guarded(&mut self, place: usize, instruction: &'i Instruction<'a>) -> Lower {
         self.module.linked.units[self.unit].dialect.check(place, instruction)?;
         let row = &table::TABLE[place];
         let mut instr = Instr::new(instruction);
@@ -494,9 +499,9 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     }
 
     fn new_register(&mut self, RegisterKind { ty, lanes }: RegisterKind) -> Register {
-        let bits = ty.bits();
+        let declared = ty;
         let ty = register_ty(ty);
-        Register { vars: (0..lanes).map(|_| self.b.new_var(ty)).collect(), ty, bits }
+        Register { vars: (0..lanes).map(|_| self.b.new_var(ty)).collect(), ty, declared }
     }
 
     pub(super) fn register(&mut self, name: &str, span: Span) -> Lower<Register> {

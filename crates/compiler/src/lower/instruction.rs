@@ -228,8 +228,15 @@ impl<'i, 'a> Instr<'i, 'a> {
         self.ast.operands.len()
     }
 
-    /// Every modifier has been understood.
+    /// Every modifier has been understood. As ptxas has it, some may be said twice.
     pub(crate) fn done(&self) -> Lower {
-        if self.taken.iter().all(|&taken| taken) { Ok(()) } else { Err(Failure::Unsupported) }
+        const REPEATABLE: &[&str] =
+            &["NaN", "approx", "cc", "relu", "sat", "satfinite", "shiftamt", "sync", "uni"];
+        let modifiers = || self.ast.modifiers.iter().zip(&self.taken);
+        let is_said_before = |word: &str| modifiers().any(|(other, taken)| *taken && other.value == word);
+        let all = modifiers().all(|(modifier, &taken)| {
+            taken || REPEATABLE.contains(&modifier.value) && is_said_before(modifier.value)
+        });
+        if all { Ok(()) } else { Err(Failure::Unsupported) }
     }
 }

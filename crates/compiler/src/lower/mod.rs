@@ -18,6 +18,7 @@ mod copy;
 mod declared;
 mod dialect;
 mod float;
+mod form;
 mod function;
 mod indirect;
 pub(crate) use indirect::kernel_address;

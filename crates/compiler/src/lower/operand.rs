@@ -271,7 +271,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         match self.entity(name) {
             Some(Entity::Register(register)) if register.vars.len() == 1 => {
                 let value = self.b.read(register.vars[0]);
-                if !matches!(register.ty, Ty::B32 | Ty::B64 | Ty::F32 | Ty::F64) {
+                if !matches!(register.ty, Ty::B16 | Ty::B32 | Ty::B64) {
                     return fail(expression.span, format!("'{name}' is not an address"));
                 }
                 let base = self.resize(value, Ty::B64, false);

@@ -12,8 +12,8 @@ use crate::ir::{BlockId, GlobalId, LocalId, SharedId, Ty};
 pub(crate) struct Register {
     pub(crate) vars: Vec<Var>,
     pub(crate) ty: Ty,
-    /// Bits of each as it was declared: 8 for `.b8`, which is held in 16.
-    pub(crate) bits: u32,
+    /// What each was declared as: `.b8` is held in 16 bits.
+    pub(crate) declared: Type,
 }
 
 /// A `.param` variable of a call or device function, held in registers: equal chunks that cover its bytes.

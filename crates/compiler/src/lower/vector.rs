@@ -102,19 +102,21 @@ impl<'a> Lowerer<'_, '_, 'a> {
     pub(super) fn fits(&self, register: &Register, shape: &Shape) -> bool {
         let parts = register.vars.len() as u64;
         parts == 1 && shape.count == 1
-            || parts * u64::from(register.bits) == u64::from(shape.count) * u64::from(shape.chunk) * 8
+            || parts * u64::from(register.declared.bits())
+                == u64::from(shape.count) * u64::from(shape.chunk) * 8
     }
 
     /// A register in the chunks of a shape that it fits.
     pub(super) fn read_chunks(&mut self, register: &Register, shape: &Shape) -> Vec<Value> {
         let values: Vec<Value> = register.vars.iter().map(|&var| self.b.read(var)).collect();
-        let chunks = self.regrouped(values, register.bits, shape.count as usize, shape.chunk * 8);
+        let chunks = self.regrouped(values, register.declared.bits(), shape.count as usize, shape.chunk * 8);
         chunks.into_iter().map(|chunk| self.resize(chunk, shape.ty, false)).collect()
     }
 
     /// Writes the chunks of a shape to a register that fits it.
     pub(super) fn write_chunks(&mut self, register: &Register, shape: &Shape, chunks: &[Value]) {
-        let values = self.regrouped(chunks.to_vec(), shape.chunk * 8, register.vars.len(), register.bits);
+        let values =
+            self.regrouped(chunks.to_vec(), shape.chunk * 8, register.vars.len(), register.declared.bits());
         for (&var, value) in register.vars.iter().zip(values) {
             let value = self.resize(value, register.ty, false);
             self.write_var(var, value);

@@ -76,7 +76,7 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     pub(super) fn word_register(&mut self, name: &'a str, span: Span) -> Lower<Var> {
         let register = self.register(name, span)?;
         match register.vars.as_slice() {
-            [var] if register.ty.bits() == 32 => Ok(*var),
+            [var] if register.ty == Ty::B32 => Ok(*var),
             [_] => fail(span, "parts are of 32-bit registers"),
             _ => fail(span, "a vector has no parts"),
         }
@@ -129,8 +129,9 @@ fn finish<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, value: Value, signed
         }
         _ => None,
     };
-    let expected = if second.is_some() || merge.is_some() { 4 } else { 3 };
-    if i.count() != expected || second.is_some() && merge.is_some() {
+    let least = if second.is_some() || merge.is_some() { 4 } else { 3 };
+    // As ptxas has it, a third source may stand beside a whole destination, of which nothing is left to merge it into.
+    if !(least..=4).contains(&i.count()) || second.is_some() && merge.is_some() {
         return Err(Failure::Unsupported);
     }
     let (low, high) = limits(signed, merge.map_or(32, |part| part.bits));
@@ -140,6 +141,9 @@ fn finish<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, value: Value, signed
     if let Some(op) = second {
         let c = l.value(i.operand(3)?, Type::B32)?;
         result = l.b.emit1(Op::Int(op, word), &[result, c], Ty::B32);
+    }
+    if i.count() == 4 && second.is_none() {
+        l.value(i.operand(3)?, Type::B32)?;
     }
     let Some(part) = merge else { return l.write(d, result) };
     let c = l.value(i.operand(3)?, Type::B32)?;

@@ -117,6 +117,37 @@ pub fn refused(version: &str, target: &str, forms: &[String]) -> (BTreeMap<usize
     (refused, missing)
 }
 
+/// The forms that we refuse, for whatever reason, with what we say: of forms that may be no PTX at all, and which may be
+/// refused only where all else is right.
+pub fn refused_one_by_one(version: &str, target: &str, forms: &[String]) -> BTreeMap<usize, String> {
+    let mut refused = BTreeMap::new();
+    for mode in [false, true] {
+        let mut left: Vec<usize> =
+            (0..forms.len()).filter(|&at| is_independent(&forms[at]) == mode).collect();
+        loop {
+            let texts: Vec<&str> = left.iter().map(|&at| forms[at].as_str()).collect();
+            let (text, first) = self::text(version, target, mode, &texts);
+            let loaded = Program::load(&[Source { name: "forms.ptx".to_owned(), text }]);
+            let diagnostics = match &loaded {
+                Ok(program) => &program.diagnostics,
+                Err(diagnostics) => diagnostics,
+            };
+            let n_before = refused.len();
+            for diagnostic in diagnostics {
+                let at = (diagnostic.line as usize).checked_sub(first).and_then(|at| left.get(at));
+                let &at = at.unwrap_or_else(|| panic!("{version} {target}: {diagnostic}"));
+                refused.entry(at).or_insert_with(|| diagnostic.message.clone());
+            }
+            if diagnostics.is_empty() {
+                break;
+            }
+            assert!(refused.len() > n_before, "{version} {target}: {diagnostics:?}");
+            left.retain(|at| !refused.contains_key(at));
+        }
+    }
+    refused
+}
+
 /// Where forms are taken: by the form, the targets of [`TARGETS`] and the first version.
 pub struct Taken {
     targets: Vec<Vec<bool>>,
