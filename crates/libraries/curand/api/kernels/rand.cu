@@ -857,6 +857,140 @@ template <class D> __device__ void twisters(Header *header, typename D::T *out, 
         twister[PARAMETERS + at] = state[at];
 }
 
+// ---- MT19937: 8,192 generators side by side, whose words are interleaved by eights. A block has some of them in shared memory, 16
+// threads for each. Behind the header lie their states, twisted: crates/libraries/curand/cpu/src/mt19937/mod.rs.
+
+namespace mt {
+enum {
+    WORDS = 624,
+    MIDDLE = 397,
+    // So many words back is the middle one of those behind.
+    STEP = WORDS - MIDDLE,
+    GENERATORS = 8192,
+    EACH = 8,
+    ROW = GENERATORS * EACH,
+    ROWS = WORDS / EACH,
+    // Of a block.
+    OWN = 16,
+    THREADS = 256,
+    LANES = THREADS / OWN,
+    OWN_WORDS = OWN * EACH,
+    // Generators lie in different banks.
+    PITCH = WORDS + 1
+};
+
+static __device__ u32 mixed(u32 own, u32 next, u32 middle)
+{
+    u32 y = (own & 0x80000000u) | (next & 0x7fffffffu);
+    return middle ^ (y >> 1) ^ (0x9908b0dfu & (0u - (y & 1)));
+}
+
+static __device__ u32 tempered(u32 y)
+{
+    y ^= y >> 11;
+    y ^= (y << 7) & 0x9d2c5680u;
+    y ^= (y << 15) & 0xefc60000u;
+    return y ^ (y >> 18);
+}
+
+// The first row's places in a state.
+static __device__ const u32 FIRST[EACH] = {0, 113, 170, 283, 340, 397, 510, 567};
+
+// Where in its state a generator has word `nth` of a row: of what the first row leaves of the others, in order, each of seven rows
+// takes every seventh.
+static __device__ u32 place(u32 row, u32 nth)
+{
+    if (row == 0)
+        return FIRST[nth];
+    u32 at = (row - 1) / 7 * 56 + (row - 1) % 7 + 7 * nth, before = 1;
+#pragma unroll 1
+    while (before < EACH && FIRST[before] <= at + before)
+        before++;
+    return at + before;
+}
+
+// The next words of a state, by the lanes of half a warp: none of as many words depends on another of them, but on what was in the
+// place behind it.
+static __device__ void twist(u32 *state, u32 lane)
+{
+#pragma unroll 1
+    for (u32 i = lane; i < WORDS; i += LANES) {
+        u32 made = mixed(state[i], state[i + 1 < WORDS ? i + 1 : 0], state[i < STEP ? i + MIDDLE : i - STEP]);
+        __syncwarp();
+        state[i] = made;
+        __syncwarp();
+    }
+}
+} // namespace mt
+
+template <class D> __device__ void mt_generators(Header *header, typename D::T *out, u64 n, const Draw &draw)
+{
+    __shared__ u32 states[mt::OWN * mt::PITCH];
+    __shared__ unsigned short places[mt::WORDS];
+    // Of all states, until they are twisted.
+    const u64 all = (u64)mt::ROWS * mt::ROW;
+    u64 position = header->position, last = position + n, base = 0;
+    move_on(header, last % all);
+    // Where a row has this block's words, and whether any of them are asked for.
+    u32 own = blockIdx.x * mt::OWN_WORDS, from = (u32)(position % mt::ROW);
+    bool meets = n >= mt::ROW || (from < own + mt::OWN_WORDS && from + n > own) || from + n > own + mt::ROW;
+    if (last < all && !meets)
+        return;
+    u32 *kept = (u32 *)(header + 1) + (u64)blockIdx.x * (mt::OWN * mt::WORDS);
+    for (u32 i = threadIdx.x; i < mt::OWN * mt::WORDS; i += mt::THREADS)
+        states[i / mt::WORDS * mt::PITCH + i % mt::WORDS] = kept[i];
+    for (u32 i = threadIdx.x; i < mt::WORDS; i += mt::THREADS)
+        places[i] = (unsigned short)mt::place(i / mt::EACH, i % mt::EACH);
+    __syncthreads();
+    for (;;) {
+        u64 begin = position > base ? position - base : 0, end = last - base < all ? last - base : all;
+        // Two rows at a time.
+        u32 word = threadIdx.x % mt::OWN_WORDS, odd = threadIdx.x / mt::OWN_WORDS;
+        for (u32 row = (u32)(begin / mt::ROW) + odd; row * (u64)mt::ROW < end; row += mt::THREADS / mt::OWN_WORDS) {
+            u64 at = row * (u64)mt::ROW + own + word;
+            if (at >= begin && at < end) {
+                u32 place = places[row * mt::EACH + word % mt::EACH];
+                out[base + at - position] = D::value(mt::tempered(states[word / mt::EACH * mt::PITCH + place]), draw);
+            }
+        }
+        if (last - base < all)
+            break;
+        base += all;
+        __syncthreads();
+        mt::twist(states + threadIdx.x / mt::LANES * mt::PITCH, threadIdx.x % mt::LANES);
+        __syncthreads();
+    }
+    if (base == 0)
+        return;
+    for (u32 i = threadIdx.x; i < mt::OWN * mt::WORDS; i += mt::THREADS)
+        kept[i] = states[i / mt::WORDS * mt::PITCH + i % mt::WORDS];
+}
+
+// MT19937's own ways to draw.
+struct MtSingle {
+    typedef float T;
+    static __device__ float value(u32 x, const Draw &)
+    {
+        return (float)uniform_f64_middle(x);
+    }
+};
+struct MtWide {
+    typedef double T;
+    static __device__ double value(u32 x, const Draw &)
+    {
+        return uniform_f64_middle(x);
+    }
+};
+struct MtPoisson {
+    typedef u32 T;
+    static __device__ u32 value(u32 x, const Draw &draw)
+    {
+        if (draw.method == NORMAL)
+            return (u32)((float)draw.deviation * inverse_f32(x) + (float)draw.mean + 0.5f);
+        return poisson(uniform_f64(x), draw);
+    }
+};
+
 // ---- The kernels: a family's name, then the distribution's.
 
 #define KERNEL(name, T, ...)                                                                                                    \
@@ -889,6 +1023,13 @@ KERNEL(mtgp_uniform_f64, double, twisters<WordWide>)
 KERNEL(mtgp_normal_f32, float, twisters<WordNormal>)
 KERNEL(mtgp_normal_f64, double, twisters<WordNormalWide>)
 KERNEL(mtgp_poisson, u32, twisters<WordPoisson>)
+
+KERNEL(mt_bits, u32, mt_generators<WordBits>)
+KERNEL(mt_uniform_f32, float, mt_generators<MtSingle>)
+KERNEL(mt_uniform_f64, double, mt_generators<MtWide>)
+KERNEL(mt_normal_f32, float, mt_generators<WordNormal>)
+KERNEL(mt_normal_f64, double, mt_generators<WordNormalWide>)
+KERNEL(mt_poisson, u32, mt_generators<MtPoisson>)
 
 #define POINTS(name, W, D)                                                                                                      \
     extern "C" __global__ void __launch_bounds__(256) name(Header *header, D::T *out, u64 n, Draw draw, const W *tables, u32 dimensions)              \
