@@ -68,7 +68,7 @@ unsafe fn factor_panel<S: Scalar>(a: Matrix<S>, n: i64, start: i64, width: i64, 
 vectorized! {
     /// Divides what stands below a pivot, and takes as much of it off the columns beside, which begin in the pivot's row and are the
     /// caller's.
-    fn eliminate[S: Scalar](factors: &mut [S], divisor: S, columns: i64, beside: Matrix<S>) {
+    pub fn eliminate[S: Scalar](factors: &mut [S], divisor: S, columns: i64, beside: Matrix<S>) {
         let rows = factors.len();
         for row in 0..rows {
             factors[row] = factors[row].over(divisor);

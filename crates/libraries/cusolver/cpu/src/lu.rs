@@ -1,7 +1,7 @@
 //! `A = P·L·U` with partial pivoting.
 
-use cublas_cpu::lapack::largest;
 pub use cublas_cpu::lapack::laswp;
+use cublas_cpu::lapack::{eliminate, largest};
 use cublas_cpu::{Diag, Matrix, Op, Scalar, Side, Uplo, gemm, level3, parallel};
 
 /// So few columns are factored one by one.
@@ -79,14 +79,9 @@ unsafe fn factor_few<S: Scalar>(m: i64, n: i64, a: Matrix<S>, swaps: &mut [i64],
                 info = if info == 0 { k + 1 } else { info };
             }
             let factors = a.from(k + 1, k).column_mut(0, m - k - 1);
-            if !divisor.is_zero() {
-                factors.iter_mut().for_each(|element| *element = element.over(divisor));
-            }
-            for column in k + 1..n {
-                let times = a.get(k, column);
-                let into = a.from(k + 1, column).column_mut(0, m - k - 1);
-                into.iter_mut().zip(factors.iter()).for_each(|(into, factor)| *into -= times * *factor);
-            }
+            // What stands below a zero is taken off as it is.
+            let divisor = if divisor.is_zero() { S::one() } else { divisor };
+            eliminate(factors, divisor, n - k - 1, a.from(k, k + 1));
         }
     }
     info
