@@ -49,6 +49,9 @@ static unsigned char *room(size_t bytes)
     return at;
 }
 
+/* Whether words are many: FNV's sum of them is said. */
+static int summed;
+
 /* Prints the status and, of a call that succeeded, the words of `unit` bytes. */
 static void tell(int status, unsigned char *at, size_t n, size_t unit)
 {
@@ -63,12 +66,17 @@ static void tell(int status, unsigned char *at, size_t n, size_t unit)
         }
     }
     printf("%d", status);
+    uint64_t sum = 0xcbf29ce484222325u;
     for (size_t i = 0; !status && i < n; i++) {
-        if (unit == 4)
+        if (summed)
+            sum = (sum ^ ((uint32_t *)copy)[i]) * 0x100000001b3u;
+        else if (unit == 4)
             printf(" %08" PRIx32, ((uint32_t *)copy)[i]);
         else
             printf(" %016" PRIx64, ((uint64_t *)copy)[i]);
     }
+    if (summed)
+        printf(" %016" PRIx64, sum);
     for (size_t i = 0; i < GUARD; i++)
         if (copy[bytes + i] != filler)
             printf(" written-behind");
@@ -166,7 +174,13 @@ int main(int argc, char **argv)
         FILLS("log-normal-double", GenerateLogNormalDouble, double, (Generator, double *, size_t, double, double), a, b)
         FILLS("poisson", GeneratePoisson, unsigned, (Generator, unsigned *, size_t, double), a)
         FILLS("poisson-method", GeneratePoissonMethod, unsigned, (Generator, unsigned *, size_t, double, int), a, (int)b)
-        if (IS("runs")) {
+        if (IS("sum")) {
+            unsigned char *at = room(n * 4);
+            int status = CALL(Generate, (Generator, unsigned *, size_t), generator, (unsigned *)at, (size_t)n);
+            summed = 1;
+            tell(status, at, n, 4);
+            summed = 0;
+        } else if (IS("runs")) {
             unsigned char *at = room(n * (size_t)a * sizeof(float));
             tell(runs((float *)at, n, (size_t)a), at, n * (size_t)a, sizeof(float));
         } else if (IS("create")) {

@@ -129,11 +129,8 @@ pub fn generate() -> Result<Vec<(String, String)>> {
         ("crates/libcudaway-hooks/src/generated/names.rs".to_owned(), hooks::names(&nvml)?),
         ("cmake/exports/libcuda.version".to_owned(), shells::driver_version_script()),
     ];
+    files.extend(shells::runtime_tables(&runtime, &runtime_bodies)?);
     for (major, node) in NODES {
-        files.push((
-            format!("crates/libcudart/src/generated/table_{major}.rs"),
-            shells::runtime_table(major, &runtime, &runtime_bodies)?,
-        ));
         files.push((
             format!("crates/libcudart/forward/v{major}/src/generated/names.rs"),
             shells::forwarder(major, node, &runtime)?,

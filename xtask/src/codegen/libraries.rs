@@ -80,10 +80,11 @@ definition, refusals, streams, graphs), `examples/cufft_transforms.cu`, and for 
     (
     "cuRAND",
     "The numbers are made by crates/libraries/curand/cpu, on the CPU device in stream order. On AMD GPUs kernels of ours make the same numbers in the stream and in captured graphs
-(crates/libraries/curand/api/kernels; never run on a GPU, but on emulated ones, gfx1100 and gfx942), so that a sequence does not depend on the device: XORWOW, MRG32k3a, MTGP32, Philox and Sobol's sequences, in each ordering and each
-distribution. MT19937, whose 8,192 states are 20 MB, is made on the host and copied there, for which the call waits, and it cannot be captured. Words, uniform numbers and Poisson's below a mean of 2,000 (8,000 of MTGP32 and
-Sobol32) are the host's to the bit. Normal numbers are up to 3 ulp from the host's (400,000 of each kind measured; of those in double precision 0.5% were not the same bits), their exponentials
-as far as that carries, and Poisson's of larger means, which are normal ones rounded, can be the neighbour where one lies at the border. How often a graph ran is not known to a seed, an ordering or
+(crates/libraries/curand/api/kernels; never run on a GPU, but, without MT19937, on emulated ones, gfx1100 and gfx942), so that a sequence does not depend on the device: each generator, in each ordering and each
+distribution. The first numbers behind a seed wait for its states, which the host makes: those of MT19937 are 20 MB. Words, uniform numbers, normal numbers in single precision and
+Poisson's are the host's to the bit, the exponentials of those normal numbers within 1 ulp: the kernels have the C library's `logf`, `sinf` and `cosf` (glibc 2.28 and later) at each number that words can make.
+Normal numbers in double precision are up to 3 ulp from the host's (400,000 of each kind measured; 0.5% were not the same bits), their exponentials up to 4 ulp with a mean of 0 and a deviation of 1 (4,000,000 measured), and with other parameters
+as much farther as the exponent is larger. NVIDIA's host generator itself gives others where a processor has no fused products: up to 17 ulp with a mean and a deviation of 3. How often a graph ran is not known to a seed, an ordering or
 dimensions that are set later without an offset: such a setting goes on where the calls have come to, each of which counts once. A setting between two calls that one graph captures is refused. `CUDAWAY_RAND=kernels` has the kernels on the CPU device, too;
 `CUDAWAY_RAND=hip` has ROCm's hipRAND (`libhiprand.so.1`) make an AMD GPU's numbers, which are other ones than NVIDIA's but for Sobol's plain sequences; what it does not have (other orderings than the default before ROCm 6.2, words of
 64 bits before 5.5, captures) is refused, once in the log. `cargo xtask test --only rand` compares host and device generators, and the kernels, with NVIDIA's own library, whose host generators need no GPU, with other seeds, offsets, orderings and counts in each run: words and the

@@ -375,39 +375,104 @@ pub fn proc_address(exports: &BTreeMap<String, DriverExport>) -> Result<String> 
     Ok(text)
 }
 
-/// `crates/libcudart/src/generated/table_N.rs`
-pub fn runtime_table(
+/// The functions behind libcudart's majors, by their names, as text.
+type Functions = BTreeMap<String, String>;
+
+/// `crates/libcudart/src/generated/table_N.rs` for each major, and a file for each set of majors in which functions have the same
+/// text, which the tables of those majors include.
+pub fn runtime_tables(
+    exports: &BTreeMap<String, RuntimeExport>,
+    bodies: &Bodies,
+) -> Result<Vec<(String, String)>> {
+    let of_majors = MAJORS
+        .iter()
+        .map(|major| Ok((*major, runtime_functions(major, exports, bodies)?)))
+        .collect::<Result<Vec<_>>>()?;
+    // Which majors have this text under this name.
+    let mut shared: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for (major, functions) in &of_majors {
+        for (name, function) in functions {
+            shared.entry((name, function)).or_default().push(major);
+        }
+    }
+    let mut texts: BTreeMap<Vec<&str>, Vec<&str>> = BTreeMap::new();
+    for ((_, function), majors) in shared {
+        texts.entry(majors).or_default().push(function);
+    }
+    let mut files = Vec::new();
+    for (major, functions) in &of_majors {
+        let sets = texts.keys().filter(|majors| majors.len() > 1 && majors.contains(major));
+        let includes: String = sets.map(|set| format!("include!(\"{}\");\n", shared_file(set))).collect();
+        let own = texts.get(&vec![*major]).map_or(&[][..], Vec::as_slice);
+        files.push((
+            format!("crates/libcudart/src/generated/table_{major}.rs"),
+            runtime_table(major, functions, &includes, own)?,
+        ));
+    }
+    for (majors, functions) in texts.iter().filter(|(majors, _)| majors.len() > 1) {
+        let text = format!(
+            "// The {} functions that have the same text in majors {}, in whose tables each is included. {HEAD}\n\
+             // from tools/data/cuda/runtime.json and crates/runtime/src/api; do not edit.\n{}",
+            functions.len(),
+            listed(majors),
+            functions.concat()
+        );
+        files.push((format!("crates/libcudart/src/generated/{}", shared_file(majors)), text));
+    }
+    Ok(files)
+}
+
+fn shared_file(majors: &[&str]) -> String {
+    format!("shared_{}.rs", majors.join("_"))
+}
+
+/// `11, 12 and 13`
+fn listed(majors: &[&str]) -> String {
+    match majors {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => majors.concat(),
+    }
+}
+
+fn runtime_functions(
     major: &str,
     exports: &BTreeMap<String, RuntimeExport>,
     bodies: &Bodies,
-) -> Result<String> {
+) -> Result<Functions> {
     let unknown = Signature { params: Vec::new(), returns: "cudaError_t".to_owned() };
+    runtime_names(major)?
+        .into_iter()
+        .map(|name| {
+            let export = exports.get(&name).with_context(|| format!("{name} is missing in runtime.json"))?;
+            let signature = export.signature(major).unwrap_or(&unknown);
+            let body = body(bodies, &name, Some(major));
+            let mut statement = statement("::runtime", "cudaError_t", &name, signature, body)?;
+            // Which numbers failures have is the major's.
+            for border in ["entry(", "entry_per_thread("] {
+                statement =
+                    statement.replace(&format!("::runtime::{border}"), &format!("of_major::{border}"));
+            }
+            let params = c_params(signature, body.is_some());
+            let head = head("unsafe extern \"C\" fn", &name, &params, &signature.returns);
+            let function = format!("\n{head}\n    {statement}\n}}\n");
+            Ok((name, function))
+        })
+        .collect()
+}
+
+fn runtime_table(major: &str, functions: &Functions, includes: &str, own: &[&str]) -> Result<String> {
+    // Some of its failures have other numbers.
+    let of_major = if major == "13" { "runtime::v13" } else { "runtime" };
     let names = runtime_names(major)?;
     let mut text = format!(
         "//! The {} functions behind libcudart's major {major}, in the forwarder's order.\n\
          //! {HEAD} from tools/data/cuda/runtime.json and crates/runtime/src/api; do not edit.\n\n{PROMISE}\n\
-         use core::ffi::*;\n\nuse border::{{OptOut, Out, borrow, borrow_opt}};\nuse cuda_abi::FunctionAddress;\n\
-         use cuda_abi::runtime::v{major}::*;\nuse cuda_abi::runtime::{{v11, v12, v13}};\nuse cuda_abi::*;\n",
-        names.len()
+         use core::ffi::*;\n\nuse ::{of_major} as of_major;\nuse border::{{OptOut, Out, borrow, borrow_opt}};\n\
+         use cuda_abi::FunctionAddress;\nuse cuda_abi::runtime::v{major}::*;\n\
+         use cuda_abi::runtime::{{v11, v12, v13}};\nuse cuda_abi::*;\n\n{includes}{}",
+        functions.len(),
+        own.concat()
     );
-    for name in &names {
-        let export = exports.get(name).with_context(|| format!("{name} is missing in runtime.json"))?;
-        let signature = export.signature(major).unwrap_or(&unknown);
-        let body = body(bodies, name, Some(major));
-        let mut statement = statement("::runtime", "cudaError_t", name, signature, body)?;
-        // Some of its failures have other numbers.
-        if major == "13" {
-            for border in ["entry(", "entry_per_thread("] {
-                statement =
-                    statement.replace(&format!("::runtime::{border}"), &format!("::runtime::v13::{border}"));
-            }
-        }
-        writeln!(
-            text,
-            "\n{}\n    {statement}\n}}",
-            head("unsafe extern \"C\" fn", name, &c_params(signature, body.is_some()), &signature.returns),
-        )?;
-    }
     writeln!(text, "\npub static TABLE: [FunctionAddress; {}] = [", names.len())?;
     for name in &names {
         writeln!(text, "    FunctionAddress({name} as *const c_void),")?;

@@ -1,11 +1,13 @@
 //! Settings `lane` and `warp`: one block, each CUDA thread (`lane`) or each warp (`warp`) stepped from meeting point to meeting point.
 //!
-//! Threads are independent, as on NVIDIA since Volta: a lane may wait for another lane of its warp. A collective is
-//! complete when every live lane of its member mask asks for the same thing with the same mask; a barrier when its
-//! threads have arrived. When every live thread waits and nothing completes, the block is stuck and the grid fails.
+//! Threads are independent, as on NVIDIA since Volta: a lane may wait for another lane of its warp. What they wait for is in
+//! [`barrier`] and [`collective`]. When every live thread waits and nothing completes, the block is stuck and the grid fails.
 //!
 //! A block whose threads only spin waits for another block: its OS thread keeps it and begins the next one beside it,
 //! so blocks that wait for each other advance however few cores there are.
+
+mod barrier;
+mod collective;
 
 use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
 
@@ -13,10 +15,10 @@ use super::arena::Mapping;
 use super::fiber::Fibers;
 use super::gate::{BEGIN_ANEW, Gate};
 use super::guard::Guard;
-use super::sanitize::{self, Divergence};
+use super::sanitize;
 use super::{Fault, Grid, StepFn, Thread, Turns, Warp, Worker, block_index, tensor_memory};
+use barrier::Barrier;
 use compiler::back::cpu::Setting;
-use compiler::ir::WARPGROUP_BARRIERS;
 
 /// What the threads of a stuck block wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,31 +86,6 @@ const MAX_WARPS: usize = 32;
 const N_BARRIERS: usize = 16;
 /// Four warps each, which have a barrier of their own.
 const N_WARPGROUPS: usize = MAX_WARPS / 4;
-
-#[derive(Clone, Default)]
-struct Barrier {
-    in_use: bool,
-    /// Threads it waits for; 0 is all of the block.
-    expected: u32,
-    /// Lanes that arrived, per warp.
-    arrived: [u32; MAX_WARPS],
-    n_arrived: u32,
-    /// Arrivals of threads that had arrived already.
-    again: u32,
-    /// Records: threads in `lane`, warps in `warp`.
-    waiting: Vec<u32>,
-}
-
-impl Barrier {
-    fn reset(&mut self) {
-        self.in_use = false;
-        self.expected = 0;
-        self.arrived = [0; MAX_WARPS];
-        self.n_arrived = 0;
-        self.again = 0;
-        self.waiting.clear();
-    }
-}
 
 /// Scheduling state of a block.
 #[derive(Default)]
@@ -419,6 +396,19 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// The warp's lanes in that state, in setting `lane`.
+    fn lanes_in(&self, warp: usize, state: State) -> u32 {
+        let states: &[State; WARP] =
+            self.lanes.states[warp * WARP..].first_chunk().unwrap_or(&[State::Ended; WARP]);
+        // SAFETY: SSE2 is part of x86-64; there are 32 bytes.
+        unsafe {
+            let at: *const __m128i = states.as_ptr().cast();
+            let wanted = _mm_set1_epi8(state as i8);
+            let half = |nth: usize| _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(at.add(nth)), wanted));
+            half(0).cast_unsigned() | half(1).cast_unsigned() << 16
+        }
+    }
+
     /// Passes in which something moved, since the block began.
     pub fn n_steps(&self) -> u64 {
         self.lanes.n_steps
@@ -498,29 +488,6 @@ impl<'a> Block<'a> {
             }
         }
         stuck
-    }
-
-    // ---- the cluster's barrier ----
-
-    /// Whether a thread waits for the others to arrive, or has arrived and goes on.
-    pub fn has_cluster_arrivals(&self) -> bool {
-        self.lanes.cluster_arrived.iter().any(|&lanes| lanes != 0)
-    }
-
-    /// Whether all threads have arrived; those that ended count as arrived.
-    pub fn has_arrived_at_cluster(&self) -> bool {
-        (0..self.n_warps()).all(|w| self.lanes.cluster_arrived[w] | self.lanes.ended[w] == self.present(w))
-    }
-
-    /// Begins the next phase.
-    pub fn pass_cluster_barrier(&mut self) {
-        self.lanes.cluster_arrived = [0; MAX_WARPS];
-        self.lanes
-            .states
-            .iter_mut()
-            .filter(|s| **s == State::AtClusterBarrier)
-            .for_each(|s| *s = State::Ready);
-        self.lanes.n_steps += 1;
     }
 
     /// Steps every lane that can run; true when one of them got anywhere.
@@ -623,324 +590,6 @@ impl<'a> Block<'a> {
         }
         Ok(())
     }
-
-    // ---- barriers ----
-
-    /// Record `t`, lanes of a warp, comes to a barrier.
-    fn arrive(
-        &mut self,
-        t: usize,
-        (warp, lanes): (usize, u32),
-        id: usize,
-        count: u32,
-        flags: u32,
-    ) -> Result<(), Fault> {
-        let id = match id.checked_sub(WARPGROUP_BARRIERS as usize) {
-            Some(warpgroup) if warpgroup < N_WARPGROUPS => N_BARRIERS + warpgroup,
-            // PTX has barriers 0 to 15; hardware traps on another number.
-            _ if id < N_BARRIERS => id,
-            _ => return Err(Fault::Trap),
-        };
-        let barrier = &mut self.lanes.barriers[id];
-        if !barrier.in_use {
-            barrier.in_use = true;
-            barrier.expected = count;
-        }
-        let arrived = &mut barrier.arrived[warp];
-        barrier.n_arrived += (lanes & !*arrived).count_ones();
-        barrier.again += (lanes & *arrived).count_ones();
-        *arrived |= lanes;
-        if flags == 1 {
-            self.lanes.states[t] = State::Ready;
-        } else {
-            barrier.waiting.push(t as u32);
-            self.lanes.states[t] = State::AtBarrier;
-        }
-        // At once, so that the next round's arrivals are not counted into this one.
-        self.complete_barrier(id);
-        Ok(())
-    }
-
-    fn complete_barriers(&mut self) -> bool {
-        (0..self.lanes.barriers.len()).fold(false, |any, id| self.complete_barrier(id) | any)
-    }
-
-    fn complete_barrier(&mut self, id: usize) -> bool {
-        if !self.lanes.barriers[id].in_use || !self.is_complete(&self.lanes.barriers[id]) {
-            return false;
-        }
-        let waiting = std::mem::take(&mut self.lanes.barriers[id].waiting);
-        if !self.sanitizer.is_null() {
-            let is_full = self.lanes.barriers[id].expected == 0;
-            self.judge_barrier(&waiting, is_full);
-        }
-        self.lanes.barriers[id].reset();
-        let (mut n, mut n_true) = (0u64, 0u64);
-        for &t in &waiting {
-            let lanes = if self.per_warp { u64::from(self.warp(t as usize).alive) } else { 1 };
-            let thread = self.thread(t as usize);
-            if thread.flags >= 2 {
-                n += u64::from(lanes.count_ones());
-                n_true += u64::from((thread.args[2] & lanes).count_ones());
-            }
-        }
-        for &t in &waiting {
-            let thread = self.thread(t as usize);
-            thread.results[0] = match thread.flags {
-                2 => n_true,
-                3 => u64::from(n_true == n),
-                4 => u64::from(n_true > 0),
-                _ => 0,
-            };
-            self.lanes.states[t as usize] = State::Ready;
-        }
-        // The allocation goes back for the next round.
-        let mut waiting = waiting;
-        waiting.clear();
-        self.lanes.barriers[id].waiting = waiting;
-        true
-    }
-
-    /// `.aligned` says that all threads of a warp come to the same instruction, and a full barrier is for the whole block.
-    #[cold]
-    fn judge_barrier(&mut self, waiting: &[u32], is_full: bool) {
-        // SAFETY: the resident's box, prepared for this launch, which is under way.
-        let run = unsafe { (*self.sanitizer).run() };
-        let index = self.index;
-        let mut first_of_warp: [Option<u32>; MAX_WARPS] = [None; MAX_WARPS];
-        for &t in waiting {
-            let position = self.thread(t as usize).position;
-            if position & ALIGNED == 0 {
-                continue;
-            }
-            let place = position & !ALIGNED;
-            let other = *first_of_warp[t as usize / WARP].get_or_insert(place);
-            if other != place {
-                sanitize::diverged(run, index, t, place, Divergence::Warp { other });
-                return;
-            }
-            let ended = (0..self.n_warps()).find(|&w| self.lanes.ended[w] != 0);
-            if let (true, Some(warp)) = (is_full, ended) {
-                let ended = warp as u32 * WARP as u32 + self.lanes.ended[warp].trailing_zeros();
-                sanitize::diverged(run, index, t, place, Divergence::Block { ended });
-                return;
-            }
-        }
-    }
-
-    fn is_complete(&self, barrier: &Barrier) -> bool {
-        // A cheap bound first: this runs at every arrival.
-        let most = barrier.n_arrived + self.lanes.n_ended;
-        if barrier.expected == 0 {
-            // Threads that ended count as arrived.
-            return most as usize >= self.n_threads
-                && (0..self.n_warps()).all(|w| barrier.arrived[w] | self.lanes.ended[w] == self.present(w));
-        }
-        if most + barrier.again + (WARP as u32 - 1) < barrier.expected {
-            return false;
-        }
-        // PTX differs: arrivals count in whole warps, so a warp's missing and ended lanes count with the others.
-        let counted: u32 = (0..self.n_warps())
-            .map(|w| match barrier.arrived[w] {
-                0 => 0,
-                arrived if arrived | self.lanes.ended[w] == self.present(w) => WARP as u32,
-                arrived => arrived.count_ones(),
-            })
-            .sum();
-        counted + barrier.again >= barrier.expected
-    }
-
-    // ---- warp collectives ----
-
-    /// Completes what can be in one warp; true when a lane was released.
-    fn complete_collectives(&mut self, warp: usize) -> bool {
-        if self.per_warp {
-            // They are in the code.
-            return self.lanes.states[warp] == State::Ready;
-        }
-        let first = warp * WARP;
-        let alive = self.present(warp) & !self.lanes.ended[warp];
-        let mut waiting = self.lanes_in(warp, State::AtCollective);
-        let mut released = false;
-        while waiting != 0 {
-            let leader = waiting.trailing_zeros() as usize;
-            let key = self.key(first + leader);
-            let (mut group, mut brought) = (0u32, [0u64; WARP]);
-            for l in bits(waiting) {
-                if self.key(first + l) == key {
-                    group |= 1 << l;
-                    brought[l] = self.thread(first + l).args[0];
-                }
-            }
-            waiting &= !group;
-            // Ended lanes count as arrived.
-            if key.2 & alive & !group == 0 {
-                self.complete(first, group, key.2, &brought);
-                released = true;
-            }
-        }
-        if released {
-            return true;
-        }
-        let asking = self.lanes_in(warp, State::AtActiveMask);
-        if asking == 0 || self.lanes_in(warp, State::Ready) != 0 {
-            return false;
-        }
-        // Every other live lane waits or spins: who is at the same instruction is active together.
-        for l in bits(asking) {
-            let site = self.thread(first + l).site;
-            let mask =
-                bits(asking).filter(|&o| self.thread(first + o).site == site).fold(0u32, |m, o| m | 1 << o);
-            self.thread(first + l).results[0] = u64::from(mask);
-        }
-        self.release(first, asking);
-        true
-    }
-
-    fn lanes_in(&self, warp: usize, state: State) -> u32 {
-        let states: &[State; WARP] =
-            self.lanes.states[warp * WARP..].first_chunk().unwrap_or(&[State::Ended; WARP]);
-        // SAFETY: SSE2 is part of x86-64; there are 32 bytes.
-        unsafe {
-            let at: *const __m128i = states.as_ptr().cast();
-            let wanted = _mm_set1_epi8(state as i8);
-            let half = |nth: usize| _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(at.add(nth)), wanted));
-            half(0).cast_unsigned() | half(1).cast_unsigned() << 16
-        }
-    }
-
-    fn release(&mut self, first: usize, group: u32) {
-        for l in bits(group) {
-            self.lanes.states[first + l] = State::Ready;
-        }
-    }
-
-    /// What lanes must agree on to meet: kind, flags, member mask, function.
-    fn key(&mut self, t: usize) -> (u32, u32, u32, u64) {
-        let thread = self.thread(t);
-        let mask = match thread.kind {
-            request::SHFL => 3,
-            request::ELECT | request::WARP_SYNC => 0,
-            request::EXCHANGE => return (thread.kind, thread.flags, u32::MAX, thread.args[0]),
-            _ => 1,
-        };
-        (thread.kind, thread.flags, thread.args[mask] as u32, 0)
-    }
-
-    /// `a`: what each lane of the group brings.
-    fn complete(&mut self, first: usize, group: u32, mask: u32, a: &[u64; WARP]) {
-        let lead = self.thread(first + group.trailing_zeros() as usize);
-        let (kind, flags) = (lead.kind, lead.flags);
-        // A lane outside its own mask is undefined in PTX; here it takes part without being counted.
-        let members = if group & mask == 0 { group } else { group & mask };
-        match kind {
-            request::SHFL => {
-                for l in bits(group) {
-                    let thread = self.thread(first + l);
-                    let (from, in_range) =
-                        shfl_source(flags, l as u32, thread.args[1] as u32, thread.args[2] as u32);
-                    // PTX: the value of a lane that takes no part is undefined; here it is the own value.
-                    let from = if members & (1 << from) != 0 { from as usize } else { l };
-                    thread.results = [a[from] & 0xffff_ffff, u64::from(in_range)];
-                }
-            }
-            request::VOTE => {
-                let votes = bits(members).filter(|&l| a[l] & 1 != 0).fold(0u32, |mask, l| mask | 1 << l);
-                let result = match flags {
-                    0 => u64::from(votes == members),
-                    1 => u64::from(votes != 0),
-                    2 => u64::from(votes == 0 || votes == members),
-                    _ => u64::from(votes),
-                };
-                self.answer(first, group, |_| [result, 0]);
-            }
-            request::MATCH if flags == 0 => {
-                self.answer(first, group, |l| {
-                    [bits(members).filter(|&o| a[o] == a[l]).fold(0u64, |mask, o| mask | 1 << o), 0]
-                });
-            }
-            request::MATCH => {
-                let value = a[members.trailing_zeros() as usize];
-                let all = bits(members).all(|l| a[l] == value);
-                self.answer(first, group, |_| if all { [u64::from(members), 1] } else { [0, 0] });
-            }
-            request::REDUX => {
-                let values = bits(members).map(|l| a[l] as u32);
-                let signed = |values: &mut dyn Iterator<Item = u32>, max: bool| {
-                    let values = values.map(u32::cast_signed);
-                    if max { values.max() } else { values.min() }.map(i32::cast_unsigned)
-                };
-                let mut values = values;
-                let result = match flags {
-                    0 | 8 => Some(values.fold(0, u32::wrapping_add)),
-                    1 => values.min(),
-                    2 => values.max(),
-                    9 => signed(&mut values, false),
-                    10 => signed(&mut values, true),
-                    3 | 11 => values.reduce(|x, y| x & y),
-                    4 | 12 => values.reduce(|x, y| x | y),
-                    _ => values.reduce(|x, y| x ^ y),
-                };
-                self.answer(first, group, |_| [u64::from(result.unwrap_or(0)), 0]);
-            }
-            request::ELECT => {
-                let leader = members.trailing_zeros() as usize;
-                self.answer(first, group, |l| [leader as u64, u64::from(l == leader)]);
-            }
-            request::EXCHANGE => self.exchange(first, group, flags as usize),
-            _ => {}
-        }
-        self.release(first, group);
-    }
-
-    /// Brings the lanes' registers of `bytes` bytes together, lets the kernel's function work on them, and hands each
-    /// lane its results. Lanes that take no part bring zeros.
-    fn exchange(&mut self, first: usize, group: u32, bytes: usize) {
-        let lead = self.thread(first + group.trailing_zeros() as usize).args;
-        let [function, _, n_in, n_out] = lead;
-        let (n_in, n_out) = (n_in as usize, n_out as usize);
-        let mut buffers =
-            [vec![0u64; (n_in * WARP * bytes).div_ceil(8)], vec![0; (n_out * WARP * bytes).div_ceil(8)]];
-        let [all_in, all_out] = buffers.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
-        for l in bits(group) {
-            let record = self.registers(first + l);
-            for n in 0..n_in {
-                // SAFETY: the record has `n_in` registers there, the buffer 32 for each.
-                unsafe {
-                    all_in.add((n * WARP + l) * bytes).copy_from_nonoverlapping(record.add(n * bytes), bytes);
-                }
-            }
-        }
-        // SAFETY: the emitter's function, which reads and writes these buffers and nothing else.
-        unsafe {
-            let function: extern "C" fn(*const u8, *mut u8) -> i32 = std::mem::transmute(function as usize);
-            function(all_in, all_out);
-        }
-        for l in bits(group) {
-            let record = self.registers(first + l);
-            for n in 0..n_out {
-                // SAFETY: as above, for the results.
-                unsafe {
-                    record
-                        .add(n * bytes)
-                        .copy_from_nonoverlapping(all_out.add((n * WARP + l) * bytes), bytes);
-                }
-            }
-        }
-    }
-
-    /// Where a thread has the registers it exchanges.
-    fn registers(&mut self, t: usize) -> *mut u8 {
-        let offset = self.thread(t).args[1] as usize;
-        debug_assert!(offset < self.stride);
-        self.records.wrapping_add(t * self.stride + offset)
-    }
-
-    fn answer(&mut self, first: usize, group: u32, result: impl Fn(usize) -> [u64; 2]) {
-        for l in bits(group) {
-            self.thread(first + l).results = result(l);
-        }
-    }
 }
 
 /// Set bits, lowest first.
@@ -953,43 +602,4 @@ fn bits(mask: u32) -> impl Iterator<Item = usize> {
             bit
         })
     })
-}
-
-/// `shfl.sync`: source lane and whether it lies in range, as PTX writes it (b: lane or delta; c: clamp and segment mask).
-fn shfl_source(mode: u32, lane: u32, b: u32, c: u32) -> (u32, bool) {
-    let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
-    let max_lane = (lane & segment) | (clamp & !segment);
-    let min_lane = lane & segment;
-    let (source, in_range) = match mode {
-        0 => {
-            let source = lane.cast_signed() - b.cast_signed();
-            (source, source >= max_lane.cast_signed())
-        }
-        1 => ((lane + b).cast_signed(), lane + b <= max_lane),
-        2 => ((lane ^ b).cast_signed(), lane ^ b <= max_lane),
-        _ => {
-            let source = min_lane | (b & !segment);
-            (source.cast_signed(), source <= max_lane)
-        }
-    };
-    if in_range { (source.cast_unsigned() & 31, true) } else { (lane, false) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shfl_source;
-
-    #[test]
-    fn shfl_follows_ptx_inside_segments() {
-        // Width 8: c = (32 - 8) << 8 | clamp.
-        let down = 0x181f;
-        assert_eq!(shfl_source(1, 6, 1, down), (7, true));
-        assert_eq!(shfl_source(1, 7, 1, down), (7, false));
-        let up = 0x1800;
-        assert_eq!(shfl_source(0, 8, 1, up), (8, false));
-        assert_eq!(shfl_source(0, 9, 1, up), (8, true));
-        assert_eq!(shfl_source(3, 17, 9, down), (17, true));
-        assert_eq!(shfl_source(2, 5, 16, 0x1f), (21, true));
-        assert_eq!(shfl_source(0, 0, 1, 0), (0, false));
-    }
 }

@@ -8,19 +8,15 @@
 
 use core::ffi::*;
 
+use ::runtime::v13 as of_major;
 use border::{OptOut, Out, borrow, borrow_opt};
 use cuda_abi::FunctionAddress;
 use cuda_abi::runtime::v13::*;
 use cuda_abi::runtime::{v11, v12, v13};
 use cuda_abi::*;
 
-unsafe extern "C" fn __cudaGetKernel(kernel: *mut cudaKernel_t, hostFun: *const c_void) -> cudaError_t {
-    ::trace::call!("__cudaGetKernel", (out kernel, value hostFun), {
-        ::runtime::v13::entry("__cudaGetKernel", || {
-            ::runtime::api::registration::__cudaGetKernel(unsafe { Out::new(kernel, "kernel") }?, hostFun)
-        })
-    })
-}
+include!("shared_11_12_13.rs");
+include!("shared_12_13.rs");
 
 unsafe extern "C" fn __cudaGetProcAddress() -> cudaError_t {
     ::trace::call!("__cudaGetProcAddress", (), {
@@ -28,288 +24,13 @@ unsafe extern "C" fn __cudaGetProcAddress() -> cudaError_t {
     })
 }
 
-unsafe extern "C" fn __cudaInitModule(fatCubinHandle: *mut *mut c_void) -> c_char {
-    ::trace::call_value!("__cudaInitModule", (value fatCubinHandle), {
-        ::runtime::entry_value("__cudaInitModule", 0, || {
-            ::runtime::api::registration::__cudaInitModule(fatCubinHandle)
-        })
-    })
-}
-
-unsafe extern "C" fn __cudaLaunchKernel(
-    kernel: cudaKernel_t,
-    gridDim: dim3,
-    blockDim: dim3,
-    args: *mut *mut c_void,
-    sharedMem: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("__cudaLaunchKernel", (
-        value kernel, value gridDim, value blockDim, value args, value sharedMem, value stream
-    ), {
-        ::runtime::v13::entry("__cudaLaunchKernel", || {
-            ::runtime::api::registration::__cudaLaunchKernel(kernel, gridDim, blockDim, args, sharedMem, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn __cudaLaunchKernel_ptsz(
-    kernel: cudaKernel_t,
-    gridDim: dim3,
-    blockDim: dim3,
-    args: *mut *mut c_void,
-    sharedMem: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("__cudaLaunchKernel_ptsz", (
-        value kernel, value gridDim, value blockDim, value args, value sharedMem, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("__cudaLaunchKernel_ptsz", || {
-            ::runtime::api::registration::__cudaLaunchKernel(kernel, gridDim, blockDim, args, sharedMem, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn __cudaPopCallConfiguration(
-    gridDim: *mut dim3,
-    blockDim: *mut dim3,
-    sharedMem: *mut usize,
-    stream: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("__cudaPopCallConfiguration", (out gridDim, out blockDim, out sharedMem, value stream), {
-        ::runtime::v13::entry("__cudaPopCallConfiguration", || {
-            ::runtime::api::registration::__cudaPopCallConfiguration(
-                unsafe { OptOut::new(gridDim) },
-                unsafe { OptOut::new(blockDim) },
-                unsafe { OptOut::new(sharedMem) },
-                stream,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn __cudaPushCallConfiguration(
-    gridDim: dim3,
-    blockDim: dim3,
-    sharedMem: usize,
-    stream: cudaStream_t,
-) -> c_uint {
-    ::trace::call_value!("__cudaPushCallConfiguration", (value gridDim, value blockDim, value sharedMem, value stream), {
-        ::runtime::entry_value("__cudaPushCallConfiguration", 0, || {
-            ::runtime::api::registration::__cudaPushCallConfiguration(gridDim, blockDim, sharedMem, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn __cudaRegisterFatBinary(fatCubin: *const c_void) -> *mut *mut c_void {
-    ::trace::call_value!("__cudaRegisterFatBinary", (value fatCubin), {
-        ::runtime::entry_value("__cudaRegisterFatBinary", core::ptr::null_mut(), || {
-            ::runtime::api::registration::__cudaRegisterFatBinary(fatCubin)
-        })
-    })
-}
-
-unsafe extern "C" fn __cudaRegisterFatBinaryEnd(fatCubinHandle: *mut *mut c_void) {
-    ::trace::call_value!("__cudaRegisterFatBinaryEnd", (value fatCubinHandle), {
-        ::runtime::entry_value("__cudaRegisterFatBinaryEnd", (), || {
-            ::runtime::api::registration::__cudaRegisterFatBinaryEnd(fatCubinHandle)
-        })
-    })
-}
-
-unsafe extern "C" fn __cudaRegisterFunction(
-    fatCubinHandle: *mut *mut c_void,
-    hostFun: *const c_char,
-    deviceFun: *mut c_char,
-    deviceName: *const c_char,
-    thread_limit: c_int,
-    tid: *mut uint3,
-    bid: *mut uint3,
-    bDim: *mut dim3,
-    gDim: *mut dim3,
-    wSize: *mut c_int,
-) {
-    ::trace::call_value!("__cudaRegisterFunction", (
-        value fatCubinHandle, value hostFun, value deviceFun, text deviceName, value thread_limit, value tid, value bid, value bDim, value gDim, value wSize
-    ), {
-        ::runtime::entry_value("__cudaRegisterFunction", (), || {
-            unsafe { ::runtime::api::registration::__cudaRegisterFunction(
-                fatCubinHandle,
-                hostFun,
-                deviceFun,
-                deviceName,
-                thread_limit,
-                tid,
-                bid,
-                bDim,
-                gDim,
-                wSize,
-            ) }
-        })
-    })
-}
-
-unsafe extern "C" fn __cudaRegisterHostVar() -> cudaError_t {
-    ::trace::call!("__cudaRegisterHostVar", (), {
-        ::runtime::missing("__cudaRegisterHostVar")
-    })
-}
-
-unsafe extern "C" fn __cudaRegisterManagedVar(
-    fatCubinHandle: *mut *mut c_void,
-    hostVarPtrAddress: *mut *mut c_void,
-    deviceAddress: *mut c_char,
-    deviceName: *const c_char,
-    ext: c_int,
-    size: usize,
-    constant: c_int,
-    global: c_int,
-) {
-    ::trace::call_value!("__cudaRegisterManagedVar", (
-        value fatCubinHandle, value hostVarPtrAddress, value deviceAddress, text deviceName, value ext, value size, value constant, value global
-    ), {
-        ::runtime::entry_value("__cudaRegisterManagedVar", (), || {
-            unsafe { ::runtime::api::registration::__cudaRegisterManagedVar(
-                fatCubinHandle,
-                hostVarPtrAddress,
-                deviceAddress,
-                deviceName,
-                ext,
-                size,
-                constant,
-                global,
-            ) }
-        })
-    })
-}
-
-unsafe extern "C" fn __cudaRegisterUnifiedTable() -> cudaError_t {
-    ::trace::call!("__cudaRegisterUnifiedTable", (), {
-        ::runtime::missing("__cudaRegisterUnifiedTable")
-    })
-}
-
-unsafe extern "C" fn __cudaRegisterVar(
-    fatCubinHandle: *mut *mut c_void,
-    hostVar: *mut c_char,
-    deviceAddress: *mut c_char,
-    deviceName: *const c_char,
-    ext: c_int,
-    size: usize,
-    constant: c_int,
-    global: c_int,
-) {
-    ::trace::call_value!("__cudaRegisterVar", (
-        value fatCubinHandle, value hostVar, value deviceAddress, text deviceName, value ext, value size, value constant, value global
-    ), {
-        ::runtime::entry_value("__cudaRegisterVar", (), || {
-            unsafe { ::runtime::api::registration::__cudaRegisterVar(
-                fatCubinHandle,
-                hostVar,
-                deviceAddress,
-                deviceName,
-                ext,
-                size,
-                constant,
-                global,
-            ) }
-        })
-    })
-}
-
-unsafe extern "C" fn __cudaUnregisterFatBinary(fatCubinHandle: *mut *mut c_void) {
-    ::trace::call_value!("__cudaUnregisterFatBinary", (value fatCubinHandle), {
-        ::runtime::entry_value("__cudaUnregisterFatBinary", (), || {
-            ::runtime::api::registration::__cudaUnregisterFatBinary(fatCubinHandle)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaArrayGetInfo(
-    desc: *mut cudaChannelFormatDesc,
-    extent: *mut cudaExtent,
-    flags: *mut c_uint,
-    array: cudaArray_t,
-) -> cudaError_t {
-    ::trace::call!("cudaArrayGetInfo", (out desc, out extent, out flags, value array), {
-        ::runtime::v13::entry("cudaArrayGetInfo", || {
-            ::runtime::api::array::cudaArrayGetInfo(
-                unsafe { OptOut::new(desc) },
-                unsafe { OptOut::new(extent) },
-                unsafe { OptOut::new(flags) },
-                array,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaArrayGetMemoryRequirements(
-    memoryRequirements: *mut cudaArrayMemoryRequirements,
-    array: cudaArray_t,
-    device: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaArrayGetMemoryRequirements", (out memoryRequirements, value array, value device), {
-        ::runtime::v13::entry("cudaArrayGetMemoryRequirements", || {
-            ::runtime::api::array::cudaArrayGetMemoryRequirements(
-                unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
-                array,
-                device,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaArrayGetPlane(
-    pPlaneArray: *mut cudaArray_t,
-    hArray: cudaArray_t,
-    planeIdx: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaArrayGetPlane", (out pPlaneArray, value hArray, value planeIdx), {
-        ::runtime::v13::entry("cudaArrayGetPlane", || {
-            ::runtime::api::array::cudaArrayGetPlane(
-                unsafe { Out::new(pPlaneArray, "pPlaneArray") }?,
-                hArray,
-                planeIdx,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaArrayGetSparseProperties(
-    sparseProperties: *mut cudaArraySparseProperties,
-    array: cudaArray_t,
-) -> cudaError_t {
-    ::trace::call!("cudaArrayGetSparseProperties", (out sparseProperties, value array), {
-        ::runtime::v13::entry("cudaArrayGetSparseProperties", || {
-            ::runtime::api::array::cudaArrayGetSparseProperties(
-                unsafe { Out::new(sparseProperties, "sparseProperties") }?,
-                array,
-            )
-        })
-    })
-}
-
 unsafe extern "C" fn cudaChooseDevice(device: *mut c_int, prop: *const cudaDeviceProp) -> cudaError_t {
     ::trace::call!("cudaChooseDevice", (out device, value prop), {
-        ::runtime::v13::entry("cudaChooseDevice", || {
+        of_major::entry("cudaChooseDevice", || {
             ::runtime::api::properties::cudaChooseDevice_v13(
                 unsafe { Out::new(device, "device") }?,
                 unsafe { borrow(prop, "prop") }?,
             )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaCreateChannelDesc(
-    x: c_int,
-    y: c_int,
-    z: c_int,
-    w: c_int,
-    f: cudaChannelFormatKind,
-) -> cudaChannelFormatDesc {
-    ::trace::call_value!("cudaCreateChannelDesc", (value x, value y, value z, value w, value f), {
-        ::runtime::entry_value("cudaCreateChannelDesc", unsafe { core::mem::zeroed() }, || {
-            ::runtime::api::channel::cudaCreateChannelDesc(x, y, z, w, f)
         })
     })
 }
@@ -319,7 +40,7 @@ unsafe extern "C" fn cudaCreateSurfaceObject(
     pResDesc: *const cudaResourceDesc,
 ) -> cudaError_t {
     ::trace::call!("cudaCreateSurfaceObject", (out pSurfObject, value pResDesc), {
-        ::runtime::v13::entry("cudaCreateSurfaceObject", || {
+        of_major::entry("cudaCreateSurfaceObject", || {
             ::runtime::api::texture::cudaCreateSurfaceObject_v13(
                 unsafe { Out::new(pSurfObject, "pSurfObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
@@ -335,7 +56,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
     pResViewDesc: *const cudaResourceViewDesc,
 ) -> cudaError_t {
     ::trace::call!("cudaCreateTextureObject", (out pTexObject, value pResDesc, value pTexDesc, value pResViewDesc), {
-        ::runtime::v13::entry("cudaCreateTextureObject", || {
+        of_major::entry("cudaCreateTextureObject", || {
             ::runtime::api::texture::cudaCreateTextureObject_v13(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
@@ -346,51 +67,13 @@ unsafe extern "C" fn cudaCreateTextureObject(
     })
 }
 
-unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
-    ::trace::call!("cudaCtxResetPersistingL2Cache", (), {
-        ::runtime::v13::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
-    })
-}
-
-unsafe extern "C" fn cudaDestroyExternalMemory(extMem: cudaExternalMemory_t) -> cudaError_t {
-    ::trace::call!("cudaDestroyExternalMemory", (value extMem), {
-        ::runtime::v13::entry("cudaDestroyExternalMemory", || {
-            ::runtime::api::external::cudaDestroyExternalMemory(extMem)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDestroyExternalSemaphore(extSem: cudaExternalSemaphore_t) -> cudaError_t {
-    ::trace::call!("cudaDestroyExternalSemaphore", (value extSem), {
-        ::runtime::v13::entry("cudaDestroyExternalSemaphore", || {
-            ::runtime::api::external::cudaDestroyExternalSemaphore(extSem)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDestroySurfaceObject(surfObject: cudaSurfaceObject_t) -> cudaError_t {
-    ::trace::call!("cudaDestroySurfaceObject", (value surfObject), {
-        ::runtime::v13::entry("cudaDestroySurfaceObject", || {
-            ::runtime::api::texture::cudaDestroySurfaceObject(surfObject)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDestroyTextureObject(texObject: cudaTextureObject_t) -> cudaError_t {
-    ::trace::call!("cudaDestroyTextureObject", (value texObject), {
-        ::runtime::v13::entry("cudaDestroyTextureObject", || {
-            ::runtime::api::texture::cudaDestroyTextureObject(texObject)
-        })
-    })
-}
-
 unsafe extern "C" fn cudaDevResourceGenerateDesc(
     phDesc: *mut cudaDevResourceDesc_t,
     resources: *mut cudaDevResource,
     nbResources: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaDevResourceGenerateDesc", (value phDesc, value resources, value nbResources), {
-        ::runtime::v13::entry("cudaDevResourceGenerateDesc", || {
+        of_major::entry("cudaDevResourceGenerateDesc", || {
             ::runtime::api::execution_context::cudaDevResourceGenerateDesc(
                 unsafe { Out::new(phDesc, "phDesc") }?,
                 resources,
@@ -411,7 +94,7 @@ unsafe extern "C" fn cudaDevSmResourceSplit(
     ::trace::call!("cudaDevSmResourceSplit", (
         value result, value nbGroups, value input, value remainder, value flags, value groupParams
     ), {
-        ::runtime::v13::entry("cudaDevSmResourceSplit", || {
+        of_major::entry("cudaDevSmResourceSplit", || {
             ::runtime::api::execution_context::cudaDevSmResourceSplit(
                 result,
                 nbGroups,
@@ -435,7 +118,7 @@ unsafe extern "C" fn cudaDevSmResourceSplitByCount(
     ::trace::call!("cudaDevSmResourceSplitByCount", (
         value result, value nbGroups, value input, value remaining, value flags, value minCount
     ), {
-        ::runtime::v13::entry("cudaDevSmResourceSplitByCount", || {
+        of_major::entry("cudaDevSmResourceSplitByCount", || {
             ::runtime::api::execution_context::cudaDevSmResourceSplitByCount(
                 result,
                 nbGroups,
@@ -448,95 +131,13 @@ unsafe extern "C" fn cudaDevSmResourceSplitByCount(
     })
 }
 
-unsafe extern "C" fn cudaDeviceCanAccessPeer(
-    canAccessPeer: *mut c_int,
-    device: c_int,
-    peerDevice: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceCanAccessPeer", (out canAccessPeer, value device, value peerDevice), {
-        ::runtime::v13::entry("cudaDeviceCanAccessPeer", || {
-            ::runtime::api::peer::cudaDeviceCanAccessPeer(
-                unsafe { Out::new(canAccessPeer, "canAccessPeer") }?,
-                device,
-                peerDevice,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceDisablePeerAccess(peerDevice: c_int) -> cudaError_t {
-    ::trace::call!("cudaDeviceDisablePeerAccess", (value peerDevice), {
-        ::runtime::v13::entry("cudaDeviceDisablePeerAccess", || {
-            ::runtime::api::peer::cudaDeviceDisablePeerAccess(peerDevice)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceEnablePeerAccess(peerDevice: c_int, flags: c_uint) -> cudaError_t {
-    ::trace::call!("cudaDeviceEnablePeerAccess", (value peerDevice, value flags), {
-        ::runtime::v13::entry("cudaDeviceEnablePeerAccess", || {
-            ::runtime::api::peer::cudaDeviceEnablePeerAccess(peerDevice, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceFlushGPUDirectRDMAWrites(
-    target: cudaFlushGPUDirectRDMAWritesTarget,
-    scope: cudaFlushGPUDirectRDMAWritesScope,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceFlushGPUDirectRDMAWrites", (value target, value scope), {
-        ::runtime::v13::entry("cudaDeviceFlushGPUDirectRDMAWrites", || {
-            ::runtime::api::device::cudaDeviceFlushGPUDirectRDMAWrites(target, scope)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetAttribute(
-    value: *mut c_int,
-    attr: cudaDeviceAttr,
-    device: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetAttribute", (out value, value attr, value device), {
-        ::runtime::v13::entry("cudaDeviceGetAttribute", || {
-            ::runtime::api::device::cudaDeviceGetAttribute(unsafe { Out::new(value, "value") }?, attr, device)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetByPCIBusId(device: *mut c_int, pciBusId: *const c_char) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetByPCIBusId", (out device, text pciBusId), {
-        ::runtime::v13::entry("cudaDeviceGetByPCIBusId", || {
-            ::runtime::api::device::cudaDeviceGetByPCIBusId(unsafe { Out::new(device, "device") }?, pciBusId)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetCacheConfig(pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetCacheConfig", (out pCacheConfig), {
-        ::runtime::v13::entry("cudaDeviceGetCacheConfig", || {
-            ::runtime::api::device::cudaDeviceGetCacheConfig(unsafe { Out::new(pCacheConfig, "pCacheConfig") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetDefaultMemPool(memPool: *mut cudaMemPool_t, device: c_int) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetDefaultMemPool", (out memPool, value device), {
-        ::runtime::v13::entry("cudaDeviceGetDefaultMemPool", || {
-            ::runtime::api::memory_pool::cudaDeviceGetDefaultMemPool(
-                unsafe { Out::new(memPool, "memPool") }?,
-                device,
-            )
-        })
-    })
-}
-
 unsafe extern "C" fn cudaDeviceGetDevResource(
     device: c_int,
     resource: *mut cudaDevResource,
     type_: cudaDevResourceType,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetDevResource", (value device, value resource), {
-        ::runtime::v13::entry("cudaDeviceGetDevResource", || {
+        of_major::entry("cudaDeviceGetDevResource", || {
             ::runtime::api::execution_context::cudaDeviceGetDevResource(
                 device,
                 unsafe { Out::new(resource, "resource") }?,
@@ -551,20 +152,8 @@ unsafe extern "C" fn cudaDeviceGetExecutionCtx(
     device: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetExecutionCtx", (out ctx, value device), {
-        ::runtime::v13::entry("cudaDeviceGetExecutionCtx", || {
+        of_major::entry("cudaDeviceGetExecutionCtx", || {
             ::runtime::api::execution_context::cudaDeviceGetExecutionCtx(unsafe { Out::new(ctx, "ctx") }?, device)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetGraphMemAttribute(
-    device: c_int,
-    attr: cudaGraphMemAttributeType,
-    value: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetGraphMemAttribute", (value device, value attr, value value), {
-        ::runtime::v13::entry("cudaDeviceGetGraphMemAttribute", || {
-            ::runtime::api::graph::cudaDeviceGetGraphMemAttribute(device, attr, value)
         })
     })
 }
@@ -576,36 +165,8 @@ unsafe extern "C" fn cudaDeviceGetHostAtomicCapabilities(
     device: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaDeviceGetHostAtomicCapabilities", (value capabilities, value operations, value count, value device), {
-        ::runtime::v13::entry("cudaDeviceGetHostAtomicCapabilities", || {
+        of_major::entry("cudaDeviceGetHostAtomicCapabilities", || {
             ::runtime::api::device::cudaDeviceGetHostAtomicCapabilities(capabilities, operations, count, device)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetLimit(pValue: *mut usize, limit: cudaLimit) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetLimit", (out pValue, value limit), {
-        ::runtime::v13::entry("cudaDeviceGetLimit", || {
-            ::runtime::api::device::cudaDeviceGetLimit(unsafe { Out::new(pValue, "pValue") }?, limit)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetMemPool(memPool: *mut cudaMemPool_t, device: c_int) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetMemPool", (out memPool, value device), {
-        ::runtime::v13::entry("cudaDeviceGetMemPool", || {
-            ::runtime::api::memory_pool::cudaDeviceGetMemPool(unsafe { Out::new(memPool, "memPool") }?, device)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetNvSciSyncAttributes(
-    nvSciSyncAttrList: *mut c_void,
-    device: c_int,
-    flags: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetNvSciSyncAttributes", (value nvSciSyncAttrList, value device, value flags), {
-        ::runtime::v13::entry("cudaDeviceGetNvSciSyncAttributes", || {
-            ::runtime::api::device::cudaDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, device, flags)
         })
     })
 }
@@ -620,7 +181,7 @@ unsafe extern "C" fn cudaDeviceGetP2PAtomicCapabilities(
     ::trace::call!("cudaDeviceGetP2PAtomicCapabilities", (
         value capabilities, value operations, value count, value srcDevice, value dstDevice
     ), {
-        ::runtime::v13::entry("cudaDeviceGetP2PAtomicCapabilities", || {
+        of_major::entry("cudaDeviceGetP2PAtomicCapabilities", || {
             ::runtime::api::device::cudaDeviceGetP2PAtomicCapabilities(
                 capabilities,
                 operations,
@@ -632,372 +193,9 @@ unsafe extern "C" fn cudaDeviceGetP2PAtomicCapabilities(
     })
 }
 
-unsafe extern "C" fn cudaDeviceGetP2PAttribute(
-    value: *mut c_int,
-    attr: cudaDeviceP2PAttr,
-    srcDevice: c_int,
-    dstDevice: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetP2PAttribute", (out value, value attr, value srcDevice, value dstDevice), {
-        ::runtime::v13::entry("cudaDeviceGetP2PAttribute", || {
-            ::runtime::api::peer::cudaDeviceGetP2PAttribute(
-                unsafe { Out::new(value, "value") }?,
-                attr,
-                srcDevice,
-                dstDevice,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, device: c_int) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetPCIBusId", (value pciBusId, value len, value device), {
-        ::runtime::v13::entry("cudaDeviceGetPCIBusId", || {
-            ::runtime::api::device::cudaDeviceGetPCIBusId(unsafe { Out::new(pciBusId, "pciBusId") }?, len, device)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetSharedMemConfig(pConfig: *mut cudaSharedMemConfig) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetSharedMemConfig", (out pConfig), {
-        ::runtime::v13::entry("cudaDeviceGetSharedMemConfig", || {
-            ::runtime::api::device::cudaDeviceGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(
-    leastPriority: *mut c_int,
-    greatestPriority: *mut c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetStreamPriorityRange", (out leastPriority, out greatestPriority), {
-        ::runtime::v13::entry("cudaDeviceGetStreamPriorityRange", || {
-            ::runtime::api::device::cudaDeviceGetStreamPriorityRange(
-                unsafe { OptOut::new(leastPriority) },
-                unsafe { OptOut::new(greatestPriority) },
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGetTexture1DLinearMaxWidth(
-    maxWidthInElements: *mut usize,
-    fmtDesc: *const cudaChannelFormatDesc,
-    device: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceGetTexture1DLinearMaxWidth", (out maxWidthInElements, value fmtDesc, value device), {
-        ::runtime::v13::entry("cudaDeviceGetTexture1DLinearMaxWidth", || {
-            ::runtime::api::texture::cudaDeviceGetTexture1DLinearMaxWidth(
-                unsafe { Out::new(maxWidthInElements, "maxWidthInElements") }?,
-                unsafe { borrow(fmtDesc, "fmtDesc") }?,
-                device,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceGraphMemTrim(device: c_int) -> cudaError_t {
-    ::trace::call!("cudaDeviceGraphMemTrim", (value device), {
-        ::runtime::v13::entry("cudaDeviceGraphMemTrim", || ::runtime::api::graph::cudaDeviceGraphMemTrim(device))
-    })
-}
-
-unsafe extern "C" fn cudaDeviceRegisterAsyncNotification(
-    device: c_int,
-    callbackFunc: cudaAsyncCallback,
-    userData: *mut c_void,
-    callback: *mut cudaAsyncCallbackHandle_t,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceRegisterAsyncNotification", (value device, value callbackFunc, value userData, out callback), {
-        ::runtime::v13::entry("cudaDeviceRegisterAsyncNotification", || {
-            ::runtime::api::device::cudaDeviceRegisterAsyncNotification(
-                device,
-                callbackFunc,
-                userData,
-                unsafe { Out::new(callback, "callback") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
-    ::trace::call!("cudaDeviceReset", (), {
-        ::runtime::v13::entry("cudaDeviceReset", ::runtime::api::device::cudaDeviceReset)
-    })
-}
-
-unsafe extern "C" fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> cudaError_t {
-    ::trace::call!("cudaDeviceSetCacheConfig", (value cacheConfig), {
-        ::runtime::v13::entry("cudaDeviceSetCacheConfig", || {
-            ::runtime::api::device::cudaDeviceSetCacheConfig(cacheConfig)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceSetGraphMemAttribute(
-    device: c_int,
-    attr: cudaGraphMemAttributeType,
-    value: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceSetGraphMemAttribute", (value device, value attr, value value), {
-        ::runtime::v13::entry("cudaDeviceSetGraphMemAttribute", || {
-            ::runtime::api::graph::cudaDeviceSetGraphMemAttribute(device, attr, value)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceSetLimit(limit: cudaLimit, value: usize) -> cudaError_t {
-    ::trace::call!("cudaDeviceSetLimit", (value limit, value value), {
-        ::runtime::v13::entry("cudaDeviceSetLimit", || ::runtime::api::device::cudaDeviceSetLimit(limit, value))
-    })
-}
-
-unsafe extern "C" fn cudaDeviceSetMemPool(device: c_int, memPool: cudaMemPool_t) -> cudaError_t {
-    ::trace::call!("cudaDeviceSetMemPool", (value device, value memPool), {
-        ::runtime::v13::entry("cudaDeviceSetMemPool", || {
-            ::runtime::api::memory_pool::cudaDeviceSetMemPool(device, memPool)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -> cudaError_t {
-    ::trace::call!("cudaDeviceSetSharedMemConfig", (value config), {
-        ::runtime::v13::entry("cudaDeviceSetSharedMemConfig", || {
-            ::runtime::api::device::cudaDeviceSetSharedMemConfig(config)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
-    ::trace::call!("cudaDeviceSynchronize", (), {
-        ::runtime::v13::entry("cudaDeviceSynchronize", ::runtime::api::device::cudaDeviceSynchronize)
-    })
-}
-
-unsafe extern "C" fn cudaDeviceUnregisterAsyncNotification(
-    device: c_int,
-    callback: cudaAsyncCallbackHandle_t,
-) -> cudaError_t {
-    ::trace::call!("cudaDeviceUnregisterAsyncNotification", (value device, value callback), {
-        ::runtime::v13::entry("cudaDeviceUnregisterAsyncNotification", || {
-            ::runtime::api::device::cudaDeviceUnregisterAsyncNotification(device, callback)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaDriverGetVersion(driverVersion: *mut c_int) -> cudaError_t {
-    ::trace::call!("cudaDriverGetVersion", (out driverVersion), {
-        ::runtime::v13::entry("cudaDriverGetVersion", || {
-            ::runtime::api::version::cudaDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEGLStreamConsumerAcquireFrame(
-    conn: *mut cudaEglStreamConnection,
-    pCudaResource: *mut cudaGraphicsResource_t,
-    pStream: *mut cudaStream_t,
-    timeout: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaEGLStreamConsumerAcquireFrame", (value conn, value pCudaResource, value pStream, value timeout), {
-        ::runtime::v13::entry("cudaEGLStreamConsumerAcquireFrame", || {
-            ::runtime::api::graphics::cudaEGLStreamConsumerAcquireFrame(
-                conn,
-                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-                pStream,
-                timeout,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEGLStreamConsumerConnect(
-    conn: *mut cudaEglStreamConnection,
-    eglStream: EGLStreamKHR,
-) -> cudaError_t {
-    ::trace::call!("cudaEGLStreamConsumerConnect", (value conn, value eglStream), {
-        ::runtime::v13::entry("cudaEGLStreamConsumerConnect", || {
-            ::runtime::api::graphics::cudaEGLStreamConsumerConnect(conn, eglStream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEGLStreamConsumerConnectWithFlags(
-    conn: *mut cudaEglStreamConnection,
-    eglStream: EGLStreamKHR,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaEGLStreamConsumerConnectWithFlags", (value conn, value eglStream, value flags), {
-        ::runtime::v13::entry("cudaEGLStreamConsumerConnectWithFlags", || {
-            ::runtime::api::graphics::cudaEGLStreamConsumerConnectWithFlags(conn, eglStream, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEGLStreamConsumerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    ::trace::call!("cudaEGLStreamConsumerDisconnect", (value conn), {
-        ::runtime::v13::entry("cudaEGLStreamConsumerDisconnect", || {
-            ::runtime::api::graphics::cudaEGLStreamConsumerDisconnect(conn)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEGLStreamConsumerReleaseFrame(
-    conn: *mut cudaEglStreamConnection,
-    pCudaResource: cudaGraphicsResource_t,
-    pStream: *mut cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaEGLStreamConsumerReleaseFrame", (value conn, value pStream), {
-        ::runtime::v13::entry("cudaEGLStreamConsumerReleaseFrame", || {
-            ::runtime::api::graphics::cudaEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEGLStreamProducerConnect(
-    conn: *mut cudaEglStreamConnection,
-    eglStream: EGLStreamKHR,
-    width: EGLint,
-    height: EGLint,
-) -> cudaError_t {
-    ::trace::call!("cudaEGLStreamProducerConnect", (value conn, value eglStream, value width, value height), {
-        ::runtime::v13::entry("cudaEGLStreamProducerConnect", || {
-            ::runtime::api::graphics::cudaEGLStreamProducerConnect(conn, eglStream, width, height)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEGLStreamProducerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    ::trace::call!("cudaEGLStreamProducerDisconnect", (value conn), {
-        ::runtime::v13::entry("cudaEGLStreamProducerDisconnect", || {
-            ::runtime::api::graphics::cudaEGLStreamProducerDisconnect(conn)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEGLStreamProducerPresentFrame(
-    conn: *mut cudaEglStreamConnection,
-    eglframe: cudaEglFrame,
-    pStream: *mut cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaEGLStreamProducerPresentFrame", (value conn, value pStream), {
-        ::runtime::v13::entry("cudaEGLStreamProducerPresentFrame", || {
-            ::runtime::api::graphics::cudaEGLStreamProducerPresentFrame(conn, eglframe, pStream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEGLStreamProducerReturnFrame(
-    conn: *mut cudaEglStreamConnection,
-    eglframe: *mut cudaEglFrame,
-    pStream: *mut cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaEGLStreamProducerReturnFrame", (value conn, value eglframe, value pStream), {
-        ::runtime::v13::entry("cudaEGLStreamProducerReturnFrame", || {
-            ::runtime::api::graphics::cudaEGLStreamProducerReturnFrame(conn, eglframe, pStream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t {
-    ::trace::call!("cudaEventCreate", (out event), {
-        ::runtime::v13::entry("cudaEventCreate", || {
-            ::runtime::api::event::cudaEventCreate(unsafe { Out::new(event, "event") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEventCreateFromEGLSync(
-    phEvent: *mut cudaEvent_t,
-    eglSync: EGLSyncKHR,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaEventCreateFromEGLSync", (out phEvent, value eglSync, value flags), {
-        ::runtime::v13::entry("cudaEventCreateFromEGLSync", || {
-            ::runtime::api::graphics::cudaEventCreateFromEGLSync(
-                unsafe { Out::new(phEvent, "phEvent") }?,
-                eglSync,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEventCreateWithFlags(event: *mut cudaEvent_t, flags: c_uint) -> cudaError_t {
-    ::trace::call!("cudaEventCreateWithFlags", (out event, value flags), {
-        ::runtime::v13::entry("cudaEventCreateWithFlags", || {
-            ::runtime::api::event::cudaEventCreateWithFlags(unsafe { Out::new(event, "event") }?, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t {
-    ::trace::call!("cudaEventDestroy", (value event), {
-        ::runtime::v13::entry("cudaEventDestroy", || ::runtime::api::event::cudaEventDestroy(event))
-    })
-}
-
-unsafe extern "C" fn cudaEventElapsedTime(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> cudaError_t {
-    ::trace::call!("cudaEventElapsedTime", (out ms, value start, value end), {
-        ::runtime::v13::entry("cudaEventElapsedTime", || {
-            ::runtime::api::event::cudaEventElapsedTime(unsafe { Out::new(ms, "ms") }?, start, end)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEventQuery(event: cudaEvent_t) -> cudaError_t {
-    ::trace::call!("cudaEventQuery", (value event), {
-        ::runtime::v13::entry("cudaEventQuery", || ::runtime::api::event::cudaEventQuery(event))
-    })
-}
-
-unsafe extern "C" fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaEventRecord", (value event, value stream), {
-        ::runtime::v13::entry("cudaEventRecord", || ::runtime::api::event::cudaEventRecord(event, stream))
-    })
-}
-
-unsafe extern "C" fn cudaEventRecordWithFlags(
-    event: cudaEvent_t,
-    stream: cudaStream_t,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaEventRecordWithFlags", (value event, value stream, value flags), {
-        ::runtime::v13::entry("cudaEventRecordWithFlags", || {
-            ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEventRecordWithFlags_ptsz(
-    event: cudaEvent_t,
-    stream: cudaStream_t,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaEventRecordWithFlags_ptsz", (value event, value stream, value flags), {
-        ::runtime::v13::entry_per_thread("cudaEventRecordWithFlags_ptsz", || {
-            ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEventRecord_ptsz(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaEventRecord_ptsz", (value event, value stream), {
-        ::runtime::v13::entry_per_thread("cudaEventRecord_ptsz", || {
-            ::runtime::api::event::cudaEventRecord(event, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
-    ::trace::call!("cudaEventSynchronize", (value event), {
-        ::runtime::v13::entry("cudaEventSynchronize", || ::runtime::api::event::cudaEventSynchronize(event))
-    })
-}
-
 unsafe extern "C" fn cudaExecutionCtxDestroy(ctx: cudaExecutionContext_t) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxDestroy", (value ctx), {
-        ::runtime::v13::entry("cudaExecutionCtxDestroy", || {
+        of_major::entry("cudaExecutionCtxDestroy", || {
             ::runtime::api::execution_context::cudaExecutionCtxDestroy(ctx)
         })
     })
@@ -1009,7 +207,7 @@ unsafe extern "C" fn cudaExecutionCtxGetDevResource(
     type_: cudaDevResourceType,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxGetDevResource", (value ctx, value resource), {
-        ::runtime::v13::entry("cudaExecutionCtxGetDevResource", || {
+        of_major::entry("cudaExecutionCtxGetDevResource", || {
             ::runtime::api::execution_context::cudaExecutionCtxGetDevResource(
                 ctx,
                 unsafe { Out::new(resource, "resource") }?,
@@ -1024,7 +222,7 @@ unsafe extern "C" fn cudaExecutionCtxGetDevice(
     ctx: cudaExecutionContext_t,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxGetDevice", (out device, value ctx), {
-        ::runtime::v13::entry("cudaExecutionCtxGetDevice", || {
+        of_major::entry("cudaExecutionCtxGetDevice", || {
             ::runtime::api::execution_context::cudaExecutionCtxGetDevice(
                 unsafe { Out::new(device, "device") }?,
                 ctx,
@@ -1038,7 +236,7 @@ unsafe extern "C" fn cudaExecutionCtxGetId(
     ctxId: *mut c_ulonglong,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxGetId", (value ctx, out ctxId), {
-        ::runtime::v13::entry("cudaExecutionCtxGetId", || {
+        of_major::entry("cudaExecutionCtxGetId", || {
             ::runtime::api::execution_context::cudaExecutionCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?)
         })
     })
@@ -1049,7 +247,7 @@ unsafe extern "C" fn cudaExecutionCtxRecordEvent(
     event: cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxRecordEvent", (value ctx, value event), {
-        ::runtime::v13::entry("cudaExecutionCtxRecordEvent", || {
+        of_major::entry("cudaExecutionCtxRecordEvent", || {
             ::runtime::api::execution_context::cudaExecutionCtxRecordEvent(ctx, event)
         })
     })
@@ -1062,7 +260,7 @@ unsafe extern "C" fn cudaExecutionCtxStreamCreate(
     priority: c_int,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxStreamCreate", (out phStream, value ctx, value flags, value priority), {
-        ::runtime::v13::entry("cudaExecutionCtxStreamCreate", || {
+        of_major::entry("cudaExecutionCtxStreamCreate", || {
             ::runtime::api::execution_context::cudaExecutionCtxStreamCreate(
                 unsafe { Out::new(phStream, "phStream") }?,
                 ctx,
@@ -1075,7 +273,7 @@ unsafe extern "C" fn cudaExecutionCtxStreamCreate(
 
 unsafe extern "C" fn cudaExecutionCtxSynchronize(ctx: cudaExecutionContext_t) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxSynchronize", (value ctx), {
-        ::runtime::v13::entry("cudaExecutionCtxSynchronize", || {
+        of_major::entry("cudaExecutionCtxSynchronize", || {
             ::runtime::api::execution_context::cudaExecutionCtxSynchronize(ctx)
         })
     })
@@ -1086,80 +284,8 @@ unsafe extern "C" fn cudaExecutionCtxWaitEvent(
     event: cudaEvent_t,
 ) -> cudaError_t {
     ::trace::call!("cudaExecutionCtxWaitEvent", (value ctx, value event), {
-        ::runtime::v13::entry("cudaExecutionCtxWaitEvent", || {
+        of_major::entry("cudaExecutionCtxWaitEvent", || {
             ::runtime::api::execution_context::cudaExecutionCtxWaitEvent(ctx, event)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaExternalMemoryGetMappedBuffer(
-    devPtr: *mut *mut c_void,
-    extMem: cudaExternalMemory_t,
-    bufferDesc: *const cudaExternalMemoryBufferDesc,
-) -> cudaError_t {
-    ::trace::call!("cudaExternalMemoryGetMappedBuffer", (out devPtr, value extMem, value bufferDesc), {
-        ::runtime::v13::entry("cudaExternalMemoryGetMappedBuffer", || {
-            ::runtime::api::external::cudaExternalMemoryGetMappedBuffer(
-                unsafe { Out::new(devPtr, "devPtr") }?,
-                extMem,
-                unsafe { borrow(bufferDesc, "bufferDesc") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaExternalMemoryGetMappedMipmappedArray(
-    mipmap: *mut cudaMipmappedArray_t,
-    extMem: cudaExternalMemory_t,
-    mipmapDesc: *const cudaExternalMemoryMipmappedArrayDesc,
-) -> cudaError_t {
-    ::trace::call!("cudaExternalMemoryGetMappedMipmappedArray", (out mipmap, value extMem, value mipmapDesc), {
-        ::runtime::v13::entry("cudaExternalMemoryGetMappedMipmappedArray", || {
-            ::runtime::api::external::cudaExternalMemoryGetMappedMipmappedArray(
-                unsafe { Out::new(mipmap, "mipmap") }?,
-                extMem,
-                unsafe { borrow(mipmapDesc, "mipmapDesc") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaFree(devPtr: *mut c_void) -> cudaError_t {
-    ::trace::call!("cudaFree", (value devPtr), {
-        ::runtime::v13::entry("cudaFree", || ::runtime::api::memory::cudaFree(devPtr))
-    })
-}
-
-unsafe extern "C" fn cudaFreeArray(array: cudaArray_t) -> cudaError_t {
-    ::trace::call!("cudaFreeArray", (value array), {
-        ::runtime::v13::entry("cudaFreeArray", || ::runtime::api::array::cudaFreeArray(array))
-    })
-}
-
-unsafe extern "C" fn cudaFreeAsync(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaFreeAsync", (value devPtr, value hStream), {
-        ::runtime::v13::entry("cudaFreeAsync", || ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream))
-    })
-}
-
-unsafe extern "C" fn cudaFreeAsync_ptsz(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaFreeAsync_ptsz", (value devPtr, value hStream), {
-        ::runtime::v13::entry_per_thread("cudaFreeAsync_ptsz", || {
-            ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaFreeHost(ptr: *mut c_void) -> cudaError_t {
-    ::trace::call!("cudaFreeHost", (value ptr), {
-        ::runtime::v13::entry("cudaFreeHost", || ::runtime::api::memory::cudaFreeHost(ptr))
-    })
-}
-
-unsafe extern "C" fn cudaFreeMipmappedArray(mipmappedArray: cudaMipmappedArray_t) -> cudaError_t {
-    ::trace::call!("cudaFreeMipmappedArray", (value mipmappedArray), {
-        ::runtime::v13::entry("cudaFreeMipmappedArray", || {
-            ::runtime::api::array::cudaFreeMipmappedArray(mipmappedArray)
         })
     })
 }
@@ -1169,203 +295,23 @@ unsafe extern "C" fn cudaFuncGetAttributes(
     func: *const c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaFuncGetAttributes", (out attr, value func), {
-        ::runtime::v13::entry("cudaFuncGetAttributes", || {
+        of_major::entry("cudaFuncGetAttributes", || {
             ::runtime::api::execution::cudaFuncGetAttributes_v13(unsafe { Out::new(attr, "attr") }?, func)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaFuncGetName(name: *mut *const c_char, func: *const c_void) -> cudaError_t {
-    ::trace::call!("cudaFuncGetName", (out name, value func), {
-        ::runtime::v13::entry("cudaFuncGetName", || {
-            ::runtime::api::execution::cudaFuncGetName(unsafe { Out::new(name, "name") }?, func)
         })
     })
 }
 
 unsafe extern "C" fn cudaFuncGetParamCount(func: *const c_void, paramCount: *mut usize) -> cudaError_t {
     ::trace::call!("cudaFuncGetParamCount", (value func, out paramCount), {
-        ::runtime::v13::entry("cudaFuncGetParamCount", || {
+        of_major::entry("cudaFuncGetParamCount", || {
             ::runtime::api::execution::cudaFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaFuncGetParamInfo(
-    func: *const c_void,
-    paramIndex: usize,
-    paramOffset: *mut usize,
-    paramSize: *mut usize,
-) -> cudaError_t {
-    ::trace::call!("cudaFuncGetParamInfo", (value func, value paramIndex, out paramOffset, out paramSize), {
-        ::runtime::v13::entry("cudaFuncGetParamInfo", || {
-            ::runtime::api::execution::cudaFuncGetParamInfo(
-                func,
-                paramIndex,
-                unsafe { Out::new(paramOffset, "paramOffset") }?,
-                unsafe { OptOut::new(paramSize) },
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaFuncSetAttribute(
-    func: *const c_void,
-    attr: cudaFuncAttribute,
-    value: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaFuncSetAttribute", (value func, value attr, value value), {
-        ::runtime::v13::entry("cudaFuncSetAttribute", || {
-            ::runtime::api::execution::cudaFuncSetAttribute(func, attr, value)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaFuncSetCacheConfig(func: *const c_void, cacheConfig: cudaFuncCache) -> cudaError_t {
-    ::trace::call!("cudaFuncSetCacheConfig", (value func, value cacheConfig), {
-        ::runtime::v13::entry("cudaFuncSetCacheConfig", || {
-            ::runtime::api::execution::cudaFuncSetCacheConfig(func, cacheConfig)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaFuncSetSharedMemConfig(
-    func: *const c_void,
-    config: cudaSharedMemConfig,
-) -> cudaError_t {
-    ::trace::call!("cudaFuncSetSharedMemConfig", (value func, value config), {
-        ::runtime::v13::entry("cudaFuncSetSharedMemConfig", || {
-            ::runtime::api::execution::cudaFuncSetSharedMemConfig(func, config)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGLGetDevices(
-    pCudaDeviceCount: *mut c_uint,
-    pCudaDevices: *mut c_int,
-    cudaDeviceCount: c_uint,
-    deviceList: cudaGLDeviceList,
-) -> cudaError_t {
-    ::trace::call!("cudaGLGetDevices", (
-        out pCudaDeviceCount, out pCudaDevices, value cudaDeviceCount, value deviceList
-    ), {
-        ::runtime::v13::entry("cudaGLGetDevices", || {
-            ::runtime::api::graphics::cudaGLGetDevices(
-                unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
-                unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
-                cudaDeviceCount,
-                deviceList,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGLMapBufferObject(devPtr: *mut *mut c_void, bufObj: GLuint) -> cudaError_t {
-    ::trace::call!("cudaGLMapBufferObject", (out devPtr, value bufObj), {
-        ::runtime::v13::entry("cudaGLMapBufferObject", || {
-            ::runtime::api::graphics::cudaGLMapBufferObject(unsafe { Out::new(devPtr, "devPtr") }?, bufObj)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGLMapBufferObjectAsync(
-    devPtr: *mut *mut c_void,
-    bufObj: GLuint,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGLMapBufferObjectAsync", (out devPtr, value bufObj, value stream), {
-        ::runtime::v13::entry("cudaGLMapBufferObjectAsync", || {
-            ::runtime::api::graphics::cudaGLMapBufferObjectAsync(
-                unsafe { Out::new(devPtr, "devPtr") }?,
-                bufObj,
-                stream,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGLRegisterBufferObject(bufObj: GLuint) -> cudaError_t {
-    ::trace::call!("cudaGLRegisterBufferObject", (value bufObj), {
-        ::runtime::v13::entry("cudaGLRegisterBufferObject", || {
-            ::runtime::api::graphics::cudaGLRegisterBufferObject(bufObj)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGLSetBufferObjectMapFlags(bufObj: GLuint, flags: c_uint) -> cudaError_t {
-    ::trace::call!("cudaGLSetBufferObjectMapFlags", (value bufObj, value flags), {
-        ::runtime::v13::entry("cudaGLSetBufferObjectMapFlags", || {
-            ::runtime::api::graphics::cudaGLSetBufferObjectMapFlags(bufObj, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGLSetGLDevice(device: c_int) -> cudaError_t {
-    ::trace::call!("cudaGLSetGLDevice", (value device), {
-        ::runtime::v13::entry("cudaGLSetGLDevice", || ::runtime::api::graphics::cudaGLSetGLDevice(device))
-    })
-}
-
-unsafe extern "C" fn cudaGLUnmapBufferObject(bufObj: GLuint) -> cudaError_t {
-    ::trace::call!("cudaGLUnmapBufferObject", (value bufObj), {
-        ::runtime::v13::entry("cudaGLUnmapBufferObject", || ::runtime::api::graphics::cudaGLUnmapBufferObject(bufObj))
-    })
-}
-
-unsafe extern "C" fn cudaGLUnmapBufferObjectAsync(bufObj: GLuint, stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaGLUnmapBufferObjectAsync", (value bufObj, value stream), {
-        ::runtime::v13::entry("cudaGLUnmapBufferObjectAsync", || {
-            ::runtime::api::graphics::cudaGLUnmapBufferObjectAsync(bufObj, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGLUnregisterBufferObject(bufObj: GLuint) -> cudaError_t {
-    ::trace::call!("cudaGLUnregisterBufferObject", (value bufObj), {
-        ::runtime::v13::entry("cudaGLUnregisterBufferObject", || {
-            ::runtime::api::graphics::cudaGLUnregisterBufferObject(bufObj)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetChannelDesc(
-    desc: *mut cudaChannelFormatDesc,
-    array: cudaArray_const_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGetChannelDesc", (out desc, value array), {
-        ::runtime::v13::entry("cudaGetChannelDesc", || {
-            ::runtime::api::array::cudaGetChannelDesc(unsafe { Out::new(desc, "desc") }?, array)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetDevice(device: *mut c_int) -> cudaError_t {
-    ::trace::call!("cudaGetDevice", (out device), {
-        ::runtime::v13::entry("cudaGetDevice", || {
-            ::runtime::api::device::cudaGetDevice(unsafe { Out::new(device, "device") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetDeviceCount(count: *mut c_int) -> cudaError_t {
-    ::trace::call!("cudaGetDeviceCount", (out count), {
-        ::runtime::v13::entry("cudaGetDeviceCount", || {
-            ::runtime::api::device::cudaGetDeviceCount(unsafe { Out::new(count, "count") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetDeviceFlags(flags: *mut c_uint) -> cudaError_t {
-    ::trace::call!("cudaGetDeviceFlags", (out flags), {
-        ::runtime::v13::entry("cudaGetDeviceFlags", || {
-            ::runtime::api::device::cudaGetDeviceFlags(unsafe { Out::new(flags, "flags") }?)
         })
     })
 }
 
 unsafe extern "C" fn cudaGetDeviceProperties(prop: *mut cudaDeviceProp, device: c_int) -> cudaError_t {
     ::trace::call!("cudaGetDeviceProperties", (out prop, value device), {
-        ::runtime::v13::entry("cudaGetDeviceProperties", || {
+        of_major::entry("cudaGetDeviceProperties", || {
             ::runtime::api::properties::cudaGetDeviceProperties_v13(unsafe { Out::new(prop, "prop") }?, device)
         })
     })
@@ -1378,54 +324,10 @@ unsafe extern "C" fn cudaGetDriverEntryPoint(
     driverStatus: *mut cudaDriverEntryPointQueryResult,
 ) -> cudaError_t {
     ::trace::call!("cudaGetDriverEntryPoint", (text symbol, out funcPtr, value flags, out driverStatus), {
-        ::runtime::v13::entry("cudaGetDriverEntryPoint", || {
+        of_major::entry("cudaGetDriverEntryPoint", || {
             ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v13(
                 symbol,
                 unsafe { Out::new(funcPtr, "funcPtr") }?,
-                flags,
-                unsafe { OptOut::new(driverStatus) },
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetDriverEntryPointByVersion(
-    symbol: *const c_char,
-    funcPtr: *mut *mut c_void,
-    cudaVersion: c_uint,
-    flags: c_ulonglong,
-    driverStatus: *mut cudaDriverEntryPointQueryResult,
-) -> cudaError_t {
-    ::trace::call!("cudaGetDriverEntryPointByVersion", (
-        text symbol, out funcPtr, value cudaVersion, value flags, out driverStatus
-    ), {
-        ::runtime::v13::entry("cudaGetDriverEntryPointByVersion", || {
-            ::runtime::api::driver_entry::cudaGetDriverEntryPointByVersion(
-                symbol,
-                unsafe { Out::new(funcPtr, "funcPtr") }?,
-                cudaVersion,
-                flags,
-                unsafe { OptOut::new(driverStatus) },
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetDriverEntryPointByVersion_ptsz(
-    symbol: *const c_char,
-    funcPtr: *mut *mut c_void,
-    cudaVersion: c_uint,
-    flags: c_ulonglong,
-    driverStatus: *mut cudaDriverEntryPointQueryResult,
-) -> cudaError_t {
-    ::trace::call!("cudaGetDriverEntryPointByVersion_ptsz", (
-        text symbol, out funcPtr, value cudaVersion, value flags, out driverStatus
-    ), {
-        ::runtime::v13::entry_per_thread("cudaGetDriverEntryPointByVersion_ptsz", || {
-            ::runtime::api::driver_entry::cudaGetDriverEntryPointByVersion(
-                symbol,
-                unsafe { Out::new(funcPtr, "funcPtr") }?,
-                cudaVersion,
                 flags,
                 unsafe { OptOut::new(driverStatus) },
             )
@@ -1440,7 +342,7 @@ unsafe extern "C" fn cudaGetDriverEntryPoint_ptsz(
     driverStatus: *mut cudaDriverEntryPointQueryResult,
 ) -> cudaError_t {
     ::trace::call!("cudaGetDriverEntryPoint_ptsz", (text symbol, out funcPtr, value flags, out driverStatus), {
-        ::runtime::v13::entry_per_thread("cudaGetDriverEntryPoint_ptsz", || {
+        of_major::entry_per_thread("cudaGetDriverEntryPoint_ptsz", || {
             ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v13(
                 symbol,
                 unsafe { Out::new(funcPtr, "funcPtr") }?,
@@ -1451,113 +353,16 @@ unsafe extern "C" fn cudaGetDriverEntryPoint_ptsz(
     })
 }
 
-unsafe extern "C" fn cudaGetErrorName(error: cudaError_t) -> *const c_char {
-    ::trace::call_value!("cudaGetErrorName", (value error), {
-        ::runtime::entry_value("cudaGetErrorName", core::ptr::null(), || {
-            ::runtime::api::error::cudaGetErrorName(error)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetErrorString(error: cudaError_t) -> *const c_char {
-    ::trace::call_value!("cudaGetErrorString", (value error), {
-        ::runtime::entry_value("cudaGetErrorString", core::ptr::null(), || {
-            ::runtime::api::error::cudaGetErrorString(error)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetExportTable(
-    ppExportTable: *mut *const c_void,
-    pExportTableId: *const cudaUUID_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGetExportTable", (out ppExportTable, value pExportTableId), {
-        ::runtime::v13::entry("cudaGetExportTable", || {
-            ::runtime::api::driver_entry::cudaGetExportTable(
-                unsafe { Out::new(ppExportTable, "ppExportTable") }?,
-                pExportTableId,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetFuncBySymbol(
-    functionPtr: *mut cudaFunction_t,
-    symbolPtr: *const c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaGetFuncBySymbol", (out functionPtr, value symbolPtr), {
-        ::runtime::v13::entry("cudaGetFuncBySymbol", || {
-            ::runtime::api::execution::cudaGetFuncBySymbol(
-                unsafe { Out::new(functionPtr, "functionPtr") }?,
-                symbolPtr,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetKernel(
-    kernelPtr: *mut cudaKernel_t,
-    entryFuncAddr: *const c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaGetKernel", (out kernelPtr, value entryFuncAddr), {
-        ::runtime::v13::entry("cudaGetKernel", || {
-            ::runtime::api::execution::cudaGetKernel(unsafe { Out::new(kernelPtr, "kernelPtr") }?, entryFuncAddr)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetLastError() -> cudaError_t {
-    ::trace::call!("cudaGetLastError", (), {
-        ::runtime::entry_value(
-            "cudaGetLastError",
-            cudaError_t::cudaErrorUnknown,
-            ::runtime::api::error::cudaGetLastError,
-        )
-    })
-}
-
-unsafe extern "C" fn cudaGetMipmappedArrayLevel(
-    levelArray: *mut cudaArray_t,
-    mipmappedArray: cudaMipmappedArray_const_t,
-    level: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGetMipmappedArrayLevel", (out levelArray, value mipmappedArray, value level), {
-        ::runtime::v13::entry("cudaGetMipmappedArrayLevel", || {
-            ::runtime::api::array::cudaGetMipmappedArrayLevel(
-                unsafe { Out::new(levelArray, "levelArray") }?,
-                mipmappedArray,
-                level,
-            )
-        })
-    })
-}
-
 unsafe extern "C" fn cudaGetSurfaceObjectResourceDesc(
     pResDesc: *mut cudaResourceDesc,
     surfObject: cudaSurfaceObject_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGetSurfaceObjectResourceDesc", (value pResDesc, value surfObject), {
-        ::runtime::v13::entry("cudaGetSurfaceObjectResourceDesc", || {
+        of_major::entry("cudaGetSurfaceObjectResourceDesc", || {
             ::runtime::api::texture::cudaGetSurfaceObjectResourceDesc_v13(
                 unsafe { Out::new(pResDesc, "pResDesc") }?,
                 surfObject,
             )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetSymbolAddress(devPtr: *mut *mut c_void, symbol: *const c_void) -> cudaError_t {
-    ::trace::call!("cudaGetSymbolAddress", (out devPtr, value symbol), {
-        ::runtime::v13::entry("cudaGetSymbolAddress", || {
-            ::runtime::api::symbol::cudaGetSymbolAddress(unsafe { Out::new(devPtr, "devPtr") }?, symbol)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGetSymbolSize(size: *mut usize, symbol: *const c_void) -> cudaError_t {
-    ::trace::call!("cudaGetSymbolSize", (out size, value symbol), {
-        ::runtime::v13::entry("cudaGetSymbolSize", || {
-            ::runtime::api::symbol::cudaGetSymbolSize(unsafe { Out::new(size, "size") }?, symbol)
         })
     })
 }
@@ -1567,7 +372,7 @@ unsafe extern "C" fn cudaGetTextureObjectResourceDesc(
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGetTextureObjectResourceDesc", (value pResDesc, value texObject), {
-        ::runtime::v13::entry("cudaGetTextureObjectResourceDesc", || {
+        of_major::entry("cudaGetTextureObjectResourceDesc", || {
             ::runtime::api::texture::cudaGetTextureObjectResourceDesc_v13(
                 unsafe { Out::new(pResDesc, "pResDesc") }?,
                 texObject,
@@ -1581,7 +386,7 @@ unsafe extern "C" fn cudaGetTextureObjectResourceViewDesc(
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGetTextureObjectResourceViewDesc", (value pResViewDesc, value texObject), {
-        ::runtime::v13::entry("cudaGetTextureObjectResourceViewDesc", || {
+        of_major::entry("cudaGetTextureObjectResourceViewDesc", || {
             ::runtime::api::texture::cudaGetTextureObjectResourceViewDesc_v13(
                 unsafe { Out::new(pResViewDesc, "pResViewDesc") }?,
                 texObject,
@@ -1595,32 +400,10 @@ unsafe extern "C" fn cudaGetTextureObjectTextureDesc(
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGetTextureObjectTextureDesc", (out pTexDesc, value texObject), {
-        ::runtime::v13::entry("cudaGetTextureObjectTextureDesc", || {
+        of_major::entry("cudaGetTextureObjectTextureDesc", || {
             ::runtime::api::texture::cudaGetTextureObjectTextureDesc_v13(
                 unsafe { Out::new(pTexDesc, "pTexDesc") }?,
                 texObject,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddChildGraphNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    childGraph: cudaGraph_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddChildGraphNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value childGraph
-    ), {
-        ::runtime::v13::entry("cudaGraphAddChildGraphNode", || {
-            ::runtime::api::graph_node::cudaGraphAddChildGraphNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                childGraph,
             )
         })
     })
@@ -1636,336 +419,8 @@ unsafe extern "C" fn cudaGraphAddDependencies(
     ::trace::call!("cudaGraphAddDependencies", (
         value graph, value from, value to, value edgeData, value numDependencies
     ), {
-        ::runtime::v13::entry("cudaGraphAddDependencies", || {
+        of_major::entry("cudaGraphAddDependencies", || {
             ::runtime::api::graph::cudaGraphAddDependencies_v13(graph, from, to, edgeData, numDependencies)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddEmptyNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddEmptyNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies
-    ), {
-        ::runtime::v13::entry("cudaGraphAddEmptyNode", || {
-            ::runtime::api::graph_node::cudaGraphAddEmptyNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddEventRecordNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    event: cudaEvent_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddEventRecordNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value event
-    ), {
-        ::runtime::v13::entry("cudaGraphAddEventRecordNode", || {
-            ::runtime::api::graph_node::cudaGraphAddEventRecordNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                event,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddEventWaitNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    event: cudaEvent_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddEventWaitNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value event
-    ), {
-        ::runtime::v13::entry("cudaGraphAddEventWaitNode", || {
-            ::runtime::api::graph_node::cudaGraphAddEventWaitNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                event,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddExternalSemaphoresSignalNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddExternalSemaphoresSignalNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
-    ), {
-        ::runtime::v13::entry("cudaGraphAddExternalSemaphoresSignalNode", || {
-            ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresSignalNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddExternalSemaphoresWaitNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddExternalSemaphoresWaitNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
-    ), {
-        ::runtime::v13::entry("cudaGraphAddExternalSemaphoresWaitNode", || {
-            ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresWaitNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddHostNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    pNodeParams: *const cudaHostNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddHostNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value pNodeParams
-    ), {
-        ::runtime::v13::entry("cudaGraphAddHostNode", || {
-            ::runtime::api::graph_node::cudaGraphAddHostNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                unsafe { borrow(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddKernelNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    pNodeParams: *const cudaKernelNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddKernelNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value pNodeParams
-    ), {
-        ::runtime::v13::entry("cudaGraphAddKernelNode", || {
-            ::runtime::api::graph_node::cudaGraphAddKernelNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                unsafe { borrow(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddMemAllocNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    nodeParams: *mut cudaMemAllocNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddMemAllocNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
-    ), {
-        ::runtime::v13::entry("cudaGraphAddMemAllocNode", || {
-            ::runtime::api::graph_node::cudaGraphAddMemAllocNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                nodeParams,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddMemFreeNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    dptr: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddMemFreeNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value dptr
-    ), {
-        ::runtime::v13::entry("cudaGraphAddMemFreeNode", || {
-            ::runtime::api::graph_node::cudaGraphAddMemFreeNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                dptr,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddMemcpyNode1D(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    dst: *mut c_void,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddMemcpyNode1D", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value dst, value src, value count, value kind
-    ), {
-        ::runtime::v13::entry("cudaGraphAddMemcpyNode1D", || {
-            ::runtime::api::graph_node::cudaGraphAddMemcpyNode1D(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                dst,
-                src,
-                count,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddMemcpyNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    pCopyParams: *const cudaMemcpy3DParms,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddMemcpyNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value pCopyParams
-    ), {
-        ::runtime::v13::entry("cudaGraphAddMemcpyNode", || {
-            ::runtime::api::graph_node::cudaGraphAddMemcpyNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                unsafe { borrow(pCopyParams, "pCopyParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddMemcpyNodeFromSymbol(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    dst: *mut c_void,
-    symbol: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddMemcpyNodeFromSymbol", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value dst, value symbol, value count, value offset, value kind
-    ), {
-        ::runtime::v13::entry("cudaGraphAddMemcpyNodeFromSymbol", || {
-            ::runtime::api::graph_node::cudaGraphAddMemcpyNodeFromSymbol(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                dst,
-                symbol,
-                count,
-                offset,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddMemcpyNodeToSymbol(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    symbol: *const c_void,
-    src: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddMemcpyNodeToSymbol", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value symbol, value src, value count, value offset, value kind
-    ), {
-        ::runtime::v13::entry("cudaGraphAddMemcpyNodeToSymbol", || {
-            ::runtime::api::graph_node::cudaGraphAddMemcpyNodeToSymbol(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                symbol,
-                src,
-                count,
-                offset,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphAddMemsetNode(
-    pGraphNode: *mut cudaGraphNode_t,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    numDependencies: usize,
-    pMemsetParams: *const cudaMemsetParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphAddMemsetNode", (
-        out pGraphNode, value graph, value pDependencies, value numDependencies, value pMemsetParams
-    ), {
-        ::runtime::v13::entry("cudaGraphAddMemsetNode", || {
-            ::runtime::api::graph_node::cudaGraphAddMemsetNode(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-                graph,
-                pDependencies,
-                numDependencies,
-                unsafe { borrow(pMemsetParams, "pMemsetParams") }?,
-            )
         })
     })
 }
@@ -1981,7 +436,7 @@ unsafe extern "C" fn cudaGraphAddNode(
     ::trace::call!("cudaGraphAddNode", (
         out pGraphNode, value graph, value pDependencies, value dependencyData, value numDependencies, value nodeParams
     ), {
-        ::runtime::v13::entry("cudaGraphAddNode", || {
+        of_major::entry("cudaGraphAddNode", || {
             ::runtime::api::graph_node::cudaGraphAddNode_v13(
                 unsafe { Out::new(pGraphNode, "pGraphNode") }?,
                 graph,
@@ -1989,49 +444,6 @@ unsafe extern "C" fn cudaGraphAddNode(
                 dependencyData,
                 numDependencies,
                 nodeParams,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphChildGraphNodeGetGraph(
-    node: cudaGraphNode_t,
-    pGraph: *mut cudaGraph_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphChildGraphNodeGetGraph", (value node, out pGraph), {
-        ::runtime::v13::entry("cudaGraphChildGraphNodeGetGraph", || {
-            ::runtime::api::graph_node::cudaGraphChildGraphNodeGetGraph(
-                node,
-                unsafe { Out::new(pGraph, "pGraph") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphClone(
-    pGraphClone: *mut cudaGraph_t,
-    originalGraph: cudaGraph_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphClone", (out pGraphClone, value originalGraph), {
-        ::runtime::v13::entry("cudaGraphClone", || {
-            ::runtime::api::graph::cudaGraphClone(unsafe { Out::new(pGraphClone, "pGraphClone") }?, originalGraph)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphConditionalHandleCreate(
-    pHandle_out: *mut cudaGraphConditionalHandle,
-    graph: cudaGraph_t,
-    defaultLaunchValue: c_uint,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphConditionalHandleCreate", (out pHandle_out, value graph, value defaultLaunchValue, value flags), {
-        ::runtime::v13::entry("cudaGraphConditionalHandleCreate", || {
-            ::runtime::api::graph::cudaGraphConditionalHandleCreate(
-                unsafe { Out::new(pHandle_out, "pHandle_out") }?,
-                graph,
-                defaultLaunchValue,
-                flags,
             )
         })
     })
@@ -2047,7 +459,7 @@ unsafe extern "C" fn cudaGraphConditionalHandleCreate_v2(
     ::trace::call!("cudaGraphConditionalHandleCreate_v2", (
         out pHandle_out, value graph, value ctx, value defaultLaunchValue, value flags
     ), {
-        ::runtime::v13::entry("cudaGraphConditionalHandleCreate_v2", || {
+        of_major::entry("cudaGraphConditionalHandleCreate_v2", || {
             ::runtime::api::graph::cudaGraphConditionalHandleCreate_v2(
                 unsafe { Out::new(pHandle_out, "pHandle_out") }?,
                 graph,
@@ -2059,329 +471,10 @@ unsafe extern "C" fn cudaGraphConditionalHandleCreate_v2(
     })
 }
 
-unsafe extern "C" fn cudaGraphCreate(pGraph: *mut cudaGraph_t, flags: c_uint) -> cudaError_t {
-    ::trace::call!("cudaGraphCreate", (out pGraph, value flags), {
-        ::runtime::v13::entry("cudaGraphCreate", || {
-            ::runtime::api::graph::cudaGraphCreate(unsafe { Out::new(pGraph, "pGraph") }?, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphDebugDotPrint(
-    graph: cudaGraph_t,
-    path: *const c_char,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphDebugDotPrint", (value graph, text path, value flags), {
-        ::runtime::v13::entry("cudaGraphDebugDotPrint", || {
-            ::runtime::api::graph::cudaGraphDebugDotPrint(graph, path, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphDestroy(graph: cudaGraph_t) -> cudaError_t {
-    ::trace::call!("cudaGraphDestroy", (value graph), {
-        ::runtime::v13::entry("cudaGraphDestroy", || ::runtime::api::graph::cudaGraphDestroy(graph))
-    })
-}
-
-unsafe extern "C" fn cudaGraphDestroyNode(node: cudaGraphNode_t) -> cudaError_t {
-    ::trace::call!("cudaGraphDestroyNode", (value node), {
-        ::runtime::v13::entry("cudaGraphDestroyNode", || ::runtime::api::graph::cudaGraphDestroyNode(node))
-    })
-}
-
-unsafe extern "C" fn cudaGraphEventRecordNodeGetEvent(
-    node: cudaGraphNode_t,
-    event_out: *mut cudaEvent_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphEventRecordNodeGetEvent", (value node, out event_out), {
-        ::runtime::v13::entry("cudaGraphEventRecordNodeGetEvent", || {
-            ::runtime::api::graph_node::cudaGraphEventRecordNodeGetEvent(
-                node,
-                unsafe { Out::new(event_out, "event_out") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphEventRecordNodeSetEvent(
-    node: cudaGraphNode_t,
-    event: cudaEvent_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphEventRecordNodeSetEvent", (value node, value event), {
-        ::runtime::v13::entry("cudaGraphEventRecordNodeSetEvent", || {
-            ::runtime::api::graph_node::cudaGraphEventRecordNodeSetEvent(node, event)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphEventWaitNodeGetEvent(
-    node: cudaGraphNode_t,
-    event_out: *mut cudaEvent_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphEventWaitNodeGetEvent", (value node, out event_out), {
-        ::runtime::v13::entry("cudaGraphEventWaitNodeGetEvent", || {
-            ::runtime::api::graph_node::cudaGraphEventWaitNodeGetEvent(
-                node,
-                unsafe { Out::new(event_out, "event_out") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphEventWaitNodeSetEvent(
-    node: cudaGraphNode_t,
-    event: cudaEvent_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphEventWaitNodeSetEvent", (value node, value event), {
-        ::runtime::v13::entry("cudaGraphEventWaitNodeSetEvent", || {
-            ::runtime::api::graph_node::cudaGraphEventWaitNodeSetEvent(node, event)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecChildGraphNodeSetParams(
-    hGraphExec: cudaGraphExec_t,
-    node: cudaGraphNode_t,
-    childGraph: cudaGraph_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecChildGraphNodeSetParams", (value hGraphExec, value node, value childGraph), {
-        ::runtime::v13::entry("cudaGraphExecChildGraphNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphExecChildGraphNodeSetParams(hGraphExec, node, childGraph)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecDestroy(graphExec: cudaGraphExec_t) -> cudaError_t {
-    ::trace::call!("cudaGraphExecDestroy", (value graphExec), {
-        ::runtime::v13::entry("cudaGraphExecDestroy", || ::runtime::api::graph::cudaGraphExecDestroy(graphExec))
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecEventRecordNodeSetEvent(
-    hGraphExec: cudaGraphExec_t,
-    hNode: cudaGraphNode_t,
-    event: cudaEvent_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecEventRecordNodeSetEvent", (value hGraphExec, value hNode, value event), {
-        ::runtime::v13::entry("cudaGraphExecEventRecordNodeSetEvent", || {
-            ::runtime::api::graph_node::cudaGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecEventWaitNodeSetEvent(
-    hGraphExec: cudaGraphExec_t,
-    hNode: cudaGraphNode_t,
-    event: cudaEvent_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecEventWaitNodeSetEvent", (value hGraphExec, value hNode, value event), {
-        ::runtime::v13::entry("cudaGraphExecEventWaitNodeSetEvent", || {
-            ::runtime::api::graph_node::cudaGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecExternalSemaphoresSignalNodeSetParams(
-    hGraphExec: cudaGraphExec_t,
-    hNode: cudaGraphNode_t,
-    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecExternalSemaphoresSignalNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
-        ::runtime::v13::entry("cudaGraphExecExternalSemaphoresSignalNodeSetParams", || {
-            ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresSignalNodeSetParams(
-                hGraphExec,
-                hNode,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecExternalSemaphoresWaitNodeSetParams(
-    hGraphExec: cudaGraphExec_t,
-    hNode: cudaGraphNode_t,
-    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecExternalSemaphoresWaitNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
-        ::runtime::v13::entry("cudaGraphExecExternalSemaphoresWaitNodeSetParams", || {
-            ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresWaitNodeSetParams(
-                hGraphExec,
-                hNode,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecGetFlags(
-    graphExec: cudaGraphExec_t,
-    flags: *mut c_ulonglong,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecGetFlags", (value graphExec, out flags), {
-        ::runtime::v13::entry("cudaGraphExecGetFlags", || {
-            ::runtime::api::graph::cudaGraphExecGetFlags(graphExec, unsafe { Out::new(flags, "flags") }?)
-        })
-    })
-}
-
 unsafe extern "C" fn cudaGraphExecGetId(hGraphExec: cudaGraphExec_t, graphID: *mut c_uint) -> cudaError_t {
     ::trace::call!("cudaGraphExecGetId", (value hGraphExec, out graphID), {
-        ::runtime::v13::entry("cudaGraphExecGetId", || {
+        of_major::entry("cudaGraphExecGetId", || {
             ::runtime::api::graph::cudaGraphExecGetId(hGraphExec, unsafe { Out::new(graphID, "graphID") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecHostNodeSetParams(
-    hGraphExec: cudaGraphExec_t,
-    node: cudaGraphNode_t,
-    pNodeParams: *const cudaHostNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecHostNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
-        ::runtime::v13::entry("cudaGraphExecHostNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphExecHostNodeSetParams(
-                hGraphExec,
-                node,
-                unsafe { borrow(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecKernelNodeSetParams(
-    hGraphExec: cudaGraphExec_t,
-    node: cudaGraphNode_t,
-    pNodeParams: *const cudaKernelNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecKernelNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
-        ::runtime::v13::entry("cudaGraphExecKernelNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphExecKernelNodeSetParams(
-                hGraphExec,
-                node,
-                unsafe { borrow(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams1D(
-    hGraphExec: cudaGraphExec_t,
-    node: cudaGraphNode_t,
-    dst: *mut c_void,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecMemcpyNodeSetParams1D", (
-        value hGraphExec, value node, value dst, value src, value count, value kind
-    ), {
-        ::runtime::v13::entry("cudaGraphExecMemcpyNodeSetParams1D", || {
-            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams1D(
-                hGraphExec,
-                node,
-                dst,
-                src,
-                count,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams(
-    hGraphExec: cudaGraphExec_t,
-    node: cudaGraphNode_t,
-    pNodeParams: *const cudaMemcpy3DParms,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecMemcpyNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
-        ::runtime::v13::entry("cudaGraphExecMemcpyNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams(
-                hGraphExec,
-                node,
-                unsafe { borrow(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsFromSymbol(
-    hGraphExec: cudaGraphExec_t,
-    node: cudaGraphNode_t,
-    dst: *mut c_void,
-    symbol: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecMemcpyNodeSetParamsFromSymbol", (
-        value hGraphExec, value node, value dst, value symbol, value count, value offset, value kind
-    ), {
-        ::runtime::v13::entry("cudaGraphExecMemcpyNodeSetParamsFromSymbol", || {
-            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsFromSymbol(
-                hGraphExec,
-                node,
-                dst,
-                symbol,
-                count,
-                offset,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsToSymbol(
-    hGraphExec: cudaGraphExec_t,
-    node: cudaGraphNode_t,
-    symbol: *const c_void,
-    src: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecMemcpyNodeSetParamsToSymbol", (
-        value hGraphExec, value node, value symbol, value src, value count, value offset, value kind
-    ), {
-        ::runtime::v13::entry("cudaGraphExecMemcpyNodeSetParamsToSymbol", || {
-            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsToSymbol(
-                hGraphExec,
-                node,
-                symbol,
-                src,
-                count,
-                offset,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecMemsetNodeSetParams(
-    hGraphExec: cudaGraphExec_t,
-    node: cudaGraphNode_t,
-    pNodeParams: *const cudaMemsetParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecMemsetNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
-        ::runtime::v13::entry("cudaGraphExecMemsetNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphExecMemsetNodeSetParams(
-                hGraphExec,
-                node,
-                unsafe { borrow(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExecNodeSetParams(
-    graphExec: cudaGraphExec_t,
-    node: cudaGraphNode_t,
-    nodeParams: *mut cudaGraphNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExecNodeSetParams", (value graphExec, value node, value nodeParams), {
-        ::runtime::v13::entry("cudaGraphExecNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphExecNodeSetParams(graphExec, node, nodeParams)
         })
     })
 }
@@ -2392,67 +485,11 @@ unsafe extern "C" fn cudaGraphExecUpdate(
     resultInfo: *mut cudaGraphExecUpdateResultInfo,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecUpdate", (value hGraphExec, value hGraph, out resultInfo), {
-        ::runtime::v13::entry("cudaGraphExecUpdate", || {
+        of_major::entry("cudaGraphExecUpdate", || {
             ::runtime::api::graph::cudaGraphExecUpdate_v13(
                 hGraphExec,
                 hGraph,
                 unsafe { Out::new(resultInfo, "resultInfo") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeGetParams(
-    hNode: cudaGraphNode_t,
-    params_out: *mut cudaExternalSemaphoreSignalNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExternalSemaphoresSignalNodeGetParams", (value hNode, value params_out), {
-        ::runtime::v13::entry("cudaGraphExternalSemaphoresSignalNodeGetParams", || {
-            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeGetParams(
-                hNode,
-                unsafe { Out::new(params_out, "params_out") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeSetParams(
-    hNode: cudaGraphNode_t,
-    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExternalSemaphoresSignalNodeSetParams", (value hNode, value nodeParams), {
-        ::runtime::v13::entry("cudaGraphExternalSemaphoresSignalNodeSetParams", || {
-            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeSetParams(
-                hNode,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeGetParams(
-    hNode: cudaGraphNode_t,
-    params_out: *mut cudaExternalSemaphoreWaitNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExternalSemaphoresWaitNodeGetParams", (value hNode, value params_out), {
-        ::runtime::v13::entry("cudaGraphExternalSemaphoresWaitNodeGetParams", || {
-            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeGetParams(
-                hNode,
-                unsafe { Out::new(params_out, "params_out") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeSetParams(
-    hNode: cudaGraphNode_t,
-    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphExternalSemaphoresWaitNodeSetParams", (value hNode, value nodeParams), {
-        ::runtime::v13::entry("cudaGraphExternalSemaphoresWaitNodeSetParams", || {
-            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeSetParams(
-                hNode,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
             )
         })
     })
@@ -2466,7 +503,7 @@ unsafe extern "C" fn cudaGraphGetEdges(
     numEdges: *mut usize,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphGetEdges", (value graph, value from, value to, value edgeData, value numEdges), {
-        ::runtime::v13::entry("cudaGraphGetEdges", || {
+        of_major::entry("cudaGraphGetEdges", || {
             ::runtime::api::graph::cudaGraphGetEdges_v13(graph, from, to, edgeData, numEdges)
         })
     })
@@ -2474,58 +511,8 @@ unsafe extern "C" fn cudaGraphGetEdges(
 
 unsafe extern "C" fn cudaGraphGetId(hGraph: cudaGraph_t, graphID: *mut c_uint) -> cudaError_t {
     ::trace::call!("cudaGraphGetId", (value hGraph, out graphID), {
-        ::runtime::v13::entry("cudaGraphGetId", || {
+        of_major::entry("cudaGraphGetId", || {
             ::runtime::api::graph::cudaGraphGetId(hGraph, unsafe { Out::new(graphID, "graphID") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphGetNodes(
-    graph: cudaGraph_t,
-    nodes: *mut cudaGraphNode_t,
-    numNodes: *mut usize,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphGetNodes", (value graph, value nodes, value numNodes), {
-        ::runtime::v13::entry("cudaGraphGetNodes", || ::runtime::api::graph::cudaGraphGetNodes(graph, nodes, numNodes))
-    })
-}
-
-unsafe extern "C" fn cudaGraphGetRootNodes(
-    graph: cudaGraph_t,
-    pRootNodes: *mut cudaGraphNode_t,
-    pNumRootNodes: *mut usize,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphGetRootNodes", (value graph, value pRootNodes, value pNumRootNodes), {
-        ::runtime::v13::entry("cudaGraphGetRootNodes", || {
-            ::runtime::api::graph::cudaGraphGetRootNodes(graph, pRootNodes, pNumRootNodes)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphHostNodeGetParams(
-    node: cudaGraphNode_t,
-    pNodeParams: *mut cudaHostNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphHostNodeGetParams", (value node, value pNodeParams), {
-        ::runtime::v13::entry("cudaGraphHostNodeGetParams", || {
-            ::runtime::api::graph_node::cudaGraphHostNodeGetParams(
-                node,
-                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphHostNodeSetParams(
-    node: cudaGraphNode_t,
-    pNodeParams: *const cudaHostNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphHostNodeSetParams", (value node, value pNodeParams), {
-        ::runtime::v13::entry("cudaGraphHostNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphHostNodeSetParams(
-                node,
-                unsafe { borrow(pNodeParams, "pNodeParams") }?,
-            )
         })
     })
 }
@@ -2536,7 +523,7 @@ unsafe extern "C" fn cudaGraphInstantiate(
     flags: c_ulonglong,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphInstantiate", (out pGraphExec, value graph, value flags), {
-        ::runtime::v13::entry("cudaGraphInstantiate", || {
+        of_major::entry("cudaGraphInstantiate", || {
             ::runtime::api::graph::cudaGraphInstantiate_v13(
                 unsafe { Out::new(pGraphExec, "pGraphExec") }?,
                 graph,
@@ -2546,290 +533,13 @@ unsafe extern "C" fn cudaGraphInstantiate(
     })
 }
 
-unsafe extern "C" fn cudaGraphInstantiateWithFlags(
-    pGraphExec: *mut cudaGraphExec_t,
-    graph: cudaGraph_t,
-    flags: c_ulonglong,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphInstantiateWithFlags", (out pGraphExec, value graph, value flags), {
-        ::runtime::v13::entry("cudaGraphInstantiateWithFlags", || {
-            ::runtime::api::graph::cudaGraphInstantiateWithFlags(
-                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
-                graph,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphInstantiateWithParams(
-    pGraphExec: *mut cudaGraphExec_t,
-    graph: cudaGraph_t,
-    instantiateParams: *mut cudaGraphInstantiateParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphInstantiateWithParams", (out pGraphExec, value graph, value instantiateParams), {
-        ::runtime::v13::entry("cudaGraphInstantiateWithParams", || {
-            unsafe { ::runtime::api::graph::cudaGraphInstantiateWithParams(
-                Out::new(pGraphExec, "pGraphExec")?,
-                graph,
-                instantiateParams,
-            ) }
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphInstantiateWithParams_ptsz(
-    pGraphExec: *mut cudaGraphExec_t,
-    graph: cudaGraph_t,
-    instantiateParams: *mut cudaGraphInstantiateParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphInstantiateWithParams_ptsz", (out pGraphExec, value graph, value instantiateParams), {
-        ::runtime::v13::entry_per_thread("cudaGraphInstantiateWithParams_ptsz", || {
-            unsafe { ::runtime::api::graph::cudaGraphInstantiateWithParams(
-                Out::new(pGraphExec, "pGraphExec")?,
-                graph,
-                instantiateParams,
-            ) }
-        })
-    })
-}
-
 unsafe extern "C" fn cudaGraphKernelNodeCopyAttributes(
     hDst: cudaGraphNode_t,
     hSrc: cudaGraphNode_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphKernelNodeCopyAttributes", (value hDst, value hSrc), {
-        ::runtime::v13::entry("cudaGraphKernelNodeCopyAttributes", || {
+        of_major::entry("cudaGraphKernelNodeCopyAttributes", || {
             ::runtime::api::graph_node::cudaGraphKernelNodeCopyAttributes_v13(hDst, hSrc)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphKernelNodeGetAttribute(
-    hNode: cudaGraphNode_t,
-    attr: cudaLaunchAttributeID,
-    value_out: *mut cudaLaunchAttributeValue,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphKernelNodeGetAttribute", (value hNode, value attr, value value_out), {
-        ::runtime::v13::entry("cudaGraphKernelNodeGetAttribute", || {
-            ::runtime::api::graph_node::cudaGraphKernelNodeGetAttribute(
-                hNode,
-                attr,
-                unsafe { Out::new(value_out, "value_out") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphKernelNodeGetParams(
-    node: cudaGraphNode_t,
-    pNodeParams: *mut cudaKernelNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphKernelNodeGetParams", (value node, value pNodeParams), {
-        ::runtime::v13::entry("cudaGraphKernelNodeGetParams", || {
-            ::runtime::api::graph_node::cudaGraphKernelNodeGetParams(
-                node,
-                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphKernelNodeSetAttribute(
-    hNode: cudaGraphNode_t,
-    attr: cudaLaunchAttributeID,
-    value: *const cudaLaunchAttributeValue,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphKernelNodeSetAttribute", (value hNode, value attr, value value), {
-        ::runtime::v13::entry("cudaGraphKernelNodeSetAttribute", || {
-            ::runtime::api::graph_node::cudaGraphKernelNodeSetAttribute(hNode, attr, value)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphKernelNodeSetParams(
-    node: cudaGraphNode_t,
-    pNodeParams: *const cudaKernelNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphKernelNodeSetParams", (value node, value pNodeParams), {
-        ::runtime::v13::entry("cudaGraphKernelNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphKernelNodeSetParams(
-                node,
-                unsafe { borrow(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphLaunch(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaGraphLaunch", (value graphExec, value stream), {
-        ::runtime::v13::entry("cudaGraphLaunch", || ::runtime::api::graph::cudaGraphLaunch(graphExec, stream))
-    })
-}
-
-unsafe extern "C" fn cudaGraphLaunch_ptsz(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaGraphLaunch_ptsz", (value graphExec, value stream), {
-        ::runtime::v13::entry_per_thread("cudaGraphLaunch_ptsz", || {
-            ::runtime::api::graph::cudaGraphLaunch(graphExec, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphMemAllocNodeGetParams(
-    node: cudaGraphNode_t,
-    params_out: *mut cudaMemAllocNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphMemAllocNodeGetParams", (value node, value params_out), {
-        ::runtime::v13::entry("cudaGraphMemAllocNodeGetParams", || {
-            ::runtime::api::graph_node::cudaGraphMemAllocNodeGetParams(
-                node,
-                unsafe { Out::new(params_out, "params_out") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphMemFreeNodeGetParams(
-    node: cudaGraphNode_t,
-    dptr_out: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphMemFreeNodeGetParams", (value node, value dptr_out), {
-        ::runtime::v13::entry("cudaGraphMemFreeNodeGetParams", || {
-            ::runtime::api::graph_node::cudaGraphMemFreeNodeGetParams(node, dptr_out)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphMemcpyNodeGetParams(
-    node: cudaGraphNode_t,
-    pNodeParams: *mut cudaMemcpy3DParms,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphMemcpyNodeGetParams", (value node, out pNodeParams), {
-        ::runtime::v13::entry("cudaGraphMemcpyNodeGetParams", || {
-            ::runtime::api::graph_node::cudaGraphMemcpyNodeGetParams(
-                node,
-                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphMemcpyNodeSetParams1D(
-    node: cudaGraphNode_t,
-    dst: *mut c_void,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphMemcpyNodeSetParams1D", (value node, value dst, value src, value count, value kind), {
-        ::runtime::v13::entry("cudaGraphMemcpyNodeSetParams1D", || {
-            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams1D(node, dst, src, count, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphMemcpyNodeSetParams(
-    node: cudaGraphNode_t,
-    pNodeParams: *const cudaMemcpy3DParms,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphMemcpyNodeSetParams", (value node, value pNodeParams), {
-        ::runtime::v13::entry("cudaGraphMemcpyNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams(
-                node,
-                unsafe { borrow(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsFromSymbol(
-    node: cudaGraphNode_t,
-    dst: *mut c_void,
-    symbol: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphMemcpyNodeSetParamsFromSymbol", (
-        value node, value dst, value symbol, value count, value offset, value kind
-    ), {
-        ::runtime::v13::entry("cudaGraphMemcpyNodeSetParamsFromSymbol", || {
-            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsFromSymbol(
-                node,
-                dst,
-                symbol,
-                count,
-                offset,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsToSymbol(
-    node: cudaGraphNode_t,
-    symbol: *const c_void,
-    src: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphMemcpyNodeSetParamsToSymbol", (
-        value node, value symbol, value src, value count, value offset, value kind
-    ), {
-        ::runtime::v13::entry("cudaGraphMemcpyNodeSetParamsToSymbol", || {
-            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsToSymbol(
-                node,
-                symbol,
-                src,
-                count,
-                offset,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphMemsetNodeGetParams(
-    node: cudaGraphNode_t,
-    pNodeParams: *mut cudaMemsetParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphMemsetNodeGetParams", (value node, out pNodeParams), {
-        ::runtime::v13::entry("cudaGraphMemsetNodeGetParams", || {
-            ::runtime::api::graph_node::cudaGraphMemsetNodeGetParams(
-                node,
-                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphMemsetNodeSetParams(
-    node: cudaGraphNode_t,
-    pNodeParams: *const cudaMemsetParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphMemsetNodeSetParams", (value node, value pNodeParams), {
-        ::runtime::v13::entry("cudaGraphMemsetNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphMemsetNodeSetParams(
-                node,
-                unsafe { borrow(pNodeParams, "pNodeParams") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphNodeFindInClone(
-    pNode: *mut cudaGraphNode_t,
-    originalNode: cudaGraphNode_t,
-    clonedGraph: cudaGraph_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphNodeFindInClone", (out pNode, value originalNode, value clonedGraph), {
-        ::runtime::v13::entry("cudaGraphNodeFindInClone", || {
-            ::runtime::api::graph::cudaGraphNodeFindInClone(
-                unsafe { Out::new(pNode, "pNode") }?,
-                originalNode,
-                clonedGraph,
-            )
         })
     })
 }
@@ -2839,7 +549,7 @@ unsafe extern "C" fn cudaGraphNodeGetContainingGraph(
     phGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeGetContainingGraph", (value hNode, out phGraph), {
-        ::runtime::v13::entry("cudaGraphNodeGetContainingGraph", || {
+        of_major::entry("cudaGraphNodeGetContainingGraph", || {
             ::runtime::api::graph::cudaGraphNodeGetContainingGraph(
                 hNode,
                 unsafe { Out::new(phGraph, "phGraph") }?,
@@ -2857,7 +567,7 @@ unsafe extern "C" fn cudaGraphNodeGetDependencies(
     ::trace::call!("cudaGraphNodeGetDependencies", (
         value node, value pDependencies, value edgeData, value pNumDependencies
     ), {
-        ::runtime::v13::entry("cudaGraphNodeGetDependencies", || {
+        of_major::entry("cudaGraphNodeGetDependencies", || {
             ::runtime::api::graph::cudaGraphNodeGetDependencies_v13(
                 node,
                 pDependencies,
@@ -2877,7 +587,7 @@ unsafe extern "C" fn cudaGraphNodeGetDependentNodes(
     ::trace::call!("cudaGraphNodeGetDependentNodes", (
         value node, value pDependentNodes, value edgeData, value pNumDependentNodes
     ), {
-        ::runtime::v13::entry("cudaGraphNodeGetDependentNodes", || {
+        of_major::entry("cudaGraphNodeGetDependentNodes", || {
             ::runtime::api::graph::cudaGraphNodeGetDependentNodes_v13(
                 node,
                 pDependentNodes,
@@ -2888,25 +598,9 @@ unsafe extern "C" fn cudaGraphNodeGetDependentNodes(
     })
 }
 
-unsafe extern "C" fn cudaGraphNodeGetEnabled(
-    hGraphExec: cudaGraphExec_t,
-    hNode: cudaGraphNode_t,
-    isEnabled: *mut c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphNodeGetEnabled", (value hGraphExec, value hNode, out isEnabled), {
-        ::runtime::v13::entry("cudaGraphNodeGetEnabled", || {
-            ::runtime::api::graph::cudaGraphNodeGetEnabled(
-                hGraphExec,
-                hNode,
-                unsafe { Out::new(isEnabled, "isEnabled") }?,
-            )
-        })
-    })
-}
-
 unsafe extern "C" fn cudaGraphNodeGetLocalId(hNode: cudaGraphNode_t, nodeId: *mut c_uint) -> cudaError_t {
     ::trace::call!("cudaGraphNodeGetLocalId", (value hNode, out nodeId), {
-        ::runtime::v13::entry("cudaGraphNodeGetLocalId", || {
+        of_major::entry("cudaGraphNodeGetLocalId", || {
             ::runtime::api::graph::cudaGraphNodeGetLocalId(hNode, unsafe { Out::new(nodeId, "nodeId") }?)
         })
     })
@@ -2917,7 +611,7 @@ unsafe extern "C" fn cudaGraphNodeGetParams(
     nodeParams: *mut cudaGraphNodeParams,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeGetParams", (value node, value nodeParams), {
-        ::runtime::v13::entry("cudaGraphNodeGetParams", || {
+        of_major::entry("cudaGraphNodeGetParams", || {
             ::runtime::api::graph_node::cudaGraphNodeGetParams(
                 node,
                 unsafe { Out::new(nodeParams, "nodeParams") }?,
@@ -2931,57 +625,11 @@ unsafe extern "C" fn cudaGraphNodeGetToolsId(
     toolsNodeId: *mut c_ulonglong,
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeGetToolsId", (value hNode, out toolsNodeId), {
-        ::runtime::v13::entry("cudaGraphNodeGetToolsId", || {
+        of_major::entry("cudaGraphNodeGetToolsId", || {
             ::runtime::api::graph::cudaGraphNodeGetToolsId(
                 hNode,
                 unsafe { Out::new(toolsNodeId, "toolsNodeId") }?,
             )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphNodeGetType(
-    node: cudaGraphNode_t,
-    pType: *mut cudaGraphNodeType,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphNodeGetType", (value node, out pType), {
-        ::runtime::v13::entry("cudaGraphNodeGetType", || {
-            ::runtime::api::graph::cudaGraphNodeGetType(node, unsafe { Out::new(pType, "pType") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphNodeSetEnabled(
-    hGraphExec: cudaGraphExec_t,
-    hNode: cudaGraphNode_t,
-    isEnabled: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphNodeSetEnabled", (value hGraphExec, value hNode, value isEnabled), {
-        ::runtime::v13::entry("cudaGraphNodeSetEnabled", || {
-            ::runtime::api::graph::cudaGraphNodeSetEnabled(hGraphExec, hNode, isEnabled)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphNodeSetParams(
-    node: cudaGraphNode_t,
-    nodeParams: *mut cudaGraphNodeParams,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphNodeSetParams", (value node, value nodeParams), {
-        ::runtime::v13::entry("cudaGraphNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphNodeSetParams(node, nodeParams)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphReleaseUserObject(
-    graph: cudaGraph_t,
-    object: cudaUserObject_t,
-    count: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphReleaseUserObject", (value graph, value object, value count), {
-        ::runtime::v13::entry("cudaGraphReleaseUserObject", || {
-            ::runtime::api::graph::cudaGraphReleaseUserObject(graph, object, count)
         })
     })
 }
@@ -2996,226 +644,8 @@ unsafe extern "C" fn cudaGraphRemoveDependencies(
     ::trace::call!("cudaGraphRemoveDependencies", (
         value graph, value from, value to, value edgeData, value numDependencies
     ), {
-        ::runtime::v13::entry("cudaGraphRemoveDependencies", || {
+        of_major::entry("cudaGraphRemoveDependencies", || {
             ::runtime::api::graph::cudaGraphRemoveDependencies_v13(graph, from, to, edgeData, numDependencies)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphRetainUserObject(
-    graph: cudaGraph_t,
-    object: cudaUserObject_t,
-    count: c_uint,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphRetainUserObject", (value graph, value object, value count, value flags), {
-        ::runtime::v13::entry("cudaGraphRetainUserObject", || {
-            ::runtime::api::graph::cudaGraphRetainUserObject(graph, object, count, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphUpload(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaGraphUpload", (value graphExec, value stream), {
-        ::runtime::v13::entry("cudaGraphUpload", || ::runtime::api::graph::cudaGraphUpload(graphExec, stream))
-    })
-}
-
-unsafe extern "C" fn cudaGraphUpload_ptsz(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaGraphUpload_ptsz", (value graphExec, value stream), {
-        ::runtime::v13::entry_per_thread("cudaGraphUpload_ptsz", || {
-            ::runtime::api::graph::cudaGraphUpload(graphExec, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsEGLRegisterImage(
-    pCudaResource: *mut *mut cudaGraphicsResource,
-    image: EGLImageKHR,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsEGLRegisterImage", (value pCudaResource, value image, value flags), {
-        ::runtime::v13::entry("cudaGraphicsEGLRegisterImage", || {
-            ::runtime::api::graphics::cudaGraphicsEGLRegisterImage(
-                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-                image,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsGLRegisterBuffer(
-    resource: *mut *mut cudaGraphicsResource,
-    buffer: GLuint,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsGLRegisterBuffer", (value resource, value buffer, value flags), {
-        ::runtime::v13::entry("cudaGraphicsGLRegisterBuffer", || {
-            ::runtime::api::graphics::cudaGraphicsGLRegisterBuffer(
-                unsafe { Out::new(resource, "resource") }?,
-                buffer,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsGLRegisterImage(
-    resource: *mut *mut cudaGraphicsResource,
-    image: GLuint,
-    target: GLenum,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsGLRegisterImage", (value resource, value image, value target, value flags), {
-        ::runtime::v13::entry("cudaGraphicsGLRegisterImage", || {
-            ::runtime::api::graphics::cudaGraphicsGLRegisterImage(
-                unsafe { Out::new(resource, "resource") }?,
-                image,
-                target,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsMapResources(
-    count: c_int,
-    resources: *mut cudaGraphicsResource_t,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsMapResources", (value count, value resources, value stream), {
-        ::runtime::v13::entry("cudaGraphicsMapResources", || {
-            ::runtime::api::graphics::cudaGraphicsMapResources(count, resources, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsResourceGetMappedEglFrame(
-    eglFrame: *mut cudaEglFrame,
-    resource: cudaGraphicsResource_t,
-    index: c_uint,
-    mipLevel: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsResourceGetMappedEglFrame", (value eglFrame, value index, value mipLevel), {
-        ::runtime::v13::entry("cudaGraphicsResourceGetMappedEglFrame", || {
-            ::runtime::api::graphics::cudaGraphicsResourceGetMappedEglFrame(
-                unsafe { Out::new(eglFrame, "eglFrame") }?,
-                resource,
-                index,
-                mipLevel,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsResourceGetMappedMipmappedArray(
-    mipmappedArray: *mut cudaMipmappedArray_t,
-    resource: cudaGraphicsResource_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsResourceGetMappedMipmappedArray", (out mipmappedArray), {
-        ::runtime::v13::entry("cudaGraphicsResourceGetMappedMipmappedArray", || {
-            ::runtime::api::graphics::cudaGraphicsResourceGetMappedMipmappedArray(
-                unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
-                resource,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsResourceGetMappedPointer(
-    devPtr: *mut *mut c_void,
-    size: *mut usize,
-    resource: cudaGraphicsResource_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsResourceGetMappedPointer", (out devPtr, out size), {
-        ::runtime::v13::entry("cudaGraphicsResourceGetMappedPointer", || {
-            ::runtime::api::graphics::cudaGraphicsResourceGetMappedPointer(
-                unsafe { Out::new(devPtr, "devPtr") }?,
-                unsafe { Out::new(size, "size") }?,
-                resource,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsResourceSetMapFlags(
-    resource: cudaGraphicsResource_t,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsResourceSetMapFlags", (value flags), {
-        ::runtime::v13::entry("cudaGraphicsResourceSetMapFlags", || {
-            ::runtime::api::graphics::cudaGraphicsResourceSetMapFlags(resource, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsSubResourceGetMappedArray(
-    array: *mut cudaArray_t,
-    resource: cudaGraphicsResource_t,
-    arrayIndex: c_uint,
-    mipLevel: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsSubResourceGetMappedArray", (out array, value arrayIndex, value mipLevel), {
-        ::runtime::v13::entry("cudaGraphicsSubResourceGetMappedArray", || {
-            ::runtime::api::graphics::cudaGraphicsSubResourceGetMappedArray(
-                unsafe { Out::new(array, "array") }?,
-                resource,
-                arrayIndex,
-                mipLevel,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsUnmapResources(
-    count: c_int,
-    resources: *mut cudaGraphicsResource_t,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsUnmapResources", (value count, value resources, value stream), {
-        ::runtime::v13::entry("cudaGraphicsUnmapResources", || {
-            ::runtime::api::graphics::cudaGraphicsUnmapResources(count, resources, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsUnregisterResource(resource: cudaGraphicsResource_t) -> cudaError_t {
-    ::trace::call!("cudaGraphicsUnregisterResource", (), {
-        ::runtime::v13::entry("cudaGraphicsUnregisterResource", || {
-            ::runtime::api::graphics::cudaGraphicsUnregisterResource(resource)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsVDPAURegisterOutputSurface(
-    resource: *mut *mut cudaGraphicsResource,
-    vdpSurface: VdpOutputSurface,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsVDPAURegisterOutputSurface", (value resource, value vdpSurface, value flags), {
-        ::runtime::v13::entry("cudaGraphicsVDPAURegisterOutputSurface", || {
-            ::runtime::api::graphics::cudaGraphicsVDPAURegisterOutputSurface(
-                unsafe { Out::new(resource, "resource") }?,
-                vdpSurface,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaGraphicsVDPAURegisterVideoSurface(
-    resource: *mut *mut cudaGraphicsResource,
-    vdpSurface: VdpVideoSurface,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaGraphicsVDPAURegisterVideoSurface", (value resource, value vdpSurface, value flags), {
-        ::runtime::v13::entry("cudaGraphicsVDPAURegisterVideoSurface", || {
-            ::runtime::api::graphics::cudaGraphicsVDPAURegisterVideoSurface(
-                unsafe { Out::new(resource, "resource") }?,
-                vdpSurface,
-                flags,
-            )
         })
     })
 }
@@ -3227,227 +657,13 @@ unsafe extern "C" fn cudaGreenCtxCreate(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaGreenCtxCreate", (out phCtx, value device, value flags), {
-        ::runtime::v13::entry("cudaGreenCtxCreate", || {
+        of_major::entry("cudaGreenCtxCreate", || {
             ::runtime::api::execution_context::cudaGreenCtxCreate(
                 unsafe { Out::new(phCtx, "phCtx") }?,
                 desc,
                 device,
                 flags,
             )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaHostAlloc(pHost: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
-    ::trace::call!("cudaHostAlloc", (out pHost, value size, value flags), {
-        ::runtime::v13::entry("cudaHostAlloc", || {
-            ::runtime::api::memory::cudaHostAlloc(unsafe { Out::new(pHost, "pHost") }?, size, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaHostGetDevicePointer(
-    pDevice: *mut *mut c_void,
-    pHost: *mut c_void,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaHostGetDevicePointer", (out pDevice, value pHost, value flags), {
-        ::runtime::v13::entry("cudaHostGetDevicePointer", || {
-            ::runtime::api::memory::cudaHostGetDevicePointer(
-                unsafe { Out::new(pDevice, "pDevice") }?,
-                pHost,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaHostGetFlags(pFlags: *mut c_uint, pHost: *mut c_void) -> cudaError_t {
-    ::trace::call!("cudaHostGetFlags", (out pFlags, value pHost), {
-        ::runtime::v13::entry("cudaHostGetFlags", || {
-            ::runtime::api::memory::cudaHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, pHost)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaHostRegister(ptr: *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
-    ::trace::call!("cudaHostRegister", (value ptr, value size, value flags), {
-        ::runtime::v13::entry("cudaHostRegister", || ::runtime::api::memory::cudaHostRegister(ptr, size, flags))
-    })
-}
-
-unsafe extern "C" fn cudaHostUnregister(ptr: *mut c_void) -> cudaError_t {
-    ::trace::call!("cudaHostUnregister", (value ptr), {
-        ::runtime::v13::entry("cudaHostUnregister", || ::runtime::api::memory::cudaHostUnregister(ptr))
-    })
-}
-
-unsafe extern "C" fn cudaImportExternalMemory(
-    extMem_out: *mut cudaExternalMemory_t,
-    memHandleDesc: *const cudaExternalMemoryHandleDesc,
-) -> cudaError_t {
-    ::trace::call!("cudaImportExternalMemory", (out extMem_out, value memHandleDesc), {
-        ::runtime::v13::entry("cudaImportExternalMemory", || {
-            ::runtime::api::external::cudaImportExternalMemory(
-                unsafe { Out::new(extMem_out, "extMem_out") }?,
-                unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaImportExternalSemaphore(
-    extSem_out: *mut cudaExternalSemaphore_t,
-    semHandleDesc: *const cudaExternalSemaphoreHandleDesc,
-) -> cudaError_t {
-    ::trace::call!("cudaImportExternalSemaphore", (out extSem_out, value semHandleDesc), {
-        ::runtime::v13::entry("cudaImportExternalSemaphore", || {
-            ::runtime::api::external::cudaImportExternalSemaphore(
-                unsafe { Out::new(extSem_out, "extSem_out") }?,
-                unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaInitDevice(device: c_int, deviceFlags: c_uint, flags: c_uint) -> cudaError_t {
-    ::trace::call!("cudaInitDevice", (value device, value deviceFlags, value flags), {
-        ::runtime::v13::entry("cudaInitDevice", || ::runtime::api::device::cudaInitDevice(device, deviceFlags, flags))
-    })
-}
-
-unsafe extern "C" fn cudaIpcCloseMemHandle(devPtr: *mut c_void) -> cudaError_t {
-    ::trace::call!("cudaIpcCloseMemHandle", (value devPtr), {
-        ::runtime::v13::entry("cudaIpcCloseMemHandle", || ::runtime::api::ipc::cudaIpcCloseMemHandle(devPtr))
-    })
-}
-
-unsafe extern "C" fn cudaIpcGetEventHandle(
-    handle: *mut cudaIpcEventHandle_t,
-    event: cudaEvent_t,
-) -> cudaError_t {
-    ::trace::call!("cudaIpcGetEventHandle", (out handle, value event), {
-        ::runtime::v13::entry("cudaIpcGetEventHandle", || {
-            ::runtime::api::ipc::cudaIpcGetEventHandle(unsafe { Out::new(handle, "handle") }?, event)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaIpcGetMemHandle(
-    handle: *mut cudaIpcMemHandle_t,
-    devPtr: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaIpcGetMemHandle", (out handle, value devPtr), {
-        ::runtime::v13::entry("cudaIpcGetMemHandle", || {
-            ::runtime::api::ipc::cudaIpcGetMemHandle(unsafe { Out::new(handle, "handle") }?, devPtr)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaIpcOpenEventHandle(
-    event: *mut cudaEvent_t,
-    handle: cudaIpcEventHandle_t,
-) -> cudaError_t {
-    ::trace::call!("cudaIpcOpenEventHandle", (out event, value handle), {
-        ::runtime::v13::entry("cudaIpcOpenEventHandle", || {
-            ::runtime::api::ipc::cudaIpcOpenEventHandle(unsafe { Out::new(event, "event") }?, handle)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaIpcOpenMemHandle(
-    devPtr: *mut *mut c_void,
-    handle: cudaIpcMemHandle_t,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaIpcOpenMemHandle", (out devPtr, value handle, value flags), {
-        ::runtime::v13::entry("cudaIpcOpenMemHandle", || {
-            ::runtime::api::ipc::cudaIpcOpenMemHandle(unsafe { Out::new(devPtr, "devPtr") }?, handle, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaKernelSetAttributeForDevice(
-    kernel: cudaKernel_t,
-    attr: cudaFuncAttribute,
-    value: c_int,
-    device: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaKernelSetAttributeForDevice", (value kernel, value attr, value value, value device), {
-        ::runtime::v13::entry("cudaKernelSetAttributeForDevice", || {
-            ::runtime::api::library::cudaKernelSetAttributeForDevice(kernel, attr, value, device)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLaunchCooperativeKernel(
-    func: *const c_void,
-    gridDim: dim3,
-    blockDim: dim3,
-    args: *mut *mut c_void,
-    sharedMem: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaLaunchCooperativeKernel", (
-        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
-    ), {
-        ::runtime::v13::entry("cudaLaunchCooperativeKernel", || {
-            ::runtime::api::execution::cudaLaunchCooperativeKernel(
-                func,
-                gridDim,
-                blockDim,
-                args,
-                sharedMem,
-                stream,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLaunchCooperativeKernel_ptsz(
-    func: *const c_void,
-    gridDim: dim3,
-    blockDim: dim3,
-    args: *mut *mut c_void,
-    sharedMem: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaLaunchCooperativeKernel_ptsz", (
-        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("cudaLaunchCooperativeKernel_ptsz", || {
-            ::runtime::api::execution::cudaLaunchCooperativeKernel(
-                func,
-                gridDim,
-                blockDim,
-                args,
-                sharedMem,
-                stream,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLaunchHostFunc(
-    stream: cudaStream_t,
-    fn_: cudaHostFn_t,
-    userData: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaLaunchHostFunc", (value stream, value fn_, value userData), {
-        ::runtime::v13::entry("cudaLaunchHostFunc", || {
-            ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLaunchHostFunc_ptsz(
-    stream: cudaStream_t,
-    fn_: cudaHostFn_t,
-    userData: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaLaunchHostFunc_ptsz", (value stream, value fn_, value userData), {
-        ::runtime::v13::entry_per_thread("cudaLaunchHostFunc_ptsz", || {
-            ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
         })
     })
 }
@@ -3459,7 +675,7 @@ unsafe extern "C" fn cudaLaunchHostFunc_v2(
     syncMode: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaLaunchHostFunc_v2", (value stream, value fn_, value userData, value syncMode), {
-        ::runtime::v13::entry("cudaLaunchHostFunc_v2", || {
+        of_major::entry("cudaLaunchHostFunc_v2", || {
             ::runtime::api::execution::cudaLaunchHostFunc_v2(stream, fn_, userData, syncMode)
         })
     })
@@ -3472,25 +688,8 @@ unsafe extern "C" fn cudaLaunchHostFunc_v2_ptsz(
     syncMode: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaLaunchHostFunc_v2_ptsz", (value stream, value fn_, value userData, value syncMode), {
-        ::runtime::v13::entry_per_thread("cudaLaunchHostFunc_v2_ptsz", || {
+        of_major::entry_per_thread("cudaLaunchHostFunc_v2_ptsz", || {
             ::runtime::api::execution::cudaLaunchHostFunc_v2(stream, fn_, userData, syncMode)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLaunchKernel(
-    func: *const c_void,
-    gridDim: dim3,
-    blockDim: dim3,
-    args: *mut *mut c_void,
-    sharedMem: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaLaunchKernel", (
-        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
-    ), {
-        ::runtime::v13::entry("cudaLaunchKernel", || {
-            ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
         })
     })
 }
@@ -3501,7 +700,7 @@ unsafe extern "C" fn cudaLaunchKernelExC(
     args: *mut *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaLaunchKernelExC", (value config, value func, value args), {
-        ::runtime::v13::entry("cudaLaunchKernelExC", || {
+        of_major::entry("cudaLaunchKernelExC", || {
             ::runtime::api::execution::cudaLaunchKernelExC_v13(unsafe { borrow(config, "config") }?, func, args)
         })
     })
@@ -3513,182 +712,15 @@ unsafe extern "C" fn cudaLaunchKernelExC_ptsz(
     args: *mut *mut c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaLaunchKernelExC_ptsz", (value config, value func, value args), {
-        ::runtime::v13::entry_per_thread("cudaLaunchKernelExC_ptsz", || {
+        of_major::entry_per_thread("cudaLaunchKernelExC_ptsz", || {
             ::runtime::api::execution::cudaLaunchKernelExC_v13(unsafe { borrow(config, "config") }?, func, args)
         })
     })
 }
 
-unsafe extern "C" fn cudaLaunchKernel_ptsz(
-    func: *const c_void,
-    gridDim: dim3,
-    blockDim: dim3,
-    args: *mut *mut c_void,
-    sharedMem: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaLaunchKernel_ptsz", (
-        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("cudaLaunchKernel_ptsz", || {
-            ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLibraryEnumerateKernels(
-    kernels: *mut cudaKernel_t,
-    numKernels: c_uint,
-    lib: cudaLibrary_t,
-) -> cudaError_t {
-    ::trace::call!("cudaLibraryEnumerateKernels", (out kernels, value numKernels, value lib), {
-        ::runtime::v13::entry("cudaLibraryEnumerateKernels", || {
-            ::runtime::api::library::cudaLibraryEnumerateKernels(
-                unsafe { Out::new(kernels, "kernels") }?,
-                numKernels,
-                lib,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLibraryGetGlobal(
-    dptr: *mut *mut c_void,
-    bytes: *mut usize,
-    library: cudaLibrary_t,
-    name: *const c_char,
-) -> cudaError_t {
-    ::trace::call!("cudaLibraryGetGlobal", (out dptr, out bytes, value library, text name), {
-        ::runtime::v13::entry("cudaLibraryGetGlobal", || {
-            ::runtime::api::library::cudaLibraryGetGlobal(
-                unsafe { OptOut::new(dptr) },
-                unsafe { OptOut::new(bytes) },
-                library,
-                name,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLibraryGetKernel(
-    pKernel: *mut cudaKernel_t,
-    library: cudaLibrary_t,
-    name: *const c_char,
-) -> cudaError_t {
-    ::trace::call!("cudaLibraryGetKernel", (out pKernel, value library, text name), {
-        ::runtime::v13::entry("cudaLibraryGetKernel", || {
-            ::runtime::api::library::cudaLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLibraryGetKernelCount(count: *mut c_uint, lib: cudaLibrary_t) -> cudaError_t {
-    ::trace::call!("cudaLibraryGetKernelCount", (out count, value lib), {
-        ::runtime::v13::entry("cudaLibraryGetKernelCount", || {
-            ::runtime::api::library::cudaLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLibraryGetManaged(
-    dptr: *mut *mut c_void,
-    bytes: *mut usize,
-    library: cudaLibrary_t,
-    name: *const c_char,
-) -> cudaError_t {
-    ::trace::call!("cudaLibraryGetManaged", (out dptr, out bytes, value library, text name), {
-        ::runtime::v13::entry("cudaLibraryGetManaged", || {
-            ::runtime::api::library::cudaLibraryGetManaged(
-                unsafe { OptOut::new(dptr) },
-                unsafe { OptOut::new(bytes) },
-                library,
-                name,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLibraryGetUnifiedFunction(
-    fptr: *mut *mut c_void,
-    library: cudaLibrary_t,
-    symbol: *const c_char,
-) -> cudaError_t {
-    ::trace::call!("cudaLibraryGetUnifiedFunction", (out fptr, value library, text symbol), {
-        ::runtime::v13::entry("cudaLibraryGetUnifiedFunction", || {
-            ::runtime::api::library::cudaLibraryGetUnifiedFunction(
-                unsafe { Out::new(fptr, "fptr") }?,
-                library,
-                symbol,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLibraryLoadData(
-    library: *mut cudaLibrary_t,
-    code: *const c_void,
-    jitOptions: *mut cudaJitOption,
-    jitOptionsValues: *mut *mut c_void,
-    numJitOptions: c_uint,
-    libraryOptions: *mut cudaLibraryOption,
-    libraryOptionValues: *mut *mut c_void,
-    numLibraryOptions: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaLibraryLoadData", (
-        out library, value code, value jitOptions, value jitOptionsValues, value numJitOptions, value libraryOptions, value libraryOptionValues, value numLibraryOptions
-    ), {
-        ::runtime::v13::entry("cudaLibraryLoadData", || {
-            ::runtime::api::library::cudaLibraryLoadData(
-                unsafe { Out::new(library, "library") }?,
-                code,
-                jitOptions,
-                jitOptionsValues,
-                numJitOptions,
-                libraryOptions,
-                libraryOptionValues,
-                numLibraryOptions,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLibraryLoadFromFile(
-    library: *mut cudaLibrary_t,
-    fileName: *const c_char,
-    jitOptions: *mut cudaJitOption,
-    jitOptionsValues: *mut *mut c_void,
-    numJitOptions: c_uint,
-    libraryOptions: *mut cudaLibraryOption,
-    libraryOptionValues: *mut *mut c_void,
-    numLibraryOptions: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaLibraryLoadFromFile", (
-        out library, text fileName, value jitOptions, value jitOptionsValues, value numJitOptions, value libraryOptions, value libraryOptionValues, value numLibraryOptions
-    ), {
-        ::runtime::v13::entry("cudaLibraryLoadFromFile", || {
-            ::runtime::api::library::cudaLibraryLoadFromFile(
-                unsafe { Out::new(library, "library") }?,
-                fileName,
-                jitOptions,
-                jitOptionsValues,
-                numJitOptions,
-                libraryOptions,
-                libraryOptionValues,
-                numLibraryOptions,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaLibraryUnload(library: cudaLibrary_t) -> cudaError_t {
-    ::trace::call!("cudaLibraryUnload", (value library), {
-        ::runtime::v13::entry("cudaLibraryUnload", || ::runtime::api::library::cudaLibraryUnload(library))
-    })
-}
-
 unsafe extern "C" fn cudaLogsCurrent(iterator_out: *mut cudaLogIterator, flags: c_uint) -> cudaError_t {
     ::trace::call!("cudaLogsCurrent", (out iterator_out, value flags), {
-        ::runtime::v13::entry("cudaLogsCurrent", || {
+        of_major::entry("cudaLogsCurrent", || {
             ::runtime::api::logs::cudaLogsCurrent(unsafe { Out::new(iterator_out, "iterator_out") }?, flags)
         })
     })
@@ -3700,7 +732,7 @@ unsafe extern "C" fn cudaLogsDumpToFile(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaLogsDumpToFile", (value iterator, text pathToFile, value flags), {
-        ::runtime::v13::entry("cudaLogsDumpToFile", || {
+        of_major::entry("cudaLogsDumpToFile", || {
             ::runtime::api::logs::cudaLogsDumpToFile(iterator, pathToFile, flags)
         })
     })
@@ -3713,7 +745,7 @@ unsafe extern "C" fn cudaLogsDumpToMemory(
     flags: c_uint,
 ) -> cudaError_t {
     ::trace::call!("cudaLogsDumpToMemory", (value iterator, value buffer, value size, value flags), {
-        ::runtime::v13::entry("cudaLogsDumpToMemory", || {
+        of_major::entry("cudaLogsDumpToMemory", || {
             ::runtime::api::logs::cudaLogsDumpToMemory(iterator, buffer, size, flags)
         })
     })
@@ -3725,7 +757,7 @@ unsafe extern "C" fn cudaLogsRegisterCallback(
     callback_out: *mut cudaLogsCallbackHandle,
 ) -> cudaError_t {
     ::trace::call!("cudaLogsRegisterCallback", (value callbackFunc, value userData, out callback_out), {
-        ::runtime::v13::entry("cudaLogsRegisterCallback", || {
+        of_major::entry("cudaLogsRegisterCallback", || {
             ::runtime::api::logs::cudaLogsRegisterCallback(
                 callbackFunc,
                 userData,
@@ -3737,178 +769,8 @@ unsafe extern "C" fn cudaLogsRegisterCallback(
 
 unsafe extern "C" fn cudaLogsUnregisterCallback(callback: cudaLogsCallbackHandle) -> cudaError_t {
     ::trace::call!("cudaLogsUnregisterCallback", (value callback), {
-        ::runtime::v13::entry("cudaLogsUnregisterCallback", || {
+        of_major::entry("cudaLogsUnregisterCallback", || {
             ::runtime::api::logs::cudaLogsUnregisterCallback(callback)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMalloc3D(pitchedDevPtr: *mut cudaPitchedPtr, extent: cudaExtent) -> cudaError_t {
-    ::trace::call!("cudaMalloc3D", (out pitchedDevPtr, value extent), {
-        ::runtime::v13::entry("cudaMalloc3D", || {
-            ::runtime::api::memory::cudaMalloc3D(unsafe { Out::new(pitchedDevPtr, "pitchedDevPtr") }?, extent)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMalloc3DArray(
-    array: *mut cudaArray_t,
-    desc: *const cudaChannelFormatDesc,
-    extent: cudaExtent,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaMalloc3DArray", (out array, value desc, value extent, value flags), {
-        ::runtime::v13::entry("cudaMalloc3DArray", || {
-            ::runtime::api::array::cudaMalloc3DArray(
-                unsafe { Out::new(array, "array") }?,
-                unsafe { borrow(desc, "desc") }?,
-                extent,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMalloc(devPtr: *mut *mut c_void, size: usize) -> cudaError_t {
-    ::trace::call!("cudaMalloc", (out devPtr, value size), {
-        ::runtime::v13::entry("cudaMalloc", || {
-            ::runtime::api::memory::cudaMalloc(unsafe { Out::new(devPtr, "devPtr") }?, size)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMallocArray(
-    array: *mut cudaArray_t,
-    desc: *const cudaChannelFormatDesc,
-    width: usize,
-    height: usize,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaMallocArray", (out array, value desc, value width, value height, value flags), {
-        ::runtime::v13::entry("cudaMallocArray", || {
-            ::runtime::api::array::cudaMallocArray(
-                unsafe { Out::new(array, "array") }?,
-                unsafe { borrow(desc, "desc") }?,
-                width,
-                height,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMallocAsync(
-    devPtr: *mut *mut c_void,
-    size: usize,
-    hStream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMallocAsync", (out devPtr, value size, value hStream), {
-        ::runtime::v13::entry("cudaMallocAsync", || {
-            ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMallocAsync_ptsz(
-    devPtr: *mut *mut c_void,
-    size: usize,
-    hStream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMallocAsync_ptsz", (out devPtr, value size, value hStream), {
-        ::runtime::v13::entry_per_thread("cudaMallocAsync_ptsz", || {
-            ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMallocFromPoolAsync(
-    ptr: *mut *mut c_void,
-    size: usize,
-    memPool: cudaMemPool_t,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMallocFromPoolAsync", (out ptr, value size, value memPool, value stream), {
-        ::runtime::v13::entry("cudaMallocFromPoolAsync", || {
-            ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
-                unsafe { Out::new(ptr, "ptr") }?,
-                size,
-                memPool,
-                stream,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMallocFromPoolAsync_ptsz(
-    ptr: *mut *mut c_void,
-    size: usize,
-    memPool: cudaMemPool_t,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMallocFromPoolAsync_ptsz", (out ptr, value size, value memPool, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMallocFromPoolAsync_ptsz", || {
-            ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
-                unsafe { Out::new(ptr, "ptr") }?,
-                size,
-                memPool,
-                stream,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMallocHost(ptr: *mut *mut c_void, size: usize) -> cudaError_t {
-    ::trace::call!("cudaMallocHost", (out ptr, value size), {
-        ::runtime::v13::entry("cudaMallocHost", || {
-            ::runtime::api::memory::cudaMallocHost(unsafe { Out::new(ptr, "ptr") }?, size)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMallocManaged(devPtr: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
-    ::trace::call!("cudaMallocManaged", (out devPtr, value size, value flags), {
-        ::runtime::v13::entry("cudaMallocManaged", || {
-            ::runtime::api::memory::cudaMallocManaged(unsafe { Out::new(devPtr, "devPtr") }?, size, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMallocMipmappedArray(
-    mipmappedArray: *mut cudaMipmappedArray_t,
-    desc: *const cudaChannelFormatDesc,
-    extent: cudaExtent,
-    numLevels: c_uint,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaMallocMipmappedArray", (
-        out mipmappedArray, value desc, value extent, value numLevels, value flags
-    ), {
-        ::runtime::v13::entry("cudaMallocMipmappedArray", || {
-            ::runtime::api::array::cudaMallocMipmappedArray(
-                unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
-                unsafe { borrow(desc, "desc") }?,
-                extent,
-                numLevels,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMallocPitch(
-    devPtr: *mut *mut c_void,
-    pitch: *mut usize,
-    width: usize,
-    height: usize,
-) -> cudaError_t {
-    ::trace::call!("cudaMallocPitch", (out devPtr, out pitch, value width, value height), {
-        ::runtime::v13::entry("cudaMallocPitch", || {
-            ::runtime::api::memory::cudaMallocPitch(
-                unsafe { Out::new(devPtr, "devPtr") }?,
-                unsafe { Out::new(pitch, "pitch") }?,
-                width,
-                height,
-            )
         })
     })
 }
@@ -3920,7 +782,7 @@ unsafe extern "C" fn cudaMemAdvise(
     location: cudaMemLocation,
 ) -> cudaError_t {
     ::trace::call!("cudaMemAdvise", (value devPtr, value count, value advice), {
-        ::runtime::v13::entry("cudaMemAdvise", || {
+        of_major::entry("cudaMemAdvise", || {
             ::runtime::api::unified::cudaMemAdvise_v13(devPtr, count, advice, location)
         })
     })
@@ -3939,7 +801,7 @@ unsafe extern "C" fn cudaMemDiscardAndPrefetchBatchAsync(
     ::trace::call!("cudaMemDiscardAndPrefetchBatchAsync", (
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
     ), {
-        ::runtime::v13::entry("cudaMemDiscardAndPrefetchBatchAsync", || {
+        of_major::entry("cudaMemDiscardAndPrefetchBatchAsync", || {
             ::runtime::api::unified::cudaMemDiscardAndPrefetchBatchAsync(
                 dptrs,
                 sizes,
@@ -3967,7 +829,7 @@ unsafe extern "C" fn cudaMemDiscardAndPrefetchBatchAsync_ptsz(
     ::trace::call!("cudaMemDiscardAndPrefetchBatchAsync_ptsz", (
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
     ), {
-        ::runtime::v13::entry_per_thread("cudaMemDiscardAndPrefetchBatchAsync_ptsz", || {
+        of_major::entry_per_thread("cudaMemDiscardAndPrefetchBatchAsync_ptsz", || {
             ::runtime::api::unified::cudaMemDiscardAndPrefetchBatchAsync(
                 dptrs,
                 sizes,
@@ -3990,7 +852,7 @@ unsafe extern "C" fn cudaMemDiscardBatchAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemDiscardBatchAsync", (value dptrs, value sizes, value count, value flags, value stream), {
-        ::runtime::v13::entry("cudaMemDiscardBatchAsync", || {
+        of_major::entry("cudaMemDiscardBatchAsync", || {
             ::runtime::api::unified::cudaMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)
         })
     })
@@ -4004,7 +866,7 @@ unsafe extern "C" fn cudaMemDiscardBatchAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemDiscardBatchAsync_ptsz", (value dptrs, value sizes, value count, value flags, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMemDiscardBatchAsync_ptsz", || {
+        of_major::entry_per_thread("cudaMemDiscardBatchAsync_ptsz", || {
             ::runtime::api::unified::cudaMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)
         })
     })
@@ -4016,22 +878,11 @@ unsafe extern "C" fn cudaMemGetDefaultMemPool(
     type_: cudaMemAllocationType,
 ) -> cudaError_t {
     ::trace::call!("cudaMemGetDefaultMemPool", (out memPool, value location, value type_), {
-        ::runtime::v13::entry("cudaMemGetDefaultMemPool", || {
+        of_major::entry("cudaMemGetDefaultMemPool", || {
             ::runtime::api::memory_pool::cudaMemGetDefaultMemPool(
                 unsafe { Out::new(memPool, "memPool") }?,
                 location,
                 type_,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cudaError_t {
-    ::trace::call!("cudaMemGetInfo", (out free, out total), {
-        ::runtime::v13::entry("cudaMemGetInfo", || {
-            ::runtime::api::memory::cudaMemGetInfo(
-                unsafe { Out::new(free, "free") }?,
-                unsafe { Out::new(total, "total") }?,
             )
         })
     })
@@ -4047,7 +898,7 @@ unsafe extern "C" fn cudaMemGetLocationInfo(
     ::trace::call!("cudaMemGetLocationInfo", (
         value devPtr, value size, value summaryGranularity, value samplingGranularity, value location_out
     ), {
-        ::runtime::v13::entry("cudaMemGetLocationInfo", || {
+        of_major::entry("cudaMemGetLocationInfo", || {
             ::runtime::api::unified::cudaMemGetLocationInfo(
                 devPtr,
                 size,
@@ -4065,158 +916,12 @@ unsafe extern "C" fn cudaMemGetMemPool(
     type_: cudaMemAllocationType,
 ) -> cudaError_t {
     ::trace::call!("cudaMemGetMemPool", (out memPool, value location, value type_), {
-        ::runtime::v13::entry("cudaMemGetMemPool", || {
+        of_major::entry("cudaMemGetMemPool", || {
             ::runtime::api::memory_pool::cudaMemGetMemPool(
                 unsafe { Out::new(memPool, "memPool") }?,
                 location,
                 type_,
             )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolCreate(
-    memPool: *mut cudaMemPool_t,
-    poolProps: *const cudaMemPoolProps,
-) -> cudaError_t {
-    ::trace::call!("cudaMemPoolCreate", (out memPool, value poolProps), {
-        ::runtime::v13::entry("cudaMemPoolCreate", || {
-            ::runtime::api::memory_pool::cudaMemPoolCreate(
-                unsafe { Out::new(memPool, "memPool") }?,
-                unsafe { borrow(poolProps, "poolProps") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolDestroy(memPool: cudaMemPool_t) -> cudaError_t {
-    ::trace::call!("cudaMemPoolDestroy", (value memPool), {
-        ::runtime::v13::entry("cudaMemPoolDestroy", || ::runtime::api::memory_pool::cudaMemPoolDestroy(memPool))
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolExportPointer(
-    exportData: *mut cudaMemPoolPtrExportData,
-    ptr: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaMemPoolExportPointer", (out exportData, value ptr), {
-        ::runtime::v13::entry("cudaMemPoolExportPointer", || {
-            ::runtime::api::memory_pool::cudaMemPoolExportPointer(
-                unsafe { Out::new(exportData, "exportData") }?,
-                ptr,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolExportToShareableHandle(
-    shareableHandle: *mut c_void,
-    memPool: cudaMemPool_t,
-    handleType: cudaMemAllocationHandleType,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaMemPoolExportToShareableHandle", (value shareableHandle, value memPool, value handleType, value flags), {
-        ::runtime::v13::entry("cudaMemPoolExportToShareableHandle", || {
-            ::runtime::api::memory_pool::cudaMemPoolExportToShareableHandle(
-                shareableHandle,
-                memPool,
-                handleType,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolGetAccess(
-    flags: *mut cudaMemAccessFlags,
-    memPool: cudaMemPool_t,
-    location: *mut cudaMemLocation,
-) -> cudaError_t {
-    ::trace::call!("cudaMemPoolGetAccess", (out flags, value memPool, value location), {
-        ::runtime::v13::entry("cudaMemPoolGetAccess", || {
-            ::runtime::api::memory_pool::cudaMemPoolGetAccess(
-                unsafe { Out::new(flags, "flags") }?,
-                memPool,
-                location,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolGetAttribute(
-    memPool: cudaMemPool_t,
-    attr: cudaMemPoolAttr,
-    value: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaMemPoolGetAttribute", (value memPool, value attr, value value), {
-        ::runtime::v13::entry("cudaMemPoolGetAttribute", || {
-            ::runtime::api::memory_pool::cudaMemPoolGetAttribute(memPool, attr, value)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolImportFromShareableHandle(
-    memPool: *mut cudaMemPool_t,
-    shareableHandle: *mut c_void,
-    handleType: cudaMemAllocationHandleType,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaMemPoolImportFromShareableHandle", (out memPool, value shareableHandle, value handleType, value flags), {
-        ::runtime::v13::entry("cudaMemPoolImportFromShareableHandle", || {
-            ::runtime::api::memory_pool::cudaMemPoolImportFromShareableHandle(
-                unsafe { Out::new(memPool, "memPool") }?,
-                shareableHandle,
-                handleType,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolImportPointer(
-    ptr: *mut *mut c_void,
-    memPool: cudaMemPool_t,
-    exportData: *mut cudaMemPoolPtrExportData,
-) -> cudaError_t {
-    ::trace::call!("cudaMemPoolImportPointer", (out ptr, value memPool, value exportData), {
-        ::runtime::v13::entry("cudaMemPoolImportPointer", || {
-            ::runtime::api::memory_pool::cudaMemPoolImportPointer(
-                unsafe { Out::new(ptr, "ptr") }?,
-                memPool,
-                unsafe { borrow(exportData, "exportData") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolSetAccess(
-    memPool: cudaMemPool_t,
-    descList: *const cudaMemAccessDesc,
-    count: usize,
-) -> cudaError_t {
-    ::trace::call!("cudaMemPoolSetAccess", (value memPool, value descList, value count), {
-        ::runtime::v13::entry("cudaMemPoolSetAccess", || {
-            ::runtime::api::memory_pool::cudaMemPoolSetAccess(memPool, descList, count)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolSetAttribute(
-    memPool: cudaMemPool_t,
-    attr: cudaMemPoolAttr,
-    value: *mut c_void,
-) -> cudaError_t {
-    ::trace::call!("cudaMemPoolSetAttribute", (value memPool, value attr, value value), {
-        ::runtime::v13::entry("cudaMemPoolSetAttribute", || {
-            ::runtime::api::memory_pool::cudaMemPoolSetAttribute(memPool, attr, value)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemPoolTrimTo(memPool: cudaMemPool_t, minBytesToKeep: usize) -> cudaError_t {
-    ::trace::call!("cudaMemPoolTrimTo", (value memPool, value minBytesToKeep), {
-        ::runtime::v13::entry("cudaMemPoolTrimTo", || {
-            ::runtime::api::memory_pool::cudaMemPoolTrimTo(memPool, minBytesToKeep)
         })
     })
 }
@@ -4229,7 +934,7 @@ unsafe extern "C" fn cudaMemPrefetchAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPrefetchAsync", (value devPtr, value count, value flags, value stream), {
-        ::runtime::v13::entry("cudaMemPrefetchAsync", || {
+        of_major::entry("cudaMemPrefetchAsync", || {
             ::runtime::api::unified::cudaMemPrefetchAsync_v13(devPtr, count, location, flags, stream)
         })
     })
@@ -4243,7 +948,7 @@ unsafe extern "C" fn cudaMemPrefetchAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemPrefetchAsync_ptsz", (value devPtr, value count, value flags, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMemPrefetchAsync_ptsz", || {
+        of_major::entry_per_thread("cudaMemPrefetchAsync_ptsz", || {
             ::runtime::api::unified::cudaMemPrefetchAsync_v13(devPtr, count, location, flags, stream)
         })
     })
@@ -4262,7 +967,7 @@ unsafe extern "C" fn cudaMemPrefetchBatchAsync(
     ::trace::call!("cudaMemPrefetchBatchAsync", (
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
     ), {
-        ::runtime::v13::entry("cudaMemPrefetchBatchAsync", || {
+        of_major::entry("cudaMemPrefetchBatchAsync", || {
             ::runtime::api::unified::cudaMemPrefetchBatchAsync(
                 dptrs,
                 sizes,
@@ -4290,7 +995,7 @@ unsafe extern "C" fn cudaMemPrefetchBatchAsync_ptsz(
     ::trace::call!("cudaMemPrefetchBatchAsync_ptsz", (
         value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
     ), {
-        ::runtime::v13::entry_per_thread("cudaMemPrefetchBatchAsync_ptsz", || {
+        of_major::entry_per_thread("cudaMemPrefetchBatchAsync_ptsz", || {
             ::runtime::api::unified::cudaMemPrefetchBatchAsync(
                 dptrs,
                 sizes,
@@ -4305,407 +1010,14 @@ unsafe extern "C" fn cudaMemPrefetchBatchAsync_ptsz(
     })
 }
 
-unsafe extern "C" fn cudaMemRangeGetAttribute(
-    data: *mut c_void,
-    dataSize: usize,
-    attribute: cudaMemRangeAttribute,
-    devPtr: *const c_void,
-    count: usize,
-) -> cudaError_t {
-    ::trace::call!("cudaMemRangeGetAttribute", (value data, value dataSize, value attribute, value devPtr, value count), {
-        ::runtime::v13::entry("cudaMemRangeGetAttribute", || {
-            ::runtime::api::unified::cudaMemRangeGetAttribute(data, dataSize, attribute, devPtr, count)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemRangeGetAttributes(
-    data: *mut *mut c_void,
-    dataSizes: *mut usize,
-    attributes: *mut cudaMemRangeAttribute,
-    numAttributes: usize,
-    devPtr: *const c_void,
-    count: usize,
-) -> cudaError_t {
-    ::trace::call!("cudaMemRangeGetAttributes", (
-        value data, value dataSizes, value attributes, value numAttributes, value devPtr, value count
-    ), {
-        ::runtime::v13::entry("cudaMemRangeGetAttributes", || {
-            ::runtime::api::unified::cudaMemRangeGetAttributes(
-                data,
-                dataSizes,
-                attributes,
-                numAttributes,
-                devPtr,
-                count,
-            )
-        })
-    })
-}
-
 unsafe extern "C" fn cudaMemSetMemPool(
     location: *mut cudaMemLocation,
     type_: cudaMemAllocationType,
     memPool: cudaMemPool_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemSetMemPool", (value location, value type_, value memPool), {
-        ::runtime::v13::entry("cudaMemSetMemPool", || {
+        of_major::entry("cudaMemSetMemPool", || {
             ::runtime::api::memory_pool::cudaMemSetMemPool(location, type_, memPool)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2D(
-    dst: *mut c_void,
-    dpitch: usize,
-    src: *const c_void,
-    spitch: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2D", (
-        value dst, value dpitch, value src, value spitch, value width, value height, value kind
-    ), {
-        ::runtime::v13::entry("cudaMemcpy2D", || {
-            ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DArrayToArray(
-    dst: cudaArray_t,
-    wOffsetDst: usize,
-    hOffsetDst: usize,
-    src: cudaArray_const_t,
-    wOffsetSrc: usize,
-    hOffsetSrc: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DArrayToArray", (
-        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value width, value height, value kind
-    ), {
-        ::runtime::v13::entry("cudaMemcpy2DArrayToArray", || {
-            ::runtime::api::array::cudaMemcpy2DArrayToArray(
-                dst,
-                wOffsetDst,
-                hOffsetDst,
-                src,
-                wOffsetSrc,
-                hOffsetSrc,
-                width,
-                height,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DArrayToArray_ptds(
-    dst: cudaArray_t,
-    wOffsetDst: usize,
-    hOffsetDst: usize,
-    src: cudaArray_const_t,
-    wOffsetSrc: usize,
-    hOffsetSrc: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DArrayToArray_ptds", (
-        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value width, value height, value kind
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy2DArrayToArray_ptds", || {
-            ::runtime::api::array::cudaMemcpy2DArrayToArray(
-                dst,
-                wOffsetDst,
-                hOffsetDst,
-                src,
-                wOffsetSrc,
-                hOffsetSrc,
-                width,
-                height,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DAsync(
-    dst: *mut c_void,
-    dpitch: usize,
-    src: *const c_void,
-    spitch: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DAsync", (
-        value dst, value dpitch, value src, value spitch, value width, value height, value kind, value stream
-    ), {
-        ::runtime::v13::entry("cudaMemcpy2DAsync", || {
-            ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DAsync_ptsz(
-    dst: *mut c_void,
-    dpitch: usize,
-    src: *const c_void,
-    spitch: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DAsync_ptsz", (
-        value dst, value dpitch, value src, value spitch, value width, value height, value kind, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy2DAsync_ptsz", || {
-            ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DFromArray(
-    dst: *mut c_void,
-    dpitch: usize,
-    src: cudaArray_const_t,
-    wOffset: usize,
-    hOffset: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DFromArray", (
-        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind
-    ), {
-        ::runtime::v13::entry("cudaMemcpy2DFromArray", || {
-            ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DFromArrayAsync(
-    dst: *mut c_void,
-    dpitch: usize,
-    src: cudaArray_const_t,
-    wOffset: usize,
-    hOffset: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DFromArrayAsync", (
-        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind, value stream
-    ), {
-        ::runtime::v13::entry("cudaMemcpy2DFromArrayAsync", || {
-            ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
-                dst,
-                dpitch,
-                src,
-                wOffset,
-                hOffset,
-                width,
-                height,
-                kind,
-                stream,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DFromArrayAsync_ptsz(
-    dst: *mut c_void,
-    dpitch: usize,
-    src: cudaArray_const_t,
-    wOffset: usize,
-    hOffset: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DFromArrayAsync_ptsz", (
-        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy2DFromArrayAsync_ptsz", || {
-            ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
-                dst,
-                dpitch,
-                src,
-                wOffset,
-                hOffset,
-                width,
-                height,
-                kind,
-                stream,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DFromArray_ptds(
-    dst: *mut c_void,
-    dpitch: usize,
-    src: cudaArray_const_t,
-    wOffset: usize,
-    hOffset: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DFromArray_ptds", (
-        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy2DFromArray_ptds", || {
-            ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DToArray(
-    dst: cudaArray_t,
-    wOffset: usize,
-    hOffset: usize,
-    src: *const c_void,
-    spitch: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DToArray", (
-        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind
-    ), {
-        ::runtime::v13::entry("cudaMemcpy2DToArray", || {
-            ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DToArrayAsync(
-    dst: cudaArray_t,
-    wOffset: usize,
-    hOffset: usize,
-    src: *const c_void,
-    spitch: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DToArrayAsync", (
-        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind, value stream
-    ), {
-        ::runtime::v13::entry("cudaMemcpy2DToArrayAsync", || {
-            ::runtime::api::array::cudaMemcpy2DToArrayAsync(
-                dst,
-                wOffset,
-                hOffset,
-                src,
-                spitch,
-                width,
-                height,
-                kind,
-                stream,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DToArrayAsync_ptsz(
-    dst: cudaArray_t,
-    wOffset: usize,
-    hOffset: usize,
-    src: *const c_void,
-    spitch: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DToArrayAsync_ptsz", (
-        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy2DToArrayAsync_ptsz", || {
-            ::runtime::api::array::cudaMemcpy2DToArrayAsync(
-                dst,
-                wOffset,
-                hOffset,
-                src,
-                spitch,
-                width,
-                height,
-                kind,
-                stream,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2DToArray_ptds(
-    dst: cudaArray_t,
-    wOffset: usize,
-    hOffset: usize,
-    src: *const c_void,
-    spitch: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2DToArray_ptds", (
-        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy2DToArray_ptds", || {
-            ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy2D_ptds(
-    dst: *mut c_void,
-    dpitch: usize,
-    src: *const c_void,
-    spitch: usize,
-    width: usize,
-    height: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy2D_ptds", (
-        value dst, value dpitch, value src, value spitch, value width, value height, value kind
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy2D_ptds", || {
-            ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy3D(p: *const cudaMemcpy3DParms) -> cudaError_t {
-    ::trace::call!("cudaMemcpy3D", (value p), {
-        ::runtime::v13::entry("cudaMemcpy3D", || ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?))
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy3DAsync(p: *const cudaMemcpy3DParms, stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaMemcpy3DAsync", (value p, value stream), {
-        ::runtime::v13::entry("cudaMemcpy3DAsync", || {
-            ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy3DAsync_ptsz(
-    p: *const cudaMemcpy3DParms,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy3DAsync_ptsz", (value p, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy3DAsync_ptsz", || {
-            ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
         })
     })
 }
@@ -4717,7 +1029,7 @@ unsafe extern "C" fn cudaMemcpy3DBatchAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DBatchAsync", (value numOps, value opList, value flags, value stream), {
-        ::runtime::v13::entry("cudaMemcpy3DBatchAsync", || {
+        of_major::entry("cudaMemcpy3DBatchAsync", || {
             ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v13(numOps, opList, flags, stream)
         })
     })
@@ -4730,46 +1042,8 @@ unsafe extern "C" fn cudaMemcpy3DBatchAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DBatchAsync_ptsz", (value numOps, value opList, value flags, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy3DBatchAsync_ptsz", || {
+        of_major::entry_per_thread("cudaMemcpy3DBatchAsync_ptsz", || {
             ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v13(numOps, opList, flags, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy3DPeer(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
-    ::trace::call!("cudaMemcpy3DPeer", (value p), {
-        ::runtime::v13::entry("cudaMemcpy3DPeer", || {
-            ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy3DPeerAsync(
-    p: *const cudaMemcpy3DPeerParms,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy3DPeerAsync", (value p, value stream), {
-        ::runtime::v13::entry("cudaMemcpy3DPeerAsync", || {
-            ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy3DPeerAsync_ptsz(
-    p: *const cudaMemcpy3DPeerParms,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy3DPeerAsync_ptsz", (value p, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy3DPeerAsync_ptsz", || {
-            ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy3DPeer_ptds(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
-    ::trace::call!("cudaMemcpy3DPeer_ptds", (value p), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy3DPeer_ptds", || {
-            ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
         })
     })
 }
@@ -4780,7 +1054,7 @@ unsafe extern "C" fn cudaMemcpy3DWithAttributesAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DWithAttributesAsync", (value op, value flags, value stream), {
-        ::runtime::v13::entry("cudaMemcpy3DWithAttributesAsync", || {
+        of_major::entry("cudaMemcpy3DWithAttributesAsync", || {
             ::runtime::api::batch_copy::cudaMemcpy3DWithAttributesAsync(op, flags, stream)
         })
     })
@@ -4792,111 +1066,8 @@ unsafe extern "C" fn cudaMemcpy3DWithAttributesAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpy3DWithAttributesAsync_ptsz", (value op, value flags, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy3DWithAttributesAsync_ptsz", || {
+        of_major::entry_per_thread("cudaMemcpy3DWithAttributesAsync_ptsz", || {
             ::runtime::api::batch_copy::cudaMemcpy3DWithAttributesAsync(op, flags, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy3D_ptds(p: *const cudaMemcpy3DParms) -> cudaError_t {
-    ::trace::call!("cudaMemcpy3D_ptds", (value p), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy3D_ptds", || {
-            ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy(
-    dst: *mut c_void,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy", (value dst, value src, value count, value kind), {
-        ::runtime::v13::entry("cudaMemcpy", || ::runtime::api::memory::cudaMemcpy(dst, src, count, kind))
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyArrayToArray(
-    dst: cudaArray_t,
-    wOffsetDst: usize,
-    hOffsetDst: usize,
-    src: cudaArray_const_t,
-    wOffsetSrc: usize,
-    hOffsetSrc: usize,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyArrayToArray", (
-        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value count, value kind
-    ), {
-        ::runtime::v13::entry("cudaMemcpyArrayToArray", || {
-            ::runtime::api::array::cudaMemcpyArrayToArray(
-                dst,
-                wOffsetDst,
-                hOffsetDst,
-                src,
-                wOffsetSrc,
-                hOffsetSrc,
-                count,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyArrayToArray_ptds(
-    dst: cudaArray_t,
-    wOffsetDst: usize,
-    hOffsetDst: usize,
-    src: cudaArray_const_t,
-    wOffsetSrc: usize,
-    hOffsetSrc: usize,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyArrayToArray_ptds", (
-        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value count, value kind
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyArrayToArray_ptds", || {
-            ::runtime::api::array::cudaMemcpyArrayToArray(
-                dst,
-                wOffsetDst,
-                hOffsetDst,
-                src,
-                wOffsetSrc,
-                hOffsetSrc,
-                count,
-                kind,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyAsync(
-    dst: *mut c_void,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyAsync", (value dst, value src, value count, value kind, value stream), {
-        ::runtime::v13::entry("cudaMemcpyAsync", || {
-            ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyAsync_ptsz(
-    dst: *mut c_void,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyAsync_ptsz", (value dst, value src, value count, value kind, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyAsync_ptsz", || {
-            ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
         })
     })
 }
@@ -4914,7 +1085,7 @@ unsafe extern "C" fn cudaMemcpyBatchAsync(
     ::trace::call!("cudaMemcpyBatchAsync", (
         value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, value stream
     ), {
-        ::runtime::v13::entry("cudaMemcpyBatchAsync", || {
+        of_major::entry("cudaMemcpyBatchAsync", || {
             ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v13(
                 dsts,
                 srcs,
@@ -4942,7 +1113,7 @@ unsafe extern "C" fn cudaMemcpyBatchAsync_ptsz(
     ::trace::call!("cudaMemcpyBatchAsync_ptsz", (
         value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, value stream
     ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyBatchAsync_ptsz", || {
+        of_major::entry_per_thread("cudaMemcpyBatchAsync_ptsz", || {
             ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v13(
                 dsts,
                 srcs,
@@ -4957,301 +1128,6 @@ unsafe extern "C" fn cudaMemcpyBatchAsync_ptsz(
     })
 }
 
-unsafe extern "C" fn cudaMemcpyFromArray(
-    dst: *mut c_void,
-    src: cudaArray_const_t,
-    wOffset: usize,
-    hOffset: usize,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyFromArray", (
-        value dst, value src, value wOffset, value hOffset, value count, value kind
-    ), {
-        ::runtime::v13::entry("cudaMemcpyFromArray", || {
-            ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyFromArrayAsync(
-    dst: *mut c_void,
-    src: cudaArray_const_t,
-    wOffset: usize,
-    hOffset: usize,
-    count: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyFromArrayAsync", (
-        value dst, value src, value wOffset, value hOffset, value count, value kind, value stream
-    ), {
-        ::runtime::v13::entry("cudaMemcpyFromArrayAsync", || {
-            ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyFromArrayAsync_ptsz(
-    dst: *mut c_void,
-    src: cudaArray_const_t,
-    wOffset: usize,
-    hOffset: usize,
-    count: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyFromArrayAsync_ptsz", (
-        value dst, value src, value wOffset, value hOffset, value count, value kind, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyFromArrayAsync_ptsz", || {
-            ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyFromArray_ptds(
-    dst: *mut c_void,
-    src: cudaArray_const_t,
-    wOffset: usize,
-    hOffset: usize,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyFromArray_ptds", (
-        value dst, value src, value wOffset, value hOffset, value count, value kind
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyFromArray_ptds", || {
-            ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyFromSymbol(
-    dst: *mut c_void,
-    symbol: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyFromSymbol", (value dst, value symbol, value count, value offset, value kind), {
-        ::runtime::v13::entry("cudaMemcpyFromSymbol", || {
-            ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyFromSymbolAsync(
-    dst: *mut c_void,
-    symbol: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyFromSymbolAsync", (
-        value dst, value symbol, value count, value offset, value kind, value stream
-    ), {
-        ::runtime::v13::entry("cudaMemcpyFromSymbolAsync", || {
-            ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyFromSymbolAsync_ptsz(
-    dst: *mut c_void,
-    symbol: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyFromSymbolAsync_ptsz", (
-        value dst, value symbol, value count, value offset, value kind, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyFromSymbolAsync_ptsz", || {
-            ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyFromSymbol_ptds(
-    dst: *mut c_void,
-    symbol: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyFromSymbol_ptds", (value dst, value symbol, value count, value offset, value kind), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyFromSymbol_ptds", || {
-            ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyPeer(
-    dst: *mut c_void,
-    dstDevice: c_int,
-    src: *const c_void,
-    srcDevice: c_int,
-    count: usize,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyPeer", (value dst, value dstDevice, value src, value srcDevice, value count), {
-        ::runtime::v13::entry("cudaMemcpyPeer", || {
-            ::runtime::api::peer::cudaMemcpyPeer(dst, dstDevice, src, srcDevice, count)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyPeerAsync(
-    dst: *mut c_void,
-    dstDevice: c_int,
-    src: *const c_void,
-    srcDevice: c_int,
-    count: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyPeerAsync", (
-        value dst, value dstDevice, value src, value srcDevice, value count, value stream
-    ), {
-        ::runtime::v13::entry("cudaMemcpyPeerAsync", || {
-            ::runtime::api::peer::cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyToArray(
-    dst: cudaArray_t,
-    wOffset: usize,
-    hOffset: usize,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyToArray", (
-        value dst, value wOffset, value hOffset, value src, value count, value kind
-    ), {
-        ::runtime::v13::entry("cudaMemcpyToArray", || {
-            ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyToArrayAsync(
-    dst: cudaArray_t,
-    wOffset: usize,
-    hOffset: usize,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyToArrayAsync", (
-        value dst, value wOffset, value hOffset, value src, value count, value kind, value stream
-    ), {
-        ::runtime::v13::entry("cudaMemcpyToArrayAsync", || {
-            ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyToArrayAsync_ptsz(
-    dst: cudaArray_t,
-    wOffset: usize,
-    hOffset: usize,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyToArrayAsync_ptsz", (
-        value dst, value wOffset, value hOffset, value src, value count, value kind, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyToArrayAsync_ptsz", || {
-            ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyToArray_ptds(
-    dst: cudaArray_t,
-    wOffset: usize,
-    hOffset: usize,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyToArray_ptds", (
-        value dst, value wOffset, value hOffset, value src, value count, value kind
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyToArray_ptds", || {
-            ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyToSymbol(
-    symbol: *const c_void,
-    src: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyToSymbol", (value symbol, value src, value count, value offset, value kind), {
-        ::runtime::v13::entry("cudaMemcpyToSymbol", || {
-            ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyToSymbolAsync(
-    symbol: *const c_void,
-    src: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyToSymbolAsync", (
-        value symbol, value src, value count, value offset, value kind, value stream
-    ), {
-        ::runtime::v13::entry("cudaMemcpyToSymbolAsync", || {
-            ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyToSymbolAsync_ptsz(
-    symbol: *const c_void,
-    src: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyToSymbolAsync_ptsz", (
-        value symbol, value src, value count, value offset, value kind, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyToSymbolAsync_ptsz", || {
-            ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpyToSymbol_ptds(
-    symbol: *const c_void,
-    src: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpyToSymbol_ptds", (value symbol, value src, value count, value offset, value kind), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyToSymbol_ptds", || {
-            ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
-        })
-    })
-}
-
 unsafe extern "C" fn cudaMemcpyWithAttributesAsync(
     dst: *mut c_void,
     src: *const c_void,
@@ -5260,7 +1136,7 @@ unsafe extern "C" fn cudaMemcpyWithAttributesAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyWithAttributesAsync", (value dst, value src, value size, value attr, value stream), {
-        ::runtime::v13::entry("cudaMemcpyWithAttributesAsync", || {
+        of_major::entry("cudaMemcpyWithAttributesAsync", || {
             ::runtime::api::batch_copy::cudaMemcpyWithAttributesAsync(dst, src, size, attr, stream)
         })
     })
@@ -5274,259 +1150,8 @@ unsafe extern "C" fn cudaMemcpyWithAttributesAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaMemcpyWithAttributesAsync_ptsz", (value dst, value src, value size, value attr, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMemcpyWithAttributesAsync_ptsz", || {
+        of_major::entry_per_thread("cudaMemcpyWithAttributesAsync_ptsz", || {
             ::runtime::api::batch_copy::cudaMemcpyWithAttributesAsync(dst, src, size, attr, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemcpy_ptds(
-    dst: *mut c_void,
-    src: *const c_void,
-    count: usize,
-    kind: cudaMemcpyKind,
-) -> cudaError_t {
-    ::trace::call!("cudaMemcpy_ptds", (value dst, value src, value count, value kind), {
-        ::runtime::v13::entry_per_thread("cudaMemcpy_ptds", || {
-            ::runtime::api::memory::cudaMemcpy(dst, src, count, kind)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemset2D(
-    devPtr: *mut c_void,
-    pitch: usize,
-    value: c_int,
-    width: usize,
-    height: usize,
-) -> cudaError_t {
-    ::trace::call!("cudaMemset2D", (value devPtr, value pitch, value value, value width, value height), {
-        ::runtime::v13::entry("cudaMemset2D", || {
-            ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemset2DAsync(
-    devPtr: *mut c_void,
-    pitch: usize,
-    value: c_int,
-    width: usize,
-    height: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemset2DAsync", (
-        value devPtr, value pitch, value value, value width, value height, value stream
-    ), {
-        ::runtime::v13::entry("cudaMemset2DAsync", || {
-            ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemset2DAsync_ptsz(
-    devPtr: *mut c_void,
-    pitch: usize,
-    value: c_int,
-    width: usize,
-    height: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemset2DAsync_ptsz", (
-        value devPtr, value pitch, value value, value width, value height, value stream
-    ), {
-        ::runtime::v13::entry_per_thread("cudaMemset2DAsync_ptsz", || {
-            ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemset2D_ptds(
-    devPtr: *mut c_void,
-    pitch: usize,
-    value: c_int,
-    width: usize,
-    height: usize,
-) -> cudaError_t {
-    ::trace::call!("cudaMemset2D_ptds", (value devPtr, value pitch, value value, value width, value height), {
-        ::runtime::v13::entry_per_thread("cudaMemset2D_ptds", || {
-            ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemset3D(
-    pitchedDevPtr: cudaPitchedPtr,
-    value: c_int,
-    extent: cudaExtent,
-) -> cudaError_t {
-    ::trace::call!("cudaMemset3D", (value pitchedDevPtr, value value, value extent), {
-        ::runtime::v13::entry("cudaMemset3D", || ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent))
-    })
-}
-
-unsafe extern "C" fn cudaMemset3DAsync(
-    pitchedDevPtr: cudaPitchedPtr,
-    value: c_int,
-    extent: cudaExtent,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemset3DAsync", (value pitchedDevPtr, value value, value extent, value stream), {
-        ::runtime::v13::entry("cudaMemset3DAsync", || {
-            ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemset3DAsync_ptsz(
-    pitchedDevPtr: cudaPitchedPtr,
-    value: c_int,
-    extent: cudaExtent,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemset3DAsync_ptsz", (value pitchedDevPtr, value value, value extent, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMemset3DAsync_ptsz", || {
-            ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemset3D_ptds(
-    pitchedDevPtr: cudaPitchedPtr,
-    value: c_int,
-    extent: cudaExtent,
-) -> cudaError_t {
-    ::trace::call!("cudaMemset3D_ptds", (value pitchedDevPtr, value value, value extent), {
-        ::runtime::v13::entry_per_thread("cudaMemset3D_ptds", || {
-            ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemset(devPtr: *mut c_void, value: c_int, count: usize) -> cudaError_t {
-    ::trace::call!("cudaMemset", (value devPtr, value value, value count), {
-        ::runtime::v13::entry("cudaMemset", || ::runtime::api::memory::cudaMemset(devPtr, value, count))
-    })
-}
-
-unsafe extern "C" fn cudaMemsetAsync(
-    devPtr: *mut c_void,
-    value: c_int,
-    count: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemsetAsync", (value devPtr, value value, value count, value stream), {
-        ::runtime::v13::entry("cudaMemsetAsync", || {
-            ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemsetAsync_ptsz(
-    devPtr: *mut c_void,
-    value: c_int,
-    count: usize,
-    stream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMemsetAsync_ptsz", (value devPtr, value value, value count, value stream), {
-        ::runtime::v13::entry_per_thread("cudaMemsetAsync_ptsz", || {
-            ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMemset_ptds(devPtr: *mut c_void, value: c_int, count: usize) -> cudaError_t {
-    ::trace::call!("cudaMemset_ptds", (value devPtr, value value, value count), {
-        ::runtime::v13::entry_per_thread("cudaMemset_ptds", || {
-            ::runtime::api::memory::cudaMemset(devPtr, value, count)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMipmappedArrayGetMemoryRequirements(
-    memoryRequirements: *mut cudaArrayMemoryRequirements,
-    mipmap: cudaMipmappedArray_t,
-    device: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaMipmappedArrayGetMemoryRequirements", (out memoryRequirements, value mipmap, value device), {
-        ::runtime::v13::entry("cudaMipmappedArrayGetMemoryRequirements", || {
-            ::runtime::api::array::cudaMipmappedArrayGetMemoryRequirements(
-                unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
-                mipmap,
-                device,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaMipmappedArrayGetSparseProperties(
-    sparseProperties: *mut cudaArraySparseProperties,
-    mipmap: cudaMipmappedArray_t,
-) -> cudaError_t {
-    ::trace::call!("cudaMipmappedArrayGetSparseProperties", (out sparseProperties, value mipmap), {
-        ::runtime::v13::entry("cudaMipmappedArrayGetSparseProperties", || {
-            ::runtime::api::array::cudaMipmappedArrayGetSparseProperties(
-                unsafe { Out::new(sparseProperties, "sparseProperties") }?,
-                mipmap,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(
-    dynamicSmemSize: *mut usize,
-    func: *const c_void,
-    numBlocks: c_int,
-    blockSize: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaOccupancyAvailableDynamicSMemPerBlock", (out dynamicSmemSize, value func, value numBlocks, value blockSize), {
-        ::runtime::v13::entry("cudaOccupancyAvailableDynamicSMemPerBlock", || {
-            ::runtime::api::occupancy::cudaOccupancyAvailableDynamicSMemPerBlock(
-                unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?,
-                func,
-                numBlocks,
-                blockSize,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-    numBlocks: *mut c_int,
-    func: *const c_void,
-    blockSize: c_int,
-    dynamicSMemSize: usize,
-) -> cudaError_t {
-    ::trace::call!("cudaOccupancyMaxActiveBlocksPerMultiprocessor", (out numBlocks, value func, value blockSize, value dynamicSMemSize), {
-        ::runtime::v13::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessor", || {
-            ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                unsafe { Out::new(numBlocks, "numBlocks") }?,
-                func,
-                blockSize,
-                dynamicSMemSize,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    numBlocks: *mut c_int,
-    func: *const c_void,
-    blockSize: c_int,
-    dynamicSMemSize: usize,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (
-        out numBlocks, value func, value blockSize, value dynamicSMemSize, value flags
-    ), {
-        ::runtime::v13::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || {
-            ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-                unsafe { Out::new(numBlocks, "numBlocks") }?,
-                func,
-                blockSize,
-                dynamicSMemSize,
-                flags,
-            )
         })
     })
 }
@@ -5537,7 +1162,7 @@ unsafe extern "C" fn cudaOccupancyMaxActiveClusters(
     launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
     ::trace::call!("cudaOccupancyMaxActiveClusters", (out numClusters, value func, value launchConfig), {
-        ::runtime::v13::entry("cudaOccupancyMaxActiveClusters", || {
+        of_major::entry("cudaOccupancyMaxActiveClusters", || {
             ::runtime::api::execution::cudaOccupancyMaxActiveClusters_v13(
                 unsafe { Out::new(numClusters, "numClusters") }?,
                 func,
@@ -5553,7 +1178,7 @@ unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(
     launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
     ::trace::call!("cudaOccupancyMaxPotentialClusterSize", (out clusterSize, value func, value launchConfig), {
-        ::runtime::v13::entry("cudaOccupancyMaxPotentialClusterSize", || {
+        of_major::entry("cudaOccupancyMaxPotentialClusterSize", || {
             ::runtime::api::execution::cudaOccupancyMaxPotentialClusterSize_v13(
                 unsafe { Out::new(clusterSize, "clusterSize") }?,
                 func,
@@ -5563,22 +1188,12 @@ unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(
     })
 }
 
-unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
-    ::trace::call!("cudaPeekAtLastError", (), {
-        ::runtime::entry_value(
-            "cudaPeekAtLastError",
-            cudaError_t::cudaErrorUnknown,
-            ::runtime::api::error::cudaPeekAtLastError,
-        )
-    })
-}
-
 unsafe extern "C" fn cudaPointerGetAttributes(
     attributes: *mut cudaPointerAttributes,
     ptr: *const c_void,
 ) -> cudaError_t {
     ::trace::call!("cudaPointerGetAttributes", (value attributes, value ptr), {
-        ::runtime::v13::entry("cudaPointerGetAttributes", || {
+        of_major::entry("cudaPointerGetAttributes", || {
             ::runtime::api::unified::cudaPointerGetAttributes_v13(
                 unsafe { Out::new(attributes, "attributes") }?,
                 ptr,
@@ -5587,44 +1202,12 @@ unsafe extern "C" fn cudaPointerGetAttributes(
     })
 }
 
-unsafe extern "C" fn cudaProfilerStart() -> cudaError_t {
-    ::trace::call!("cudaProfilerStart", (), {
-        ::runtime::v13::entry("cudaProfilerStart", ::runtime::api::device::cudaProfilerStart)
-    })
-}
-
-unsafe extern "C" fn cudaProfilerStop() -> cudaError_t {
-    ::trace::call!("cudaProfilerStop", (), {
-        ::runtime::v13::entry("cudaProfilerStop", ::runtime::api::device::cudaProfilerStop)
-    })
-}
-
 unsafe extern "C" fn cudaRuntimeGetVersion(runtimeVersion: *mut c_int) -> cudaError_t {
     ::trace::call!("cudaRuntimeGetVersion", (out runtimeVersion), {
-        ::runtime::v13::entry("cudaRuntimeGetVersion", || {
+        of_major::entry("cudaRuntimeGetVersion", || {
             ::runtime::api::version::cudaRuntimeGetVersion_v13(
                 unsafe { Out::new(runtimeVersion, "runtimeVersion") }?,
             )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaSetDevice(device: c_int) -> cudaError_t {
-    ::trace::call!("cudaSetDevice", (value device), {
-        ::runtime::v13::entry("cudaSetDevice", || ::runtime::api::device::cudaSetDevice(device))
-    })
-}
-
-unsafe extern "C" fn cudaSetDeviceFlags(flags: c_uint) -> cudaError_t {
-    ::trace::call!("cudaSetDeviceFlags", (value flags), {
-        ::runtime::v13::entry("cudaSetDeviceFlags", || ::runtime::api::device::cudaSetDeviceFlags(flags))
-    })
-}
-
-unsafe extern "C" fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> cudaError_t {
-    ::trace::call!("cudaSetValidDevices", (value device_arr, value len), {
-        ::runtime::v13::entry("cudaSetValidDevices", || {
-            unsafe { ::runtime::api::device::cudaSetValidDevices(device_arr, len) }
         })
     })
 }
@@ -5636,7 +1219,7 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaSignalExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
-        ::runtime::v13::entry("cudaSignalExternalSemaphoresAsync", || {
+        of_major::entry("cudaSignalExternalSemaphoresAsync", || {
             ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v13(
                 extSemArray,
                 paramsArray,
@@ -5654,135 +1237,13 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaSignalExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
-        ::runtime::v13::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
+        of_major::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
             ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v13(
                 extSemArray,
                 paramsArray,
                 numExtSems,
                 stream,
             )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamAddCallback(
-    stream: cudaStream_t,
-    callback: cudaStreamCallback_t,
-    userData: *mut c_void,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamAddCallback", (value stream, value callback, value userData, value flags), {
-        ::runtime::v13::entry("cudaStreamAddCallback", || {
-            ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamAddCallback_ptsz(
-    stream: cudaStream_t,
-    callback: cudaStreamCallback_t,
-    userData: *mut c_void,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamAddCallback_ptsz", (value stream, value callback, value userData, value flags), {
-        ::runtime::v13::entry_per_thread("cudaStreamAddCallback_ptsz", || {
-            ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamAttachMemAsync(
-    stream: cudaStream_t,
-    devPtr: *mut c_void,
-    length: usize,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamAttachMemAsync", (value stream, value devPtr, value length, value flags), {
-        ::runtime::v13::entry("cudaStreamAttachMemAsync", || {
-            ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamAttachMemAsync_ptsz(
-    stream: cudaStream_t,
-    devPtr: *mut c_void,
-    length: usize,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamAttachMemAsync_ptsz", (value stream, value devPtr, value length, value flags), {
-        ::runtime::v13::entry_per_thread("cudaStreamAttachMemAsync_ptsz", || {
-            ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamBeginCapture(
-    stream: cudaStream_t,
-    mode: cudaStreamCaptureMode,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamBeginCapture", (value stream, value mode), {
-        ::runtime::v13::entry("cudaStreamBeginCapture", || {
-            ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamBeginCaptureToGraph(
-    stream: cudaStream_t,
-    graph: cudaGraph_t,
-    dependencies: *const cudaGraphNode_t,
-    dependencyData: *const cudaGraphEdgeData,
-    numDependencies: usize,
-    mode: cudaStreamCaptureMode,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamBeginCaptureToGraph", (
-        value stream, value graph, value dependencies, value dependencyData, value numDependencies, value mode
-    ), {
-        ::runtime::v13::entry("cudaStreamBeginCaptureToGraph", || {
-            ::runtime::api::capture::cudaStreamBeginCaptureToGraph(
-                stream,
-                graph,
-                dependencies,
-                dependencyData,
-                numDependencies,
-                mode,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamBeginCaptureToGraph_ptsz(
-    stream: cudaStream_t,
-    graph: cudaGraph_t,
-    dependencies: *const cudaGraphNode_t,
-    dependencyData: *const cudaGraphEdgeData,
-    numDependencies: usize,
-    mode: cudaStreamCaptureMode,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamBeginCaptureToGraph_ptsz", (
-        value stream, value graph, value dependencies, value dependencyData, value numDependencies, value mode
-    ), {
-        ::runtime::v13::entry_per_thread("cudaStreamBeginCaptureToGraph_ptsz", || {
-            ::runtime::api::capture::cudaStreamBeginCaptureToGraph(
-                stream,
-                graph,
-                dependencies,
-                dependencyData,
-                numDependencies,
-                mode,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamBeginCapture_ptsz(
-    stream: cudaStream_t,
-    mode: cudaStreamCaptureMode,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamBeginCapture_ptsz", (value stream, value mode), {
-        ::runtime::v13::entry_per_thread("cudaStreamBeginCapture_ptsz", || {
-            ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
         })
     })
 }
@@ -5794,7 +1255,7 @@ unsafe extern "C" fn cudaStreamBeginRecaptureToGraph(
     callbackData: *mut cudaGraphRecaptureCallbackData,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamBeginRecaptureToGraph", (value stream, value mode, value graph, value callbackData), {
-        ::runtime::v13::entry("cudaStreamBeginRecaptureToGraph", || {
+        of_major::entry("cudaStreamBeginRecaptureToGraph", || {
             ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(
                 stream,
                 mode,
@@ -5812,116 +1273,12 @@ unsafe extern "C" fn cudaStreamBeginRecaptureToGraph_ptsz(
     callbackData: *mut cudaGraphRecaptureCallbackData,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamBeginRecaptureToGraph_ptsz", (value stream, value mode, value graph, value callbackData), {
-        ::runtime::v13::entry_per_thread("cudaStreamBeginRecaptureToGraph_ptsz", || {
+        of_major::entry_per_thread("cudaStreamBeginRecaptureToGraph_ptsz", || {
             ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(
                 stream,
                 mode,
                 graph,
                 unsafe { borrow_opt(callbackData, "callbackData") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamCopyAttributes(
-    dstStream: cudaStream_t,
-    srcStream: cudaStream_t,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamCopyAttributes", (value dstStream, value srcStream), {
-        ::runtime::v13::entry("cudaStreamCopyAttributes", || {
-            ::runtime::api::stream::cudaStreamCopyAttributes(dstStream, srcStream)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamCopyAttributes_ptsz(dst: cudaStream_t, src: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaStreamCopyAttributes_ptsz", (value dst, value src), {
-        ::runtime::v13::entry_per_thread("cudaStreamCopyAttributes_ptsz", || {
-            ::runtime::api::stream::cudaStreamCopyAttributes(dst, src)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamCreate(pStream: *mut cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaStreamCreate", (out pStream), {
-        ::runtime::v13::entry("cudaStreamCreate", || {
-            ::runtime::api::stream::cudaStreamCreate(unsafe { Out::new(pStream, "pStream") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamCreateWithFlags(pStream: *mut cudaStream_t, flags: c_uint) -> cudaError_t {
-    ::trace::call!("cudaStreamCreateWithFlags", (out pStream, value flags), {
-        ::runtime::v13::entry("cudaStreamCreateWithFlags", || {
-            ::runtime::api::stream::cudaStreamCreateWithFlags(unsafe { Out::new(pStream, "pStream") }?, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamCreateWithPriority(
-    pStream: *mut cudaStream_t,
-    flags: c_uint,
-    priority: c_int,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamCreateWithPriority", (out pStream, value flags, value priority), {
-        ::runtime::v13::entry("cudaStreamCreateWithPriority", || {
-            ::runtime::api::stream::cudaStreamCreateWithPriority(
-                unsafe { Out::new(pStream, "pStream") }?,
-                flags,
-                priority,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaStreamDestroy", (value stream), {
-        ::runtime::v13::entry("cudaStreamDestroy", || ::runtime::api::stream::cudaStreamDestroy(stream))
-    })
-}
-
-unsafe extern "C" fn cudaStreamEndCapture(stream: cudaStream_t, pGraph: *mut cudaGraph_t) -> cudaError_t {
-    ::trace::call!("cudaStreamEndCapture", (value stream, out pGraph), {
-        ::runtime::v13::entry("cudaStreamEndCapture", || {
-            ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { OptOut::new(pGraph) })
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamEndCapture_ptsz(
-    stream: cudaStream_t,
-    pGraph: *mut cudaGraph_t,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamEndCapture_ptsz", (value stream, out pGraph), {
-        ::runtime::v13::entry_per_thread("cudaStreamEndCapture_ptsz", || {
-            ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { OptOut::new(pGraph) })
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamGetAttribute(
-    stream: cudaStream_t,
-    attr: cudaLaunchAttributeID,
-    value: *mut cudaLaunchAttributeValue,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamGetAttribute", (value stream, value attr, value value), {
-        ::runtime::v13::entry("cudaStreamGetAttribute", || {
-            ::runtime::api::stream::cudaStreamGetAttribute(stream, attr, unsafe { Out::new(value, "value") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamGetAttribute_ptsz(
-    hStream: cudaStream_t,
-    attr: cudaLaunchAttributeID,
-    value_out: *mut cudaLaunchAttributeValue,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamGetAttribute_ptsz", (value hStream, value attr, value value_out), {
-        ::runtime::v13::entry_per_thread("cudaStreamGetAttribute_ptsz", || {
-            ::runtime::api::stream::cudaStreamGetAttribute(
-                hStream,
-                attr,
-                unsafe { Out::new(value_out, "value_out") }?,
             )
         })
     })
@@ -5939,7 +1296,7 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo(
     ::trace::call!("cudaStreamGetCaptureInfo", (
         value stream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out edgeData_out, out numDependencies_out
     ), {
-        ::runtime::v13::entry("cudaStreamGetCaptureInfo", || {
+        of_major::entry("cudaStreamGetCaptureInfo", || {
             ::runtime::api::capture::cudaStreamGetCaptureInfo_v13(
                 stream,
                 unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
@@ -5965,7 +1322,7 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo_ptsz(
     ::trace::call!("cudaStreamGetCaptureInfo_ptsz", (
         value stream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out edgeData_out, out numDependencies_out
     ), {
-        ::runtime::v13::entry_per_thread("cudaStreamGetCaptureInfo_ptsz", || {
+        of_major::entry_per_thread("cudaStreamGetCaptureInfo_ptsz", || {
             ::runtime::api::capture::cudaStreamGetCaptureInfo_v13(
                 stream,
                 unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
@@ -5985,7 +1342,7 @@ unsafe extern "C" fn cudaStreamGetDevResource(
     type_: cudaDevResourceType,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamGetDevResource", (value hStream, value resource), {
-        ::runtime::v13::entry("cudaStreamGetDevResource", || {
+        of_major::entry("cudaStreamGetDevResource", || {
             ::runtime::api::execution_context::cudaStreamGetDevResource(
                 hStream,
                 unsafe { Out::new(resource, "resource") }?,
@@ -6001,154 +1358,12 @@ unsafe extern "C" fn cudaStreamGetDevResource_ptsz(
     type_: cudaDevResourceType,
 ) -> cudaError_t {
     ::trace::call!("cudaStreamGetDevResource_ptsz", (value hStream, value resource), {
-        ::runtime::v13::entry_per_thread("cudaStreamGetDevResource_ptsz", || {
+        of_major::entry_per_thread("cudaStreamGetDevResource_ptsz", || {
             ::runtime::api::execution_context::cudaStreamGetDevResource(
                 hStream,
                 unsafe { Out::new(resource, "resource") }?,
                 type_,
             )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamGetDevice(hStream: cudaStream_t, device: *mut c_int) -> cudaError_t {
-    ::trace::call!("cudaStreamGetDevice", (value hStream, out device), {
-        ::runtime::v13::entry("cudaStreamGetDevice", || {
-            ::runtime::api::stream::cudaStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamGetDevice_ptsz(hStream: cudaStream_t, device: *mut c_int) -> cudaError_t {
-    ::trace::call!("cudaStreamGetDevice_ptsz", (value hStream, out device), {
-        ::runtime::v13::entry_per_thread("cudaStreamGetDevice_ptsz", || {
-            ::runtime::api::stream::cudaStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamGetFlags(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
-    ::trace::call!("cudaStreamGetFlags", (value hStream, out flags), {
-        ::runtime::v13::entry("cudaStreamGetFlags", || {
-            ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamGetFlags_ptsz(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
-    ::trace::call!("cudaStreamGetFlags_ptsz", (value hStream, out flags), {
-        ::runtime::v13::entry_per_thread("cudaStreamGetFlags_ptsz", || {
-            ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamGetId(hStream: cudaStream_t, streamId: *mut c_ulonglong) -> cudaError_t {
-    ::trace::call!("cudaStreamGetId", (value hStream, out streamId), {
-        ::runtime::v13::entry("cudaStreamGetId", || {
-            ::runtime::api::stream::cudaStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamGetId_ptsz(hStream: cudaStream_t, streamId: *mut c_ulonglong) -> cudaError_t {
-    ::trace::call!("cudaStreamGetId_ptsz", (value hStream, out streamId), {
-        ::runtime::v13::entry_per_thread("cudaStreamGetId_ptsz", || {
-            ::runtime::api::stream::cudaStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamGetPriority(hStream: cudaStream_t, priority: *mut c_int) -> cudaError_t {
-    ::trace::call!("cudaStreamGetPriority", (value hStream, out priority), {
-        ::runtime::v13::entry("cudaStreamGetPriority", || {
-            ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamGetPriority_ptsz(hStream: cudaStream_t, priority: *mut c_int) -> cudaError_t {
-    ::trace::call!("cudaStreamGetPriority_ptsz", (value hStream, out priority), {
-        ::runtime::v13::entry_per_thread("cudaStreamGetPriority_ptsz", || {
-            ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamIsCapturing(
-    stream: cudaStream_t,
-    pCaptureStatus: *mut cudaStreamCaptureStatus,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamIsCapturing", (value stream, out pCaptureStatus), {
-        ::runtime::v13::entry("cudaStreamIsCapturing", || {
-            ::runtime::api::stream::cudaStreamIsCapturing(
-                stream,
-                unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamIsCapturing_ptsz(
-    stream: cudaStream_t,
-    pCaptureStatus: *mut cudaStreamCaptureStatus,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamIsCapturing_ptsz", (value stream, out pCaptureStatus), {
-        ::runtime::v13::entry_per_thread("cudaStreamIsCapturing_ptsz", || {
-            ::runtime::api::stream::cudaStreamIsCapturing(
-                stream,
-                unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaStreamQuery", (value stream), {
-        ::runtime::v13::entry("cudaStreamQuery", || ::runtime::api::stream::cudaStreamQuery(stream))
-    })
-}
-
-unsafe extern "C" fn cudaStreamQuery_ptsz(stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaStreamQuery_ptsz", (value stream), {
-        ::runtime::v13::entry_per_thread("cudaStreamQuery_ptsz", || ::runtime::api::stream::cudaStreamQuery(stream))
-    })
-}
-
-unsafe extern "C" fn cudaStreamSetAttribute(
-    stream: cudaStream_t,
-    attr: cudaLaunchAttributeID,
-    param: *const cudaLaunchAttributeValue,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamSetAttribute", (value stream, value attr, value param), {
-        ::runtime::v13::entry("cudaStreamSetAttribute", || {
-            ::runtime::api::stream::cudaStreamSetAttribute(stream, attr, unsafe { borrow(param, "param") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamSetAttribute_ptsz(
-    hStream: cudaStream_t,
-    attr: cudaLaunchAttributeID,
-    value: *const cudaLaunchAttributeValue,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamSetAttribute_ptsz", (value hStream, value attr, value value), {
-        ::runtime::v13::entry_per_thread("cudaStreamSetAttribute_ptsz", || {
-            ::runtime::api::stream::cudaStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaStreamSynchronize", (value stream), {
-        ::runtime::v13::entry("cudaStreamSynchronize", || ::runtime::api::stream::cudaStreamSynchronize(stream))
-    })
-}
-
-unsafe extern "C" fn cudaStreamSynchronize_ptsz(stream: cudaStream_t) -> cudaError_t {
-    ::trace::call!("cudaStreamSynchronize_ptsz", (value stream), {
-        ::runtime::v13::entry_per_thread("cudaStreamSynchronize_ptsz", || {
-            ::runtime::api::stream::cudaStreamSynchronize(stream)
         })
     })
 }
@@ -6163,7 +1378,7 @@ unsafe extern "C" fn cudaStreamUpdateCaptureDependencies(
     ::trace::call!("cudaStreamUpdateCaptureDependencies", (
         value stream, value dependencies, value dependencyData, value numDependencies, value flags
     ), {
-        ::runtime::v13::entry("cudaStreamUpdateCaptureDependencies", || {
+        of_major::entry("cudaStreamUpdateCaptureDependencies", || {
             ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v13(
                 stream,
                 dependencies,
@@ -6185,7 +1400,7 @@ unsafe extern "C" fn cudaStreamUpdateCaptureDependencies_ptsz(
     ::trace::call!("cudaStreamUpdateCaptureDependencies_ptsz", (
         value stream, value dependencies, value dependencyData, value numDependencies, value flags
     ), {
-        ::runtime::v13::entry_per_thread("cudaStreamUpdateCaptureDependencies_ptsz", || {
+        of_major::entry_per_thread("cudaStreamUpdateCaptureDependencies_ptsz", || {
             ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v13(
                 stream,
                 dependencies,
@@ -6193,30 +1408,6 @@ unsafe extern "C" fn cudaStreamUpdateCaptureDependencies_ptsz(
                 numDependencies,
                 flags,
             )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamWaitEvent(
-    stream: cudaStream_t,
-    event: cudaEvent_t,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamWaitEvent", (value stream, value event, value flags), {
-        ::runtime::v13::entry("cudaStreamWaitEvent", || {
-            ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaStreamWaitEvent_ptsz(
-    stream: cudaStream_t,
-    event: cudaEvent_t,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaStreamWaitEvent_ptsz", (value stream, value event, value flags), {
-        ::runtime::v13::entry_per_thread("cudaStreamWaitEvent_ptsz", || {
-            ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
         })
     })
 }
@@ -6239,76 +1430,6 @@ unsafe extern "C" fn cudaSubgridWorksetCreate() -> cudaError_t {
     })
 }
 
-unsafe extern "C" fn cudaThreadExchangeStreamCaptureMode(mode: *mut cudaStreamCaptureMode) -> cudaError_t {
-    ::trace::call!("cudaThreadExchangeStreamCaptureMode", (out mode), {
-        ::runtime::v13::entry("cudaThreadExchangeStreamCaptureMode", || {
-            ::runtime::api::stream::cudaThreadExchangeStreamCaptureMode(unsafe { Out::new(mode, "mode") }?)
-        })
-    })
-}
-
-unsafe extern "C" fn cudaUserObjectCreate(
-    object_out: *mut cudaUserObject_t,
-    ptr: *mut c_void,
-    destroy: cudaHostFn_t,
-    initialRefcount: c_uint,
-    flags: c_uint,
-) -> cudaError_t {
-    ::trace::call!("cudaUserObjectCreate", (
-        out object_out, value ptr, value destroy, value initialRefcount, value flags
-    ), {
-        ::runtime::v13::entry("cudaUserObjectCreate", || {
-            ::runtime::api::graph::cudaUserObjectCreate(
-                unsafe { Out::new(object_out, "object_out") }?,
-                ptr,
-                destroy,
-                initialRefcount,
-                flags,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaUserObjectRelease(object: cudaUserObject_t, count: c_uint) -> cudaError_t {
-    ::trace::call!("cudaUserObjectRelease", (value object, value count), {
-        ::runtime::v13::entry("cudaUserObjectRelease", || ::runtime::api::graph::cudaUserObjectRelease(object, count))
-    })
-}
-
-unsafe extern "C" fn cudaUserObjectRetain(object: cudaUserObject_t, count: c_uint) -> cudaError_t {
-    ::trace::call!("cudaUserObjectRetain", (value object, value count), {
-        ::runtime::v13::entry("cudaUserObjectRetain", || ::runtime::api::graph::cudaUserObjectRetain(object, count))
-    })
-}
-
-unsafe extern "C" fn cudaVDPAUGetDevice(
-    device: *mut c_int,
-    vdpDevice: VdpDevice,
-    vdpGetProcAddress: VdpGetProcAddress,
-) -> cudaError_t {
-    ::trace::call!("cudaVDPAUGetDevice", (out device, value vdpDevice, value vdpGetProcAddress), {
-        ::runtime::v13::entry("cudaVDPAUGetDevice", || {
-            ::runtime::api::graphics::cudaVDPAUGetDevice(
-                unsafe { Out::new(device, "device") }?,
-                vdpDevice,
-                vdpGetProcAddress,
-            )
-        })
-    })
-}
-
-unsafe extern "C" fn cudaVDPAUSetVDPAUDevice(
-    device: c_int,
-    vdpDevice: VdpDevice,
-    vdpGetProcAddress: VdpGetProcAddress,
-) -> cudaError_t {
-    ::trace::call!("cudaVDPAUSetVDPAUDevice", (value device, value vdpDevice, value vdpGetProcAddress), {
-        ::runtime::v13::entry("cudaVDPAUSetVDPAUDevice", || {
-            ::runtime::api::graphics::cudaVDPAUSetVDPAUDevice(device, vdpDevice, vdpGetProcAddress)
-        })
-    })
-}
-
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync(
     extSemArray: *const cudaExternalSemaphore_t,
     paramsArray: *const cudaExternalSemaphoreWaitParams,
@@ -6316,7 +1437,7 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaWaitExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
-        ::runtime::v13::entry("cudaWaitExternalSemaphoresAsync", || {
+        of_major::entry("cudaWaitExternalSemaphoresAsync", || {
             ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v13(
                 extSemArray,
                 paramsArray,
@@ -6334,7 +1455,7 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_ptsz(
     stream: cudaStream_t,
 ) -> cudaError_t {
     ::trace::call!("cudaWaitExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
-        ::runtime::v13::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
+        of_major::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
             ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v13(
                 extSemArray,
                 paramsArray,

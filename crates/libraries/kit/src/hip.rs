@@ -174,3 +174,22 @@ macro_rules! hip_functions {
         }
     };
 }
+
+/// One of [`hip_functions`], with the arguments: what the release lacks, or answers with one of the statuses `$lacks` of what it does
+/// not implement, is the library's `Error::NotSupported`, every other failure its `Error::Hip`.
+///
+/// The caller's word: the arguments are what the library's header asks for, handles live, and places for answers outlive the call.
+#[macro_export]
+macro_rules! hip_call {
+    ($functions:expr, $name:ident($($argument:expr),*), lacks: [$($lacks:pat),*]) => {
+        match $functions.$name {
+            // SAFETY: the caller's word.
+            Some(function) => match unsafe { function($($argument),*) } {
+                0 => Ok(()),
+                $($lacks => Err(Error::NotSupported(concat!("this release of ROCm does not implement it: ", stringify!($name)))),)*
+                code => Err(Error::Hip { call: stringify!($name), code }),
+            },
+            None => Err(Error::NotSupported(concat!("this release of ROCm has no ", stringify!($name)))),
+        }
+    };
+}

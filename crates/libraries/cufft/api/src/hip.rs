@@ -42,17 +42,10 @@ kit::hip_functions! {
     hipfftXtExec(Raw, *const c_void, *mut c_void, c_int);
 }
 
-/// One of the functions above, with the arguments.
+/// One of the functions above, with arguments that are hipFFT's: handles are alive, and places for answers outlive the call.
 macro_rules! call {
     ($functions:expr, $name:ident($($argument:expr),* $(,)?)) => {
-        match $functions.$name {
-            // SAFETY: hipFFT's signature; the handle is alive, and places for answers outlive the call.
-            Some(function) => match unsafe { function($($argument),*) } {
-                0 => Ok(()),
-                code => Err(Error::Hip { call: stringify!($name), code }),
-            },
-            None => Err(Error::NotSupported(concat!("this release of ROCm has no ", stringify!($name)))),
-        }
+        kit::hip_call!($functions, $name($($argument),*), lacks: [])
     };
 }
 

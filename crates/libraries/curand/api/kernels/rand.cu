@@ -49,6 +49,10 @@ static __device__ void move_on(Header *header, u64 position)
     }
 }
 
+template <class T> struct Two {
+    T first, second;
+};
+
 // ---- Functions of doubles, by series.
 
 static __device__ double nearest(double x)
@@ -153,6 +157,52 @@ static __device__ void sine_cosine(double angle, double *sine, double *cosine)
     *cosine = quarter == 1 || quarter == 2 ? -y : y;
 }
 
+// ---- Functions of floats, whose results are to the bit those of the C library that the host's numbers are made by, at every number
+// and angle that a generator's words can make: all of 2^-34 to 1, and of 0 to 2 pi but 0.90634286, which none makes. glibc 2.28 and
+// later round polynomials of doubles, and so do these, whose coefficients were found by linear programming from the intervals that
+// the rounded results leave. Nothing of the order in which they are computed may change: some results lie that near to the middle
+// of two floats.
+
+// For each sixteenth of the mantissas from 0x3f330000 on: a place within, and the logarithm there in powers of the distance.
+static __device__ const double LOGARITHMS[16][6] = {
+    {0x1.6e00000000000p-1, -0x1.57bf753c8d1aep-2, 0x1.661ec6a512a87p+0, -0x1.f4fa06ccf21ddp-1, 0x1.d362ef5e16cafp-1, -0x1.ebf0c8e806060p-1},
+    {0x1.7e00000000000p-1, -0x1.2bef07cdc9953p-2, 0x1.571ed3c4f8be7p+0, -0x1.cbe38feec3374p-1, 0x1.9b15358d8073ap-1, -0x1.9e9153732be3bp-1},
+    {0x1.8e00000000000p-1, -0x1.01eae5626c16dp-2, 0x1.49539e3b2d11cp+0, -0x1.a7a7fa15c5a1dp-1, 0x1.6b78aacc1375ep-1, -0x1.5fceed45d3c47p-1},
+    {0x1.9e00000000000p-1, -0x1.b31d8575be2d3p-3, 0x1.3c995a47cf9c5p+0, -0x1.878ae5b524af6p-1, 0x1.42eff58b7c45bp-1, -0x1.2c813488bacb1p-1},
+    {0x1.ae00000000000p-1, -0x1.6574ebe8c061dp-3, 0x1.30d19013218f2p+0, -0x1.6af255d8ddb6ep-1, 0x1.20369854729e5p-1, -0x1.02339643a4d5cp-1},
+    {0x1.be00000000000p-1, -0x1.1aa2b7e23eac8p-3, 0x1.25e2270804f3ep+0, -0x1.515f6a18c373ep-1, 0x1.024b58472076dp-1, -0x1.be2fbfbac8728p-2},
+    {0x1.ce00000000000p-1, -0x1.a4e7640b1bc8ap-4, 0x1.1bb4a40470a8ep+0, -0x1.3a68d7bbfc8cep-1, 0x1.d0c118e4fd528p-2, -0x1.8385cf132abf0p-2},
+    {0x1.de00000000000p-1, -0x1.1973bd1465509p-4, 0x1.12358e75dd939p+0, -0x1.25b6a672e8982p-1, 0x1.a3a10cc1e58d5p-2, -0x1.5230dbef2431fp-2},
+    {0x1.ee00000000000p-1, -0x1.252f32f8d065ap-5, 0x1.0953f3900b923p+0, -0x1.12fee0bae7dadp-1, 0x1.7c29704c47db8p-2, -0x1.2874c12585601p-2},
+    {0x1.0000000000000p+0, 0x0.0p+0, 0x1.0000000000000p+0, -0x1.ffffef1d522c5p-2, 0x1.5575b1779a61cp-2, -0x1.00ea50fe1e644p-2},
+    {0x1.0e00000000000p+0, 0x1.b42dd711a5a5cp-5, 0x1.e573ac9932ccep-1, -0x1.cc479695eb12dp-2, 0x1.230b6237360b7p-2, -0x1.a143677c11246p-3},
+    {0x1.1e00000000000p+0, 0x1.c5e548f5bba33p-4, 0x1.ca4b3055ecc6fp-1, -0x1.9a3881f975baep-2, 0x1.e9c4dcffc2e43p-3, -0x1.49d98931aa704p-3},
+    {0x1.2e00000000000p+0, 0x1.526e5e3a1cf69p-3, 0x1.b2036406c79b0p-1, -0x1.6fe7b3acd9a3bp-2, 0x1.9ff9ee00f99cap-3, -0x1.094d1479ec1d2p-3},
+    {0x1.3e00000000000p+0, 0x1.bc286742d8283p-3, 0x1.9c2d14ee4afe4p-1, -0x1.4bd086b25180bp-2, 0x1.644b282f15904p-3, -0x1.af9eadb5f7705p-4},
+    {0x1.4e00000000000p+0, 0x1.1058bf9ae4078p-2, 0x1.886e5f0ab3269p-1, -0x1.2cc90f6015dfep-2, 0x1.3380e27264c69p-3, -0x1.62abda42804dap-4},
+    {0x1.5e00000000000p+0, 0x1.404308686aeeep-2, 0x1.767dce4349430p-1, -0x1.11e9e13daa022p-2, 0x1.0b3ae2f75a0d3p-3, -0x1.2620af0ffdd40p-4},
+};
+
+static __device__ float logarithm_f32(float x)
+{
+    u32 bits = __float_as_uint(x), above = bits - 0x3f330000u;
+    int power = (int)above >> 23;
+    const double *at = LOGARITHMS[above >> 19 & 15];
+    double d = (double)__uint_as_float(bits - ((u32)power << 23)) - at[0];
+    return (float)((at[1] + power * 0x1.62e42fefa39efp-1) + d * (at[2] + d * (at[3] + d * (at[4] + d * at[5]))));
+}
+
+static __device__ Two<float> sine_cosine_f32(float angle)
+{
+    double turns = nearest((double)angle * 0x1.45f306dc9c883p-1);
+    double r = __fma_rn(-turns, 0x1.921fb54442d18p+0, (double)angle), z = r * r;
+    double s = r + r * z * (-0x1.555545995aa20p-3 + z * (0x1.1107605236a5cp-7 + z * -0x1.994eb376f4994p-13));
+    double c = 1.0 + z * (-0x1.ffffffd0c5c36p-2 + z * (0x1.55553e1048bbdp-5 + z * (-0x1.6c087e7cb4232p-10 + z * 0x1.99342d0264e9ap-16)));
+    u32 quarter = (u32)turns & 3;
+    double x = quarter & 1 ? c : s, y = quarter & 1 ? s : c;
+    return {(float)(quarter & 2 ? -x : x), (float)(quarter == 1 || quarter == 2 ? -y : y)};
+}
+
 // ---- What distributions make of words: crates/libraries/curand/cpu/src/draw.rs, name by name.
 
 static __device__ float uniform_f32(u32 x)
@@ -185,16 +235,11 @@ static __device__ double uniform_f64_pair(u32 x, u32 y)
     return mixed(x, y) * 0x1p-53 + 0x1p-54;
 }
 
-template <class T> struct Two {
-    T first, second;
-};
-
 static __device__ Two<float> polar_f32(float u, float angle)
 {
-    float length = __fsqrt_rn(-2.0f * (float)logarithm(u));
-    double sine, cosine;
-    sine_cosine(angle, &sine, &cosine);
-    return {(float)sine * length, (float)cosine * length};
+    float length = __fsqrt_rn(-2.0f * logarithm_f32(u));
+    Two<float> both = sine_cosine_f32(angle);
+    return {both.first * length, both.second * length};
 }
 
 static __device__ Two<double> polar_f64(double u, double half_turns)
@@ -812,6 +857,140 @@ template <class D> __device__ void twisters(Header *header, typename D::T *out, 
         twister[PARAMETERS + at] = state[at];
 }
 
+// ---- MT19937: 8,192 generators side by side, whose words are interleaved by eights. A block has some of them in shared memory, 16
+// threads for each. Behind the header lie their states, twisted: crates/libraries/curand/cpu/src/mt19937/mod.rs.
+
+namespace mt {
+enum {
+    WORDS = 624,
+    MIDDLE = 397,
+    // So many words back is the middle one of those behind.
+    STEP = WORDS - MIDDLE,
+    GENERATORS = 8192,
+    EACH = 8,
+    ROW = GENERATORS * EACH,
+    ROWS = WORDS / EACH,
+    // Of a block.
+    OWN = 16,
+    THREADS = 256,
+    LANES = THREADS / OWN,
+    OWN_WORDS = OWN * EACH,
+    // Generators lie in different banks.
+    PITCH = WORDS + 1
+};
+
+static __device__ u32 mixed(u32 own, u32 next, u32 middle)
+{
+    u32 y = (own & 0x80000000u) | (next & 0x7fffffffu);
+    return middle ^ (y >> 1) ^ (0x9908b0dfu & (0u - (y & 1)));
+}
+
+static __device__ u32 tempered(u32 y)
+{
+    y ^= y >> 11;
+    y ^= (y << 7) & 0x9d2c5680u;
+    y ^= (y << 15) & 0xefc60000u;
+    return y ^ (y >> 18);
+}
+
+// The first row's places in a state.
+static __device__ const u32 FIRST[EACH] = {0, 113, 170, 283, 340, 397, 510, 567};
+
+// Where in its state a generator has word `nth` of a row: of what the first row leaves of the others, in order, each of seven rows
+// takes every seventh.
+static __device__ u32 place(u32 row, u32 nth)
+{
+    if (row == 0)
+        return FIRST[nth];
+    u32 at = (row - 1) / 7 * 56 + (row - 1) % 7 + 7 * nth, before = 1;
+#pragma unroll 1
+    while (before < EACH && FIRST[before] <= at + before)
+        before++;
+    return at + before;
+}
+
+// The next words of a state, by the lanes of half a warp: none of as many words depends on another of them, but on what was in the
+// place behind it.
+static __device__ void twist(u32 *state, u32 lane)
+{
+#pragma unroll 1
+    for (u32 i = lane; i < WORDS; i += LANES) {
+        u32 made = mixed(state[i], state[i + 1 < WORDS ? i + 1 : 0], state[i < STEP ? i + MIDDLE : i - STEP]);
+        __syncwarp();
+        state[i] = made;
+        __syncwarp();
+    }
+}
+} // namespace mt
+
+template <class D> __device__ void mt_generators(Header *header, typename D::T *out, u64 n, const Draw &draw)
+{
+    __shared__ u32 states[mt::OWN * mt::PITCH];
+    __shared__ unsigned short places[mt::WORDS];
+    // Of all states, until they are twisted.
+    const u64 all = (u64)mt::ROWS * mt::ROW;
+    u64 position = header->position, last = position + n, base = 0;
+    move_on(header, last % all);
+    // Where a row has this block's words, and whether any of them are asked for.
+    u32 own = blockIdx.x * mt::OWN_WORDS, from = (u32)(position % mt::ROW);
+    bool meets = n >= mt::ROW || (from < own + mt::OWN_WORDS && from + n > own) || from + n > own + mt::ROW;
+    if (last < all && !meets)
+        return;
+    u32 *kept = (u32 *)(header + 1) + (u64)blockIdx.x * (mt::OWN * mt::WORDS);
+    for (u32 i = threadIdx.x; i < mt::OWN * mt::WORDS; i += mt::THREADS)
+        states[i / mt::WORDS * mt::PITCH + i % mt::WORDS] = kept[i];
+    for (u32 i = threadIdx.x; i < mt::WORDS; i += mt::THREADS)
+        places[i] = (unsigned short)mt::place(i / mt::EACH, i % mt::EACH);
+    __syncthreads();
+    for (;;) {
+        u64 begin = position > base ? position - base : 0, end = last - base < all ? last - base : all;
+        // Two rows at a time.
+        u32 word = threadIdx.x % mt::OWN_WORDS, odd = threadIdx.x / mt::OWN_WORDS;
+        for (u32 row = (u32)(begin / mt::ROW) + odd; row * (u64)mt::ROW < end; row += mt::THREADS / mt::OWN_WORDS) {
+            u64 at = row * (u64)mt::ROW + own + word;
+            if (at >= begin && at < end) {
+                u32 place = places[row * mt::EACH + word % mt::EACH];
+                out[base + at - position] = D::value(mt::tempered(states[word / mt::EACH * mt::PITCH + place]), draw);
+            }
+        }
+        if (last - base < all)
+            break;
+        base += all;
+        __syncthreads();
+        mt::twist(states + threadIdx.x / mt::LANES * mt::PITCH, threadIdx.x % mt::LANES);
+        __syncthreads();
+    }
+    if (base == 0)
+        return;
+    for (u32 i = threadIdx.x; i < mt::OWN * mt::WORDS; i += mt::THREADS)
+        kept[i] = states[i / mt::WORDS * mt::PITCH + i % mt::WORDS];
+}
+
+// MT19937's own ways to draw.
+struct MtSingle {
+    typedef float T;
+    static __device__ float value(u32 x, const Draw &)
+    {
+        return (float)uniform_f64_middle(x);
+    }
+};
+struct MtWide {
+    typedef double T;
+    static __device__ double value(u32 x, const Draw &)
+    {
+        return uniform_f64_middle(x);
+    }
+};
+struct MtPoisson {
+    typedef u32 T;
+    static __device__ u32 value(u32 x, const Draw &draw)
+    {
+        if (draw.method == NORMAL)
+            return (u32)((float)draw.deviation * inverse_f32(x) + (float)draw.mean + 0.5f);
+        return poisson(uniform_f64(x), draw);
+    }
+};
+
 // ---- The kernels: a family's name, then the distribution's.
 
 #define KERNEL(name, T, ...)                                                                                                    \
@@ -844,6 +1023,13 @@ KERNEL(mtgp_uniform_f64, double, twisters<WordWide>)
 KERNEL(mtgp_normal_f32, float, twisters<WordNormal>)
 KERNEL(mtgp_normal_f64, double, twisters<WordNormalWide>)
 KERNEL(mtgp_poisson, u32, twisters<WordPoisson>)
+
+KERNEL(mt_bits, u32, mt_generators<WordBits>)
+KERNEL(mt_uniform_f32, float, mt_generators<MtSingle>)
+KERNEL(mt_uniform_f64, double, mt_generators<MtWide>)
+KERNEL(mt_normal_f32, float, mt_generators<WordNormal>)
+KERNEL(mt_normal_f64, double, mt_generators<WordNormalWide>)
+KERNEL(mt_poisson, u32, mt_generators<MtPoisson>)
 
 #define POINTS(name, W, D)                                                                                                      \
     extern "C" __global__ void __launch_bounds__(256) name(Header *header, D::T *out, u64 n, Draw draw, const W *tables, u32 dimensions)              \

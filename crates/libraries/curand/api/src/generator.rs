@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::draw::Draw;
 use crate::hip;
-use crate::kernels::{self, Device, Inside};
+use crate::kernels::{Device, Inside};
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -30,8 +30,6 @@ enum Place {
 enum Maker {
     /// `curand_cpu`, in stream order: memory of the CPU device is the host's.
     Cpu,
-    /// `curand_cpu`, in the call. The numbers are copied.
-    Copied,
     Kernels(Box<Mutex<Device>>),
     HipRand(Mutex<hip::Handle>),
 }
@@ -44,9 +42,7 @@ impl Maker {
                 Maker::HipRand(Mutex::new(hip::Handle::new(kind)?))
             }
             Engine::Cpu if !choices.contains(&LibraryChoice::Kernels) => Maker::Cpu,
-            _ if kernels::has(kind) => Maker::Kernels(Box::default()),
-            Engine::Cpu => Maker::Cpu,
-            Engine::Hip => Maker::Copied,
+            Engine::Cpu | Engine::Hip => Maker::Kernels(Box::default()),
         })
     }
 }
@@ -209,24 +205,6 @@ impl Generator {
                 driver::context(Some(*context))?;
                 let stream = kit::hip::stream(stream, true)?.stream;
                 handle.lock().write(stream, draw, at.cast(), n)
-            }
-            // A capture cannot hold the copy.
-            Place::Device(context, Maker::Copied) => {
-                driver::context(Some(*context))?;
-                kit::hip::stream(stream, true)?;
-                let mut numbers = Vec::new();
-                numbers.try_reserve_exact(n).map_err(|_| Error::Allocation)?;
-                numbers.resize(n, T::default());
-                let mut sequence = self.sequence.lock();
-                apply(core::mem::take(&mut self.state.lock().settings), &mut sequence);
-                fill(&mut sequence, &mut numbers)?;
-                let (to, bytes) = (at.addr() as u64, size_of_val(&numbers[..]));
-                // SAFETY: the bytes are there until the stream was waited for; the driver looks at the rest itself.
-                let code = unsafe {
-                    (driver::driver()?.cuMemcpyHtoDAsync_v2)(to, numbers.as_ptr().cast(), bytes, stream)
-                };
-                driver::check("cuMemcpyHtoDAsync", code)?;
-                Ok(stream::synchronize(stream)?)
             }
         }
     }

@@ -36,18 +36,10 @@ kit::hip_functions! {
     hiprandGeneratePoisson(Raw, *mut c_void, usize, f64);
 }
 
-/// One of the functions above, with the arguments.
+/// One of the functions above, with arguments that are hipRAND's: generators are alive, and places for answers outlive the call.
 macro_rules! call {
     ($functions:expr, $name:ident($($argument:expr),* $(,)?)) => {
-        match $functions.$name {
-            // SAFETY: hipRAND's signature; the generator is alive, and places for answers outlive the call.
-            Some(function) => match unsafe { function($($argument),*) } {
-                0 => Ok(()),
-                NOT_IMPLEMENTED => Err(Error::NotSupported(concat!("this release of ROCm does not implement it: ", stringify!($name)))),
-                code => Err(Error::Hip { call: stringify!($name), code }),
-            },
-            None => Err(Error::NotSupported(concat!("this release of ROCm has no ", stringify!($name)))),
-        }
+        kit::hip_call!($functions, $name($($argument),*), lacks: [NOT_IMPLEMENTED])
     };
 }
 

@@ -17,12 +17,8 @@ use kit::driver::{self, check, driver};
 use crate::draw::Draw;
 use crate::{Error, Result};
 
-/// What nvcc makes of rand.cu; a test has the two belong together.
-static PTX: &CStr =
-    match CStr::from_bytes_with_nul(concat!(include_str!("../kernels/rand.ptx"), "\0").as_bytes()) {
-        Ok(text) => text,
-        Err(_) => panic!("PTX has no zeros"),
-    };
+/// What nvcc makes of rand.cu, with C's end behind it; a test has the two belong together.
+static PTX: &str = concat!(include_str!("../kernels/rand.ptx"), "\0");
 
 /// `CU_STREAM_PER_THREAD`, which is another stream on each thread.
 const PER_THREAD: usize = 2;
@@ -79,11 +75,6 @@ struct Parameters {
 
 // SAFETY: the driver's numbers, good on every thread.
 unsafe impl Send for Device {}
-
-/// Whether there are kernels for it.
-pub fn has(kind: Kind) -> bool {
-    kind.image_words() != 0
-}
 
 impl Device {
     /// Enqueues the launch that writes `n` numbers of the sequence, which goes on by as many.
@@ -433,6 +424,8 @@ fn grid(kind: Kind, draw: Draw, n: usize, dimensions: u32) -> [c_uint; 2] {
         Kind::Philox4x32 => [blocks((n / 4 + 2).min(65_536)), 1],
         // As may be the first twister's words.
         Kind::Mtgp32 => [(n / BLOCK + 2).min(192) as c_uint, 1],
+        // Sixteen generators each.
+        Kind::Mt19937 => [512, 1],
         _ => {
             let points = blocks(n / dimensions as usize);
             [points.min((16_384 / dimensions).max(1)), dimensions]
@@ -463,8 +456,7 @@ fn name(kind: Kind, draw: Draw) -> &'static CStr {
         Kind::Philox4x32 => names!("philox"),
         Kind::Sobol32 | Kind::ScrambledSobol32 => names!("sobol32"),
         Kind::Sobol64 | Kind::ScrambledSobol64 => names!("sobol64"),
-        // It has none, and nobody asks.
-        Kind::Mt19937 => ["\0"; 6],
+        Kind::Mt19937 => names!("mt"),
     };
     let name = names[match draw {
         Draw::Bits => 0,

@@ -16,7 +16,7 @@ pub enum Kind {
     Xorwow,
     Mrg32k3a,
     Mtgp32,
-    /// The plain sequence of its seed: not NVIDIA's order, in which 8192 parts of the sequence lie side by side.
+    /// In NVIDIA's order, in which 8,192 parts of its seed's sequence lie side by side.
     Mt19937,
     Philox4x32,
     Sobol32,

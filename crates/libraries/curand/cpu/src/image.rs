@@ -21,13 +21,13 @@ fn header(n: usize, position: u64, seed: u64) -> Vec<u32> {
 }
 
 impl Kind {
-    /// The most words that its image has; 0 where there are no kernels.
+    /// The most words that its image has.
     pub fn image_words(self) -> usize {
         match self {
             Kind::Xorwow => HEADER + 7 * 4096,
             Kind::Mrg32k3a => HEADER + 7 * 81_920,
             Kind::Mtgp32 => HEADER + 192 * crate::mtgp::IMAGE,
-            Kind::Mt19937 => 0,
+            Kind::Mt19937 => HEADER + crate::mt19937::IMAGE,
             Kind::Philox4x32 => HEADER + 2 * 65_536,
             Kind::Sobol32 | Kind::ScrambledSobol32 | Kind::Sobol64 | Kind::ScrambledSobol64 => HEADER,
         }
@@ -41,9 +41,9 @@ impl Kind {
 }
 
 impl Generator {
-    /// The state that the next numbers come from, if it was made anew since [`Self::image_is_there`]; none where there are no kernels.
+    /// The state that the next numbers come from, if it was made anew since [`Self::image_is_there`].
     pub fn image(&mut self) -> Option<Vec<u32>> {
-        if self.kind() == Kind::Mt19937 || self.is_shown {
+        if self.is_shown {
             return None;
         }
         let (seed, offset) = (self.seed, self.offset);
@@ -75,7 +75,11 @@ impl Generator {
                 words
             }
             Engine::Sobol32(_) | Engine::Sobol64(_) => header(0, offset, 0),
-            Engine::Mt19937(_) => return None,
+            Engine::Mt19937(twister) => {
+                let mut words = header(0, 0, 0);
+                words.extend(twister.image());
+                words
+            }
         };
         Some(words)
     }

@@ -23,5 +23,6 @@ mod xorwow;
 
 pub use generator::{Error, Generator, Kind, Ordering, Result};
 pub use image::Recipe;
+pub use philox::philox;
 pub use poisson::Distribution;
 pub use sobol::{DIMENSIONS, directions32, directions64, scramble32, scramble64};

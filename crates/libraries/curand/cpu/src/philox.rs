@@ -133,24 +133,60 @@ fn blocks<T, const BLOCKS: usize>(
     }
 }
 
-/// The blocks `first` and following. Words lie in the lower halves of 64-bit lanes, whose upper halves are whatever
-/// the products leave there.
+/// The blocks `first` and following.
 #[inline(always)]
 fn ten_rounds(seed: u64, first: u64, words: &mut [[u32; 4]; WIDTH]) {
-    const LOW: u64 = 0xffff_ffff;
-    let keys: [[u64; 2]; 10] = std::array::from_fn(|round| {
-        let bumped = |key: u32, by: u32| u64::from(key.wrapping_add(by.wrapping_mul(round as u32)));
-        [bumped(seed as u32, 0x9e37_79b9), bumped((seed >> 32) as u32, 0xbb67_ae85)]
-    });
+    let keys = keys([seed as u32, (seed >> 32) as u32]);
     for (i, words) in words.iter_mut().enumerate() {
         let block = first.wrapping_add(i as u64);
         // A thread's number is the counter's upper half.
-        let (mut a, mut b, mut c, mut d) = (block / THREADS, (block / THREADS) >> 32, block % THREADS, 0);
-        for key in keys {
-            let x = (a & LOW) * 0xd251_1f53;
-            let y = (c & LOW) * 0xcd9e_8d57;
-            (a, b, c, d) = ((y >> 32) ^ b ^ key[0], y, (x >> 32) ^ d ^ key[1], x);
-        }
-        *words = [a as u32, b as u32, c as u32, d as u32];
+        *words = rounds([block / THREADS, (block / THREADS) >> 32, block % THREADS, 0], &keys);
+    }
+}
+
+/// The four words of a counter by a key: Philox4x32-10 as its authors define it.
+#[must_use]
+pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+    rounds(counter.map(u64::from), &keys(key))
+}
+
+/// The key of each round.
+#[inline(always)]
+fn keys(key: [u32; 2]) -> [[u64; 2]; 10] {
+    std::array::from_fn(|round| {
+        let bumped = |key: u32, by: u32| u64::from(key.wrapping_add(by.wrapping_mul(round as u32)));
+        [bumped(key[0], 0x9e37_79b9), bumped(key[1], 0xbb67_ae85)]
+    })
+}
+
+/// Words lie in the lower halves of 64-bit lanes, whose upper halves are whatever the products leave there.
+#[inline(always)]
+fn rounds([mut a, mut b, mut c, mut d]: [u64; 4], keys: &[[u64; 2]; 10]) -> [u32; 4] {
+    const LOW: u64 = 0xffff_ffff;
+    for key in keys {
+        let x = (a & LOW) * 0xd251_1f53;
+        let y = (c & LOW) * 0xcd9e_8d57;
+        (a, b, c, d) = ((y >> 32) ^ b ^ key[0], y, (x >> 32) ^ d ^ key[1], x);
+    }
+    [a as u32, b as u32, c as u32, d as u32]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of the authors' Random123, `kat_vectors`.
+    #[test]
+    fn words_are_those_of_its_authors() {
+        assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
+        assert_eq!(
+            philox([u32::MAX; 4], [u32::MAX; 2]),
+            [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]
+        );
+        let pi = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344];
+        assert_eq!(
+            philox(pi, [0xa409_3822, 0x299f_31d0]),
+            [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
+        );
     }
 }

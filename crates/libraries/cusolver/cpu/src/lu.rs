@@ -75,18 +75,13 @@ unsafe fn factor_few<S: Scalar>(m: i64, n: i64, a: Matrix<S>, swaps: &mut [i64],
                 (0..n).for_each(|column| std::ptr::swap(a.at(k, column), a.at(pivot, column)));
             }
             let divisor = a.get(k, k);
+            if divisor.is_zero() {
+                info = if info == 0 { k + 1 } else { info };
+            }
             let factors = a.from(k + 1, k).column_mut(0, m - k - 1);
-            if !divisor.is_zero() {
-                eliminate(factors, divisor, n - k - 1, a.from(k, k + 1));
-                continue;
-            }
-            info = if info == 0 { k + 1 } else { info };
-            // As they are.
-            for column in k + 1..n {
-                let times = a.get(k, column);
-                let into = a.from(k + 1, column).column_mut(0, m - k - 1);
-                into.iter_mut().zip(factors.iter()).for_each(|(into, factor)| *into -= times * *factor);
-            }
+            // What stands below a zero is taken off as it is.
+            let divisor = if divisor.is_zero() { S::one() } else { divisor };
+            eliminate(factors, divisor, n - k - 1, a.from(k, k + 1));
         }
     }
     info

@@ -20,6 +20,9 @@ const ROWS: usize = STATE / EACH;
 /// Words that all states have.
 const BLOCK: usize = ROWS * ROW;
 
+/// Words of all states, for kernels.
+pub(crate) const IMAGE: usize = GENERATORS * STATE;
+
 /// Generators that are made from the first of them.
 const GROUP: usize = 64;
 
@@ -119,6 +122,12 @@ impl Mt19937 {
                 }
             });
         });
+    }
+
+    /// All states of a twister that has given no word yet, as they give the first.
+    pub(crate) fn image(&mut self) -> &[u32] {
+        self.prepare(0, ROW);
+        self.states.as_flattened()
     }
 
     /// The words of a block from `start` on.
