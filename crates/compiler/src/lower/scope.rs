@@ -114,6 +114,15 @@ impl<'i, 'a> Scopes<'i, 'a> {
         self.open[scope].ranges.insert(stem, Range { count, kind });
     }
 
+    /// What a register was declared as, and how many parts it has; it need not have been read before.
+    pub(crate) fn declared(&self, name: &str) -> Option<(Type, usize)> {
+        self.open.iter().rev().find_map(|scope| match scope.names.get(name) {
+            Some(Entity::Register(register)) => Some(Some((register.declared, register.vars.len()))),
+            Some(_) => Some(None),
+            None => scope.in_range(name).map(|kind| Some((kind.ty, usize::from(kind.lanes)))),
+        })?
+    }
+
     pub(crate) fn find(&self, name: &str) -> Found<'i, 'a> {
         for (index, scope) in self.open.iter().enumerate().rev() {
             if let Some(entity) = scope.names.get(name) {

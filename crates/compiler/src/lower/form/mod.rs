@@ -46,8 +46,34 @@ const fn typed(clauses: &'static [&'static str], operands: &'static str) -> Type
 #[derive(Default)]
 struct Known {
     names: Vec<&'static str>,
-    clashes: Vec<&'static Clash>,
-    typed: Vec<&'static Typed>,
+    clashes: Vec<(Vec<Clause>, &'static str)>,
+    typed: Vec<(Vec<Clause>, &'static str)>,
+}
+
+/// A clause, read once: every instruction asks.
+struct Clause {
+    is_negated: bool,
+    /// The place of the type that it speaks of.
+    ty: Option<usize>,
+    words: Vec<&'static str>,
+}
+
+impl Clause {
+    fn read(text: &'static str) -> Clause {
+        let (is_negated, text) = match text.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (ty, words) = match text.split_once('=') {
+            Some((nth, words)) => (nth.parse().ok(), words),
+            None => (None, text),
+        };
+        Clause { is_negated, ty, words: words.split('|').collect() }
+    }
+
+    fn all(texts: &[&'static str]) -> Vec<Clause> {
+        texts.iter().map(|text| Clause::read(text)).collect()
+    }
 }
 
 static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
@@ -61,10 +87,18 @@ static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
         opcodes.split(' ').for_each(|opcode| of(opcode, &mut |it| it.names.extend(*names)));
     }
     for (opcodes, clashes) in words::CLASHES {
-        opcodes.split(' ').for_each(|opcode| of(opcode, &mut |it| it.clashes.extend(*clashes)));
+        opcodes.split(' ').for_each(|opcode| {
+            of(opcode, &mut |it| {
+                it.clashes.extend(clashes.iter().map(|it| (Clause::all(it.clauses), it.message)));
+            })
+        });
     }
     for (opcodes, typed) in operands::TYPED {
-        opcodes.split(' ').for_each(|opcode| of(opcode, &mut |it| it.typed.extend(*typed)));
+        opcodes.split(' ').for_each(|opcode| {
+            of(opcode, &mut |it| {
+                it.typed.extend(typed.iter().map(|it| (Clause::all(it.clauses), it.operands)));
+            })
+        });
     }
     known
 });
@@ -76,31 +110,21 @@ fn types(instruction: &Instruction<'_>) -> Vec<Type> {
 
 /// Whether the clause holds, with the word that makes it hold.
 fn holds<'i, 'a>(
-    clause: &str,
+    clause: &Clause,
     instruction: &'i Instruction<'a>,
     types: &[Type],
 ) -> Option<Option<&'i Ident<'a>>> {
-    let (is_negated, clause) = match clause.strip_prefix('!') {
-        Some(rest) => (true, rest),
-        None => (false, clause),
-    };
-    let found = match clause.split_once('=') {
-        Some((nth, words)) => {
-            let ty = nth.parse::<usize>().ok().and_then(|nth| types.get(nth));
-            let Some(ty) = ty else { return is_negated.then_some(None) };
-            let is_one = words.split('|').any(|it| it == ty.name());
+    let word = match clause.ty {
+        Some(nth) => {
+            let Some(ty) = types.get(nth) else { return clause.is_negated.then_some(None) };
             let word = || instruction.modifiers.iter().find(|it| it.value == ty.name());
-            if is_one || is_negated { Some((is_one, word())) } else { None }
+            return (clause.words.contains(&ty.name()) != clause.is_negated).then(word);
         }
-        None => {
-            let word = instruction.modifiers.iter().find(|it| clause.split('|').any(|word| word == it.value));
-            word.map(|word| (true, Some(word)))
-        }
+        None => instruction.modifiers.iter().find(|it| clause.words.contains(&it.value)),
     };
-    match found {
-        Some((true, word)) => (!is_negated).then_some(word),
-        Some((false, word)) => Some(word),
-        None => is_negated.then_some(None),
+    match clause.is_negated {
+        true => word.is_none().then_some(None),
+        false => word.map(Some),
     }
 }
 
@@ -110,9 +134,9 @@ impl<'a> Lowerer<'_, '_, 'a> {
         let known = &KNOWN[place];
         names::check(&known.names, instruction)?;
         let types = types(instruction);
-        for clash in &known.clashes {
+        for (clauses, message) in &known.clashes {
             let mut first = None;
-            let all = clash.clauses.iter().all(|clause| match holds(clause, instruction, &types) {
+            let all = clauses.iter().all(|clause| match holds(clause, instruction, &types) {
                 Some(word) => {
                     first = first.or(word);
                     true
@@ -121,22 +145,27 @@ impl<'a> Lowerer<'_, '_, 'a> {
             });
             if all {
                 let span = first.map_or(instruction.opcode.span, |word| word.span);
-                return fail(span, format!("'{}' {}", instruction.full_name(), clash.message));
+                return fail(span, format!("'{}' {}", instruction.full_name(), message));
             }
         }
-        for group in words::ALTERNATIVES {
-            let mut found = instruction.modifiers.iter().filter(|it| group.contains(&it.value));
-            if let (Some(_), Some(second)) = (found.next(), found.next()) {
-                let message =
-                    format!("'.{}' is the second of its kind in '{}'", second.value, instruction.full_name());
-                return fail(second.span, message);
+        let mut seen = 0u32;
+        for modifier in &instruction.modifiers {
+            let Some(group) = words::alternative(modifier.value) else { continue };
+            if seen & 1 << group != 0 {
+                let message = format!(
+                    "'.{}' is the second of its kind in '{}'",
+                    modifier.value,
+                    instruction.full_name()
+                );
+                return fail(modifier.span, message);
             }
+            seen |= 1 << group;
         }
         let typed = known
             .typed
             .iter()
-            .find(|it| it.clauses.iter().all(|clause| holds(clause, instruction, &types).is_some()));
-        self.check_operands(typed.map_or("", |it| it.operands), instruction, &types)
+            .find(|(clauses, _)| clauses.iter().all(|clause| holds(clause, instruction, &types).is_some()));
+        self.check_operands(typed.map_or("", |it| it.1), instruction, &types)
     }
 }
 

@@ -268,9 +268,10 @@ impl<'a> Lowerer<'_, '_, 'a> {
         }
         let mut wanted = wanted.split(' ');
         let last = instruction.operands.len().saturating_sub(1);
+        let has_policy = instruction.has("L2::cache_hint");
         for (nth, operand) in instruction.operands.iter().enumerate() {
             let word = wanted.next().unwrap_or("-");
-            let is_policy = nth == last && instruction.has("L2::cache_hint");
+            let is_policy = nth == last && has_policy;
             let want = if is_policy { Want::read("U", types) } else { Want::read(word, types) };
             let is_dropped = nth == 0 && want.is_some() && matches!(operand.kind, OperandKind::Sink);
             if is_dropped && !matches!(instruction.opcode.value, "atom" | "setp" | "mbarrier") {
@@ -362,29 +363,28 @@ impl<'a> Lowerer<'_, '_, 'a> {
                 _ => Ok(()),
             };
         }
-        match self.entity(name) {
+        if let Some((declared, n_parts)) = self.scopes.declared(name) {
+            let Some(want) = want else { return Ok(()) };
             // As bits it is packed or unpacked.
-            Some(Entity::Register(register))
-                if opcode == "mov"
-                    && register.vars.len() > 1
-                    && member.is_none()
-                    && !instruction.has("v2")
-                    && !instruction.has("v4") =>
+            if opcode == "mov"
+                && n_parts > 1
+                && member.is_none()
+                && !instruction.has("v2")
+                && !instruction.has("v4")
             {
-                match want {
-                    Some(want) if kind(want.ty) != Kind::Bits => {
-                        fail(span, "only bits are packed and unpacked")
-                    }
-                    _ => Ok(()),
-                }
+                return match kind(want.ty) {
+                    Kind::Bits => Ok(()),
+                    _ => fail(span, "only bits are packed and unpacked"),
+                };
             }
-            Some(Entity::Register(register)) => match want {
-                Some(want) if !want.takes(register.declared) => fail(
-                    span,
-                    format!("'{name}' is of type '{}', the operand of type '{}'", register.declared, want.ty),
-                ),
-                _ => Ok(()),
-            },
+            return match want.takes(declared) {
+                true => Ok(()),
+                false => {
+                    fail(span, format!("'{name}' is of type '{declared}', the operand of type '{}'", want.ty))
+                }
+            };
+        }
+        match self.entity(name) {
             Some(_) => match want {
                 Some(_) if !matches!(opcode, "mov" | "cvta" | "mapa") => {
                     fail(span, format!("'{name}' is not a register"))

@@ -11,16 +11,23 @@ const ROUNDING: &str = "has no such rounding";
 const COMPARISON: &str = "has no such comparison for this type";
 const CACHE: &str = "has a cache operator that does not go with the rest";
 
-/// Of each of these an instruction has one, and that once.
-pub(super) const ALTERNATIVES: &[&[&str]] = &[
-    &["rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi"],
-    &["ca", "cg", "cs", "lu", "cv", "wb", "wt"],
-    &["nc"],
-    &["L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate"],
-    &["L2::evict_normal"],
-    &["L2::64B", "L2::128B", "L2::256B"],
-    &["L2::cache_hint"],
-];
+/// A number for words of which an instruction has one, and that once.
+pub(super) fn alternative(word: &str) -> Option<u32> {
+    Some(match word {
+        "rn" | "rz" | "rm" | "rp" | "rna" | "rs" | "rni" | "rzi" | "rmi" | "rpi" => 0,
+        "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt" => 1,
+        "nc" => 2,
+        "L1::evict_normal"
+        | "L1::evict_unchanged"
+        | "L1::evict_first"
+        | "L1::evict_last"
+        | "L1::no_allocate" => 3,
+        "L2::evict_normal" => 4,
+        "L2::64B" | "L2::128B" | "L2::256B" => 5,
+        "L2::cache_hint" => 6,
+        _ => return None,
+    })
+}
 
 /// Opcodes, with a blank between them, and what cannot be.
 pub(super) const CLASHES: &[(&str, &[Clash])] = &[
