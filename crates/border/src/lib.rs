@@ -10,7 +10,7 @@ mod parameter;
 mod voice;
 
 pub use call::{Library, NO_BODY, Sort, call, refuse, value};
-pub use parameter::{BadPointer, OptOut, Out, Parameter, borrow, borrow_opt};
+pub use parameter::{BadPointer, OptOut, Out, Parameter, borrow, borrow_opt, c_string};
 pub use voice::{Guard, Level, Voice, is_news, may_hear_spans};
 
 #[doc(hidden)]

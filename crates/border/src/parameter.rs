@@ -3,6 +3,7 @@
 //!
 //! Rule: holding one of these means that somebody promised the pointer is good; safe code can use it without another check.
 
+use core::ffi::{CStr, c_char};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -120,6 +121,16 @@ pub unsafe fn borrow_opt<'a, T>(pointer: *const T, name: &'static str) -> Result
     if pointer.is_null() { Ok(None) } else { unsafe { borrow(pointer, name) }.map(Some) }
 }
 
+/// Borrows a C string, which may lie anywhere.
+///
+/// # Safety
+/// If it is not NULL, `pointer` is a string with its zero that nobody writes during `'a`.
+#[inline]
+pub unsafe fn c_string<'a>(pointer: *const c_char, name: &'static str) -> Result<&'a CStr, BadPointer> {
+    // SAFETY: our caller's promise.
+    if pointer.is_null() { Err(BadPointer(name)) } else { Ok(unsafe { CStr::from_ptr(pointer) }) }
+}
+
 /// How a body takes what C gives, told by the type of its parameter: most things as they are, places for answers and structures
 /// looked at before anything else happens.
 pub trait Parameter<C>: Sized {
@@ -159,6 +170,13 @@ impl<T> Parameter<*mut T> for &T {
     unsafe fn of(given: *mut T, name: &'static str) -> Result<Self, BadPointer> {
         // SAFETY: the caller's promise.
         unsafe { borrow(given, name) }
+    }
+}
+
+impl Parameter<*const c_char> for &CStr {
+    unsafe fn of(given: *const c_char, name: &'static str) -> Result<Self, BadPointer> {
+        // SAFETY: the caller's promise.
+        unsafe { c_string(given, name) }
     }
 }
 
@@ -213,6 +231,16 @@ mod tests {
         let not_wanted =
             unsafe { <OptOut<'_, u64> as Parameter<*mut u64>>::of(core::ptr::null_mut(), "place") };
         assert!(!not_wanted.unwrap().is_wanted());
+    }
+
+    #[test]
+    fn a_string_is_looked_for_null() {
+        // SAFETY: a string with its zero; NULL is looked for.
+        unsafe {
+            assert_eq!(<&CStr as Parameter<*const c_char>>::of(c"text".as_ptr(), "name"), Ok(c"text"));
+            let nowhere = <&CStr as Parameter<*const c_char>>::of(core::ptr::null(), "name");
+            assert_eq!(nowhere, Err(BadPointer("name")));
+        }
     }
 
     #[test]

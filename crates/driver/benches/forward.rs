@@ -35,7 +35,7 @@ fn forward(criterion: &mut Criterion) {
     let mut loaded: cuda_abi::CUmodule = null_mut();
     module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()).unwrap();
     let mut function: cuda_abi::CUfunction = null_mut();
-    module::cuModuleGetFunction((&mut function).into(), loaded, c"good".as_ptr()).unwrap();
+    module::cuModuleGetFunction((&mut function).into(), loaded, c"good").unwrap();
     let mut own_stream: cuda_abi::CUstream = null_mut();
     stream::cuStreamCreate((&mut own_stream).into(), 1).unwrap();
     let mut own_event: cuda_abi::CUevent = null_mut();

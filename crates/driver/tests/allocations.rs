@@ -43,7 +43,7 @@ fn hot_calls_allocate_nothing_after_the_first() {
     let mut loaded: cuda_abi::CUmodule = core::ptr::null_mut();
     module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()).unwrap();
     let mut function: cuda_abi::CUfunction = core::ptr::null_mut();
-    module::cuModuleGetFunction((&mut function).into(), loaded, c"good".as_ptr()).unwrap();
+    module::cuModuleGetFunction((&mut function).into(), loaded, c"good").unwrap();
     let mut lib: cuda_abi::CUlibrary = core::ptr::null_mut();
     let (no_options, no_values) = (core::ptr::null_mut(), core::ptr::null_mut());
     let image = null::PTX.as_ptr().cast();
@@ -63,7 +63,7 @@ fn hot_calls_allocate_nothing_after_the_first() {
     }
     .unwrap();
     let mut kernel: cuda_abi::CUkernel = core::ptr::null_mut();
-    library::cuLibraryGetKernel((&mut kernel).into(), lib, c"good".as_ptr()).unwrap();
+    library::cuLibraryGetKernel((&mut kernel).into(), lib, c"good").unwrap();
     let mut own_stream: cuda_abi::CUstream = core::ptr::null_mut();
     stream::cuStreamCreate((&mut own_stream).into(), 1).unwrap();
     let mut own_event: cuda_abi::CUevent = core::ptr::null_mut();

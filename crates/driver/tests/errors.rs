@@ -231,7 +231,7 @@ fn a_module_with_a_bad_kernel_gives_its_good_one() {
         unsafe { module::cuModuleLoadDataEx(m, image, 2, options.as_mut_ptr(), values.as_mut_ptr()) }
     })
     .unwrap();
-    let get = |name: &core::ffi::CStr| out_pointer(|f| module::cuModuleGetFunction(f, module, name.as_ptr()));
+    let get = |name: &core::ffi::CStr| out_pointer(|f| module::cuModuleGetFunction(f, module, name));
     let good = get(c"good").unwrap();
     assert_eq!(get(c"good"), Ok(good), "the same handle every time");
     assert_eq!(get(c"bad"), Err(Error::InvalidPtx));
@@ -241,11 +241,10 @@ fn a_module_with_a_bad_kernel_gives_its_good_one() {
 
     let mut bytes = 0;
     let mut at = 0;
-    module::cuModuleGetGlobal_v2(Some(&mut at).into(), Some(&mut bytes).into(), module, c"numbers".as_ptr())
-        .unwrap();
+    module::cuModuleGetGlobal_v2(Some(&mut at).into(), Some(&mut bytes).into(), module, c"numbers").unwrap();
     assert_eq!(bytes, 16);
     assert_eq!(copy::cuMemcpyHtoD_v2(at, log.as_ptr().cast(), 16), Ok(()), "a variable is device memory");
-    let none = module::cuModuleGetGlobal_v2(None.into(), None.into(), module, c"nothing".as_ptr());
+    let none = module::cuModuleGetGlobal_v2(None.into(), None.into(), module, c"nothing");
     assert_eq!(none, Err(Error::NotFound));
     module::cuModuleUnload(module).unwrap();
     assert!(
@@ -279,7 +278,7 @@ fn a_bad_kernel_of_a_long_text_is_an_error_when_it_is_asked_for() {
     let _scope = scope();
     let text = long(BAD);
     let module = load(&text).unwrap();
-    let get = |name: &core::ffi::CStr| out_pointer(|f| module::cuModuleGetFunction(f, module, name.as_ptr()));
+    let get = |name: &core::ffi::CStr| out_pointer(|f| module::cuModuleGetFunction(f, module, name));
     assert_eq!(get(c"bad"), Err(Error::InvalidPtx));
     assert_eq!(get(c"bad"), Err(Error::InvalidPtx), "the second time too");
     assert_eq!(get(c"bad_call"), Err(Error::NoBinaryForGpu), "what is defined nowhere");
@@ -311,7 +310,7 @@ fn a_bad_kernel_of_a_long_text_is_an_error_when_it_is_asked_for() {
     })
     .unwrap();
     let kernel = |name: &core::ffi::CStr| {
-        out_pointer(|k| library::cuLibraryGetKernel(k, library, name.as_ptr()))
+        out_pointer(|k| library::cuLibraryGetKernel(k, library, name))
             .and_then(|kernel| out_pointer(|f| library::cuKernelGetFunction(f, kernel)))
     };
     assert_eq!(kernel(c"bad"), Err(Error::InvalidPtx));
@@ -343,7 +342,7 @@ fn a_library_says_what_is_wrong_with_its_code_when_some_is_needed() {
         (c".version 8.0\n.target sm_80\n.visible .entry broken( {", Error::InvalidPtx),
     ] {
         let library = load(code.as_ptr().cast()).unwrap();
-        assert_eq!(out_pointer(|k| library::cuLibraryGetKernel(k, library, c"broken".as_ptr())), Err(wrong));
+        assert_eq!(out_pointer(|k| library::cuLibraryGetKernel(k, library, c"broken")), Err(wrong));
         assert_eq!(out(|n| library::cuLibraryGetKernelCount(n, library)), Err(wrong));
         assert_eq!(out_pointer(|m| library::cuLibraryGetModule(m, library)), Err(wrong));
         library::cuLibraryUnload(library).unwrap();
@@ -470,7 +469,7 @@ fn a_launch_beyond_the_devices_bounds_is_an_invalid_value() {
     let _one = exclusive();
     let _scope = scope();
     let module = load(null::PTX).unwrap();
-    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
+    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good")).unwrap();
     let before = null::LAUNCHES.load(Ordering::Relaxed);
     for (grid, block, shared_bytes) in [
         ([0, 1, 1], [1, 1, 1], 0),
@@ -497,7 +496,7 @@ fn more_shared_memory_than_every_block_gets_has_to_be_asked_for() {
     let _one = exclusive();
     let _scope = scope();
     let module = load(null::PTX).unwrap();
-    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
+    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good")).unwrap();
     let one = [1, 1, 1];
     launch(good, one, one, 49152).unwrap();
     assert!(matches!(launch(good, one, one, 49153), Err(Error::InvalidValue(_))));
@@ -513,7 +512,7 @@ fn a_parameter_buffer_reaches_hip_with_hips_end_tag() {
     let _one = exclusive();
     let _scope = scope();
     let module = load(null::PTX).unwrap();
-    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
+    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good")).unwrap();
     let (mut buffer, mut size) = ([0u8; 8], 8usize);
     let mut extra = [
         CU_LAUNCH_PARAM_BUFFER_POINTER,
@@ -564,7 +563,7 @@ fn a_librarys_kernel_launches_in_whatever_context_is_current() {
         }
     })
     .unwrap();
-    let kernel = out_pointer(|k| library::cuLibraryGetKernel(k, library, c"good".as_ptr())).unwrap();
+    let kernel = out_pointer(|k| library::cuLibraryGetKernel(k, library, c"good")).unwrap();
     launch(kernel.cast(), [1; 3], [1; 3], 0).unwrap();
     {
         let _second = scope();
@@ -602,7 +601,7 @@ fn linked_ptx_loads_as_a_module() {
     assert!(size > text.count_bytes());
     let module = out_pointer(|m| module::cuModuleLoadData(m, image)).unwrap();
     link::cuLinkDestroy(state).unwrap();
-    out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
+    out_pointer(|f| module::cuModuleGetFunction(f, module, c"good")).unwrap();
 }
 
 #[test]
@@ -757,7 +756,7 @@ fn the_oldest_launch_calls_set_shape_and_parameters_one_by_one() {
     let _one = exclusive();
     let _scope = scope();
     let module = load(null::PTX).unwrap();
-    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
+    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good")).unwrap();
     assert_eq!(legacy_launch::cuLaunch(good), Err(Error::InvalidValue("f")), "no shape yet");
     legacy_launch::cuFuncSetBlockShape(good, 16, 1, 1).unwrap();
     legacy_launch::cuParamSetSize(good, 8).unwrap();

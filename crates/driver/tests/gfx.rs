@@ -369,12 +369,12 @@ fn loaded() -> CUmodule {
 
 fn function(of: CUmodule, name: &CStr) -> Result<CUfunction, Error> {
     let mut handle: CUfunction = core::ptr::null_mut();
-    module::cuModuleGetFunction((&mut handle).into(), of, name.as_ptr()).map(|()| handle)
+    module::cuModuleGetFunction((&mut handle).into(), of, name).map(|()| handle)
 }
 
 fn global(of: CUmodule, name: &CStr) -> (CUdeviceptr, usize) {
     let (mut at, mut bytes) = (0, 0);
-    module::cuModuleGetGlobal_v2(Some(&mut at).into(), Some(&mut bytes).into(), of, name.as_ptr()).unwrap();
+    module::cuModuleGetGlobal_v2(Some(&mut at).into(), Some(&mut bytes).into(), of, name).unwrap();
     (at, bytes)
 }
 
@@ -702,9 +702,9 @@ fn kernels_get_hips_textures(handle: CUmodule) {
     let named = function(handle, c"named").unwrap();
     execution::cuLaunchKernel(named, 1, 1, 1, 32, 1, 1, 0, stream, none, none).unwrap();
     let mut reference: CUtexref = core::ptr::null_mut();
-    texture::cuModuleGetTexRef((&mut reference).into(), handle, c"reference".as_ptr()).unwrap();
+    texture::cuModuleGetTexRef((&mut reference).into(), handle, c"reference").unwrap();
     let mut missing: CUtexref = core::ptr::null_mut();
-    let error = texture::cuModuleGetTexRef((&mut missing).into(), handle, c"counter".as_ptr());
+    let error = texture::cuModuleGetTexRef((&mut missing).into(), handle, c"counter");
     assert_eq!(error, Err(Error::NotFound));
     // SAFETY: the provider's memory is the process's; the variable has room for its handle there.
     let bound = || unsafe { reference.cast::<u64>().wrapping_add(1).read() };

@@ -43,7 +43,7 @@ fn scene() -> Scene {
         context,
         stream: made(|s| stream::cuStreamCreate(s, 1)),
         other: made(|s| stream::cuStreamCreate(s, 1)),
-        function: made(|f| module::cuModuleGetFunction(f, loaded, c"good".as_ptr())),
+        function: made(|f| module::cuModuleGetFunction(f, loaded, c"good")),
         memory,
     }
 }

@@ -69,7 +69,7 @@ impl Drop for Link {
 
 fn function(module: CUmodule, name: &CStr) -> Result<CUfunction, Error> {
     let mut function: CUfunction = core::ptr::null_mut();
-    module::cuModuleGetFunction((&mut function).into(), module, name.as_ptr())?;
+    module::cuModuleGetFunction((&mut function).into(), module, name)?;
     Ok(function)
 }
 

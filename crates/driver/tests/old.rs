@@ -146,7 +146,7 @@ fn a_reference_that_belongs_to_no_module_keeps_its_settings_until_destroyed() {
     let mut loaded: CUmodule = core::ptr::null_mut();
     module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()).unwrap();
     let mut kernel: CUfunction = core::ptr::null_mut();
-    module::cuModuleGetFunction((&mut kernel).into(), loaded, c"good".as_ptr()).unwrap();
+    module::cuModuleGetFunction((&mut kernel).into(), loaded, c"good").unwrap();
     assert_eq!(old::cuParamSetTexRef(kernel, 0, reference), Err(Error::InvalidValue("texunit")));
     assert_eq!(old::cuParamSetTexRef(kernel, -1, reference), Ok(()));
 

@@ -67,7 +67,7 @@ fn sixty_four_threads_on_shared_and_own_streams_leave_nothing() {
     let mut loaded: cuda_abi::CUmodule = core::ptr::null_mut();
     module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()).unwrap();
     let mut function: cuda_abi::CUfunction = core::ptr::null_mut();
-    module::cuModuleGetFunction((&mut function).into(), loaded, c"good".as_ptr()).unwrap();
+    module::cuModuleGetFunction((&mut function).into(), loaded, c"good").unwrap();
     let mut shared: cuda_abi::CUstream = core::ptr::null_mut();
     stream::cuStreamCreate((&mut shared).into(), 1).unwrap();
     let mut event: cuda_abi::CUevent = core::ptr::null_mut();

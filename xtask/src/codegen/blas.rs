@@ -227,7 +227,7 @@ pub fn exports(
     let mut text = format!(
         "//! The {} exports of libcudaway_blas.so. {HEAD} from tools/data/cublas\n\
          //! and crates/libraries/cublas/api/src/api; do not edit.\n\n{PROMISE}\n\
-         use core::ffi::*;\n\nuse border::{{OptOut, Out, borrow, borrow_opt}};\nuse cublas::*;\n",
+         use core::ffi::*;\n\nuse border::{{OptOut, Out, borrow, borrow_opt, c_string}};\nuse cublas::*;\n",
         names.len()
     );
     for name in &names {

@@ -23,6 +23,8 @@ pub enum Take {
     Reference,
     /// `Option<&T>`
     OptReference,
+    /// `&CStr`: NULL is an error.
+    Text,
 }
 
 #[derive(Clone, Debug)]
@@ -145,6 +147,7 @@ fn use_names(tree: &UseTree, module: &str, renames: &mut Vec<(String, String, St
 fn take(input: &FnArg) -> Take {
     let FnArg::Typed(typed) = input else { return Take::AsIs };
     match &*typed.ty {
+        Type::Reference(reference) if reference.elem.to_token_stream().to_string() == "CStr" => Take::Text,
         Type::Reference(_) => Take::Reference,
         Type::Path(path) => {
             let Some(last) = path.path.segments.last() else { return Take::AsIs };

@@ -172,7 +172,7 @@ fn exports_file(library: &Library, signatures: &Signatures, bodies: &Bodies) -> 
     );
     let mut text = format!(
         "//! The {} exports of {}. {HEAD} from tools/data\n//! and {}/src/api; do not edit.\n\n{PROMISE}\n\
-         use core::ffi::*;\n\nuse border::{{OptOut, Out, borrow, borrow_opt}};\nuse {}::types::*;\n",
+         use core::ffi::*;\n\nuse border::{{OptOut, Out, borrow, borrow_opt, c_string}};\nuse {}::types::*;\n",
         names.len(),
         library.implementation,
         library.api,

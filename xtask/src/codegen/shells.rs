@@ -96,6 +96,7 @@ fn arguments(name: &str, signature: &Signature, body: &Body) -> Result<String> {
             Take::OptOut => (format!("OptOut::new({name})"), ""),
             Take::Reference => (format!("borrow({name}, \"{name}\")"), "?"),
             Take::OptReference => (format!("borrow_opt({name}, \"{name}\")"), "?"),
+            Take::Text => (format!("c_string({name}, \"{name}\")"), "?"),
         };
         // The call of an unsafe body stands in a block of its own.
         if body.is_unsafe { made + question } else { format!("unsafe {{ {made} }}{question}") }
@@ -283,7 +284,7 @@ pub fn driver_exports(exports: &BTreeMap<String, DriverExport>, bodies: &Bodies)
     let mut text = format!(
         "//! The {} exports of libcuda.so.1. {HEAD} from tools/data/cuda/driver.json\n\
          //! and crates/driver/src/api; do not edit.\n\n{PROMISE}\n\
-         use core::ffi::*;\n\nuse border::{{OptOut, Out, borrow, borrow_opt}};\nuse cuda_abi::*;\n",
+         use core::ffi::*;\n\nuse border::{{OptOut, Out, borrow, borrow_opt, c_string}};\nuse cuda_abi::*;\n",
         exports.len()
     );
     for (name, export) in exports {
@@ -324,7 +325,7 @@ pub fn nvml_exports(exports: &Signatures, bodies: &Bodies) -> Result<String> {
     let mut text = format!(
         "//! The {} exports of libnvidia-ml.so.1. {HEAD} from tools/data/nvml/nvml.json\n\
          //! and crates/nvml/src/api; do not edit.\n\n{PROMISE}\n\
-         use core::ffi::*;\n\nuse border::{{OptOut, Out, borrow, borrow_opt}};\nuse nvml::types::*;\n",
+         use core::ffi::*;\n\nuse border::{{OptOut, Out, borrow, borrow_opt, c_string}};\nuse nvml::types::*;\n",
         exports.len()
     );
     for (name, signature) in exports {
@@ -467,7 +468,7 @@ fn runtime_table(major: &str, functions: &Functions, includes: &str, own: &[&str
     let mut text = format!(
         "//! The {} functions behind libcudart's major {major}, in the forwarder's order.\n\
          //! {HEAD} from tools/data/cuda/runtime.json and crates/runtime/src/api; do not edit.\n\n{PROMISE}\n\
-         use core::ffi::*;\n\nuse ::{of_major} as of_major;\nuse border::{{OptOut, Out, borrow, borrow_opt}};\n\
+         use core::ffi::*;\n\nuse ::{of_major} as of_major;\nuse border::{{OptOut, Out, borrow, borrow_opt, c_string}};\n\
          use cuda_abi::FunctionAddress;\nuse cuda_abi::runtime::v{major}::*;\n\
          use cuda_abi::runtime::{{v11, v12, v13}};\nuse cuda_abi::*;\n\n{includes}{}",
         functions.len(),

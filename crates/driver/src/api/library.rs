@@ -1,6 +1,6 @@
 //! Library Management: code that belongs to no context, and its kernels.
 
-use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use border::{OptOut, Out};
 use cuda_abi::{
@@ -8,7 +8,7 @@ use cuda_abi::{
     CUlibraryOption, CUmodule,
 };
 
-use super::module::{attribute, capability, check, name_of, read_file, set_attribute};
+use super::module::{attribute, capability, check, read_file, set_attribute};
 use crate::image;
 use crate::jit;
 use crate::object::{Context, Device, Function, Kernel, Library};
@@ -97,8 +97,7 @@ pub fn cuLibraryUnload(library: CUlibrary) -> Result {
     Library::unload(library)
 }
 
-pub fn cuLibraryGetKernel(pKernel: Out<'_, CUkernel>, library: CUlibrary, name: *const c_char) -> Result {
-    let name = name_of(name)?;
+pub fn cuLibraryGetKernel(pKernel: Out<'_, CUkernel>, library: CUlibrary, name: &CStr) -> Result {
     pKernel.write(Library::from_handle(library)?.kernel(name)?);
     Ok(())
 }
@@ -140,9 +139,8 @@ pub fn cuLibraryGetGlobal(
     dptr: OptOut<'_, CUdeviceptr>,
     bytes: OptOut<'_, usize>,
     library: CUlibrary,
-    name: *const c_char,
+    name: &CStr,
 ) -> Result {
-    let name = name_of(name)?;
     let (base, len_bytes) = Library::from_handle(library)?.global(name)?;
     dptr.write(base);
     bytes.write(len_bytes);
@@ -154,9 +152,8 @@ pub fn cuLibraryGetManaged(
     dptr: OptOut<'_, CUdeviceptr>,
     bytes: OptOut<'_, usize>,
     library: CUlibrary,
-    name: *const c_char,
+    name: &CStr,
 ) -> Result {
-    let name = name_of(name)?;
     let library = Library::from_handle(library)?;
     if !library.code()?.global(name)?.is_managed {
         return Err(Error::NotFound);
@@ -181,9 +178,8 @@ pub fn cuLibraryGetManaged(
 pub fn cuLibraryGetUnifiedFunction(
     _fptr: Out<'_, *mut c_void>,
     library: CUlibrary,
-    symbol: *const c_char,
+    _symbol: &CStr,
 ) -> Result {
-    name_of(symbol)?;
     Library::from_handle(library)?;
     Err(Error::NotFound)
 }

@@ -123,17 +123,7 @@ pub fn cuModuleGetLoadingMode(mode: Out<'_, CUmoduleLoadingMode>) -> Result {
     Ok(())
 }
 
-/// A C string parameter.
-pub(crate) fn name_of<'a>(name: *const c_char) -> Result<&'a CStr> {
-    if name.is_null() {
-        return Err(Error::InvalidValue("name"));
-    }
-    // SAFETY: CUDA's contract: a C string that lives through the call.
-    Ok(unsafe { CStr::from_ptr(name) })
-}
-
-pub fn cuModuleGetFunction(hfunc: Out<'_, CUfunction>, hmod: CUmodule, name: *const c_char) -> Result {
-    let name = name_of(name)?;
+pub fn cuModuleGetFunction(hfunc: Out<'_, CUfunction>, hmod: CUmodule, name: &CStr) -> Result {
     let module = Module::from_handle(hmod)?;
     hfunc.write(module.function(hmod, name)?);
     Ok(())
@@ -174,9 +164,8 @@ pub fn cuModuleGetGlobal_v2(
     dptr: OptOut<'_, CUdeviceptr>,
     bytes: OptOut<'_, usize>,
     hmod: CUmodule,
-    name: *const c_char,
+    name: &CStr,
 ) -> Result {
-    let name = name_of(name)?;
     let (base, len_bytes) = Module::from_handle(hmod)?.global(name)?;
     dptr.write(base);
     bytes.write(len_bytes);

@@ -4,7 +4,7 @@
 //! of that time made. Memory of such a context lies where 32 bits reach (`memory::low`), so nothing is ever cut off; an
 //! address from elsewhere that does not fit is an error.
 
-use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+use core::ffi::{CStr, c_int, c_uchar, c_uint, c_ushort, c_void};
 
 use border::{OptOut, Out};
 use cuda_abi::{
@@ -121,7 +121,7 @@ pub fn cuModuleGetGlobal(
     dptr: OptOut<'_, CUdeviceptr_v1>,
     bytes: OptOut<'_, c_uint>,
     hmod: CUmodule,
-    name: *const c_char,
+    name: &CStr,
 ) -> Result {
     of_that_time()?;
     let (mut at, mut len_bytes) = (0, 0);

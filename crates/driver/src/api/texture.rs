@@ -1,6 +1,6 @@
 //! Texture Object Management, Surface Object Management, and the named references of old.
 
-use core::ffi::{c_char, c_int, c_uint};
+use core::ffi::{CStr, c_int, c_uint};
 
 use border::{OptOut, Out};
 use cuda_abi::{
@@ -11,7 +11,6 @@ use cuda_abi::{
 use hip_sys::{HIP_ARRAY_DESCRIPTOR, HIP_TRSA_OVERRIDE_FORMAT, Hip, HipError, textureReference};
 
 use super::device::attribute;
-use super::module::name_of;
 use crate::object::array::{Array, Mipmap, element_bytes};
 use crate::object::memory::{self, raw};
 use crate::object::texture::{Resource, SurfRef, Surface, TexRef, Texture};
@@ -82,8 +81,8 @@ pub fn cuDeviceGetTexture1DLinearMaxWidth(
     Ok(())
 }
 
-pub fn cuModuleGetTexRef(pTexRef: Out<'_, CUtexref>, hmod: CUmodule, name: *const c_char) -> Result {
-    pTexRef.write(TexRef::of_module(hmod, name_of(name)?)?);
+pub fn cuModuleGetTexRef(pTexRef: Out<'_, CUtexref>, hmod: CUmodule, name: &CStr) -> Result {
+    pTexRef.write(TexRef::of_module(hmod, name)?);
     Ok(())
 }
 
@@ -97,8 +96,8 @@ pub fn cuTexRefDestroy(hTexRef: CUtexref) -> Result {
     TexRef::destroy(hTexRef)
 }
 
-pub fn cuModuleGetSurfRef(pSurfRef: Out<'_, CUsurfref>, hmod: CUmodule, name: *const c_char) -> Result {
-    pSurfRef.write(SurfRef::of_module(hmod, name_of(name)?)?);
+pub fn cuModuleGetSurfRef(pSurfRef: Out<'_, CUsurfref>, hmod: CUmodule, name: &CStr) -> Result {
+    pSurfRef.write(SurfRef::of_module(hmod, name)?);
     Ok(())
 }
 

@@ -8,7 +8,7 @@
 
 use core::ffi::*;
 
-use border::{OptOut, Out, borrow, borrow_opt};
+use border::{OptOut, Out, borrow, borrow_opt, c_string};
 use cuda_abi::*;
 
 #[unsafe(no_mangle)]
@@ -4370,7 +4370,7 @@ pub unsafe extern "C" fn cuLibraryGetGlobal(
                 unsafe { OptOut::new(dptr) },
                 unsafe { OptOut::new(bytes) },
                 library,
-                name,
+                unsafe { c_string(name, "name") }?,
             )
         })
     })
@@ -4384,7 +4384,11 @@ pub unsafe extern "C" fn cuLibraryGetKernel(
 ) -> CUresult {
     ::trace::call!("cuLibraryGetKernel", (out pKernel, value library, text name), {
         ::driver::entry("cuLibraryGetKernel", || {
-            ::driver::api::library::cuLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name)
+            ::driver::api::library::cuLibraryGetKernel(
+                unsafe { Out::new(pKernel, "pKernel") }?,
+                library,
+                unsafe { c_string(name, "name") }?,
+            )
         })
     })
 }
@@ -4411,7 +4415,7 @@ pub unsafe extern "C" fn cuLibraryGetManaged(
                 unsafe { OptOut::new(dptr) },
                 unsafe { OptOut::new(bytes) },
                 library,
-                name,
+                unsafe { c_string(name, "name") }?,
             )
         })
     })
@@ -4437,7 +4441,7 @@ pub unsafe extern "C" fn cuLibraryGetUnifiedFunction(
             ::driver::api::library::cuLibraryGetUnifiedFunction(
                 unsafe { Out::new(fptr, "fptr") }?,
                 library,
-                symbol,
+                unsafe { c_string(symbol, "symbol") }?,
             )
         })
     })
@@ -7564,7 +7568,11 @@ pub unsafe extern "C" fn cuModuleGetFunction(
 ) -> CUresult {
     ::trace::call!("cuModuleGetFunction", (out hfunc, value hmod, text name), {
         ::driver::entry("cuModuleGetFunction", || {
-            ::driver::api::module::cuModuleGetFunction(unsafe { Out::new(hfunc, "hfunc") }?, hmod, name)
+            ::driver::api::module::cuModuleGetFunction(
+                unsafe { Out::new(hfunc, "hfunc") }?,
+                hmod,
+                unsafe { c_string(name, "name") }?,
+            )
         })
     })
 }
@@ -7591,7 +7599,7 @@ pub unsafe extern "C" fn cuModuleGetGlobal(
                 unsafe { OptOut::new(dptr) },
                 unsafe { OptOut::new(bytes) },
                 hmod,
-                name,
+                unsafe { c_string(name, "name") }?,
             )
         })
     })
@@ -7610,7 +7618,7 @@ pub unsafe extern "C" fn cuModuleGetGlobal_v2(
                 unsafe { OptOut::new(dptr) },
                 unsafe { OptOut::new(bytes) },
                 hmod,
-                name,
+                unsafe { c_string(name, "name") }?,
             )
         })
     })
@@ -7633,7 +7641,11 @@ pub unsafe extern "C" fn cuModuleGetSurfRef(
 ) -> CUresult {
     ::trace::call!("cuModuleGetSurfRef", (out pSurfRef, value hmod, text name), {
         ::driver::entry("cuModuleGetSurfRef", || {
-            ::driver::api::texture::cuModuleGetSurfRef(unsafe { Out::new(pSurfRef, "pSurfRef") }?, hmod, name)
+            ::driver::api::texture::cuModuleGetSurfRef(
+                unsafe { Out::new(pSurfRef, "pSurfRef") }?,
+                hmod,
+                unsafe { c_string(name, "name") }?,
+            )
         })
     })
 }
@@ -7646,7 +7658,11 @@ pub unsafe extern "C" fn cuModuleGetTexRef(
 ) -> CUresult {
     ::trace::call!("cuModuleGetTexRef", (out pTexRef, value hmod, text name), {
         ::driver::entry("cuModuleGetTexRef", || {
-            ::driver::api::texture::cuModuleGetTexRef(unsafe { Out::new(pTexRef, "pTexRef") }?, hmod, name)
+            ::driver::api::texture::cuModuleGetTexRef(
+                unsafe { Out::new(pTexRef, "pTexRef") }?,
+                hmod,
+                unsafe { c_string(name, "name") }?,
+            )
         })
     })
 }

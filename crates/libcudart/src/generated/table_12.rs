@@ -9,7 +9,7 @@
 use core::ffi::*;
 
 use ::runtime as of_major;
-use border::{OptOut, Out, borrow, borrow_opt};
+use border::{OptOut, Out, borrow, borrow_opt, c_string};
 use cuda_abi::FunctionAddress;
 use cuda_abi::runtime::v12::*;
 use cuda_abi::runtime::{v11, v12, v13};

@@ -8,7 +8,7 @@
 
 use core::ffi::*;
 
-use border::{OptOut, Out, borrow, borrow_opt};
+use border::{OptOut, Out, borrow, borrow_opt, c_string};
 use nvml::types::*;
 
 #[unsafe(no_mangle)]
@@ -1263,7 +1263,10 @@ pub unsafe extern "C" fn nvmlDeviceGetHandleByPciBusId(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetHandleByPciBusId", (text pciBusId, out device), {
         ::nvml::entry("nvmlDeviceGetHandleByPciBusId", || {
-            ::nvml::api::device::nvmlDeviceGetHandleByPciBusId(pciBusId, unsafe { Out::new(device, "device") }?)
+            ::nvml::api::device::nvmlDeviceGetHandleByPciBusId(
+                unsafe { c_string(pciBusId, "pciBusId") }?,
+                unsafe { Out::new(device, "device") }?,
+            )
         })
     })
 }
@@ -1276,7 +1279,7 @@ pub unsafe extern "C" fn nvmlDeviceGetHandleByPciBusId_v2(
     ::trace::call!("nvmlDeviceGetHandleByPciBusId_v2", (text pciBusId, out device), {
         ::nvml::entry("nvmlDeviceGetHandleByPciBusId_v2", || {
             ::nvml::api::device::nvmlDeviceGetHandleByPciBusId_v2(
-                pciBusId,
+                unsafe { c_string(pciBusId, "pciBusId") }?,
                 unsafe { Out::new(device, "device") }?,
             )
         })
@@ -1290,7 +1293,10 @@ pub unsafe extern "C" fn nvmlDeviceGetHandleBySerial(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetHandleBySerial", (text serial, out device), {
         ::nvml::entry("nvmlDeviceGetHandleBySerial", || {
-            ::nvml::api::device::nvmlDeviceGetHandleBySerial(serial, unsafe { Out::new(device, "device") }?)
+            ::nvml::api::device::nvmlDeviceGetHandleBySerial(
+                unsafe { c_string(serial, "serial") }?,
+                unsafe { Out::new(device, "device") }?,
+            )
         })
     })
 }
@@ -1302,7 +1308,10 @@ pub unsafe extern "C" fn nvmlDeviceGetHandleByUUID(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetHandleByUUID", (text uuid, out device), {
         ::nvml::entry("nvmlDeviceGetHandleByUUID", || {
-            ::nvml::api::device::nvmlDeviceGetHandleByUUID(uuid, unsafe { Out::new(device, "device") }?)
+            ::nvml::api::device::nvmlDeviceGetHandleByUUID(
+                unsafe { c_string(uuid, "uuid") }?,
+                unsafe { Out::new(device, "device") }?,
+            )
         })
     })
 }

@@ -1,10 +1,10 @@
 //! Device Queries: which there are, and who they are.
 
-use core::ffi::{c_char, c_int, c_uint};
+use core::ffi::{CStr, c_char, c_int, c_uint};
 
 use border::Out;
 
-use super::{read_text, struct_version, text_field, write_text};
+use super::{struct_version, text_field, write_text};
 use crate::types::{
     NVML_BUS_TYPE_PCIE, NVML_DEVICE_ARCH_ADA, NVML_DEVICE_ARCH_AMPERE, NVML_DEVICE_ARCH_BLACKWELL,
     NVML_DEVICE_ARCH_HOPPER, NVML_DEVICE_ARCH_MAXWELL, NVML_DEVICE_ARCH_PASCAL, NVML_DEVICE_ARCH_TURING,
@@ -37,8 +37,8 @@ pub fn nvmlDeviceGetHandleByIndex(index: c_uint, device: Out<'_, nvmlDevice_t>) 
     nvmlDeviceGetHandleByIndex_v2(index, device)
 }
 
-pub fn nvmlDeviceGetHandleByUUID(uuid: *const c_char, device: Out<'_, nvmlDevice_t>) -> Result {
-    let uuid = read_text(uuid, "uuid")?;
+pub fn nvmlDeviceGetHandleByUUID(uuid: &CStr, device: Out<'_, nvmlDevice_t>) -> Result {
+    let uuid = uuid.to_string_lossy();
     device.write(find(|device| device.uuid().eq_ignore_ascii_case(&uuid), "no device has this UUID")?);
     Ok(())
 }
@@ -66,8 +66,8 @@ pub fn nvmlDeviceGetHandleByUUIDV(uuid: &nvmlUUID_t, device: Out<'_, nvmlDevice_
 }
 
 /// `domain:bus:device.function`, hexadecimal; the function, and a domain of 0, may be left out.
-pub fn nvmlDeviceGetHandleByPciBusId_v2(pciBusId: *const c_char, device: Out<'_, nvmlDevice_t>) -> Result {
-    let text = read_text(pciBusId, "pciBusId")?;
+pub fn nvmlDeviceGetHandleByPciBusId_v2(pciBusId: &CStr, device: Out<'_, nvmlDevice_t>) -> Result {
+    let text = pciBusId.to_string_lossy();
     let wanted = parse_bus_id(&text).ok_or(Error::InvalidArgument("pciBusId"))?;
     let is_it = |device: &Device| {
         let pci = device.identity.pci;
@@ -77,7 +77,7 @@ pub fn nvmlDeviceGetHandleByPciBusId_v2(pciBusId: *const c_char, device: Out<'_,
     Ok(())
 }
 
-pub fn nvmlDeviceGetHandleByPciBusId(pciBusId: *const c_char, device: Out<'_, nvmlDevice_t>) -> Result {
+pub fn nvmlDeviceGetHandleByPciBusId(pciBusId: &CStr, device: Out<'_, nvmlDevice_t>) -> Result {
     nvmlDeviceGetHandleByPciBusId_v2(pciBusId, device)
 }
 
@@ -92,10 +92,10 @@ fn parse_bus_id(text: &str) -> Option<(u32, u32, u32)> {
     }
 }
 
-pub fn nvmlDeviceGetHandleBySerial(serial: *const c_char, device: Out<'_, nvmlDevice_t>) -> Result {
-    let serial = read_text(serial, "serial")?;
+pub fn nvmlDeviceGetHandleBySerial(serial: &CStr, device: Out<'_, nvmlDevice_t>) -> Result {
+    let serial = serial.to_string_lossy();
     device.write(find(
-        |device| device.sensors.serial().as_ref() == Some(&serial),
+        |device| device.sensors.serial().is_some_and(|own| own == serial),
         "no device has this serial",
     )?);
     Ok(())

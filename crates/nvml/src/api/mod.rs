@@ -15,7 +15,7 @@ pub mod thermal;
 pub mod topology;
 pub mod video;
 
-use core::ffi::{CStr, c_char, c_uint};
+use core::ffi::{c_char, c_uint};
 
 use crate::{Error, Result};
 
@@ -33,15 +33,6 @@ fn write_text(text: &str, at: *mut c_char, length: c_uint, parameter: &'static s
         at.add(text.len()).write(0);
     }
     Ok(())
-}
-
-/// The text at a pointer of the program's.
-fn read_text(at: *const c_char, parameter: &'static str) -> Result<String> {
-    if at.is_null() {
-        return Err(Error::InvalidArgument(parameter));
-    }
-    // SAFETY: NVML's contract makes it a C string.
-    Ok(unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned())
 }
 
 /// A field of a structure: `text`, cut to fit, and zeros.

@@ -8,7 +8,7 @@
 
 use core::ffi::*;
 
-use border::{OptOut, Out, borrow, borrow_opt};
+use border::{OptOut, Out, borrow, borrow_opt, c_string};
 use cusparse::types::*;
 
 #[unsafe(no_mangle)]
