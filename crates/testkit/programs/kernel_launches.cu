@@ -53,18 +53,18 @@ __global__ void streams(int *list, int *other)
 }
 
 // More parameters than a record of small ones has room for.
-struct Large { int numbers[900]; };
+struct Large { int numbers[200]; };
 __global__ void sum(Large large, long long *to)
 {
     long long total = 0;
-    for (int i = 0; i < 900; i++)
+    for (int i = 0; i < 200; i++)
         total += large.numbers[i];
     *to = total;
 }
 __global__ void with_large(long long *to)
 {
     Large large;
-    for (int i = 0; i < 900; i++)
+    for (int i = 0; i < 200; i++)
         large.numbers[i] = i * i;
     sum<<<1, 1>>>(large, to);
 }

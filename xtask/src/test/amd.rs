@@ -52,7 +52,7 @@ const LAUNCHED: &str = "\
 order: 14 1 11 111 112 113 12 121 122 123 13 131 132 133 2
 streams: 1 3 2
 copied: 2 1 2 0 0 0 0 0 400
-large: 242595150
+large: 2646700
 errors: 0 9 0 9
 taken: 0 9 0 9
 gone: 0 0 0 0
