@@ -338,9 +338,13 @@ fn merge<R: Real>(
         z[half] = r;
     }
     let most = |of: &[R]| of.iter().fold(R::zero(), |most, value| most.max(value.abs()));
+    let largest = most(d).max(alpha.abs()).max(beta.abs());
+    if largest.is_zero() {
+        return true;
+    }
     // Of less the squares have lost digits, and it is nothing beside the whole matrix's 1.
     let least = (R::min_positive_value() / R::epsilon()).sqrt();
-    let nothing = (R::rounded(8.0) * R::epsilon() * most(d).max(alpha.abs()).max(beta.abs())).max(least);
+    let nothing = (R::rounded(8.0) * R::epsilon() * largest).max(least);
     let mut parts: Vec<Part> = (0..n).map(|i| if i < half { Part::Above } else { Part::Below }).collect();
     parts[half] = Part::Both;
     // The pole of the middle row is 0 and always kept.

@@ -250,6 +250,8 @@ pub unsafe fn sygvj<S: Field>(
 /// From so many columns on the sweeps begin with the vectors of [`crate::bidiagonal`], with which the columns are orthogonal but for rounding:
 /// one or two sweeps then do what ten do otherwise.
 const DIVIDED: i64 = 16;
+/// So many are enough without that. Where fewer are allowed, what the program is told is what came of them alone.
+const USUAL: i32 = 12;
 
 /// Singular values of m by n with m at least n, U's first n columns and V.
 fn tall<S: Field>(mut a: Dense<S>, settings: Settings) -> (Vec<S::Real>, Dense<S>, Dense<S>, Outcome) {
@@ -260,7 +262,7 @@ fn tall<S: Field>(mut a: Dense<S>, settings: Settings) -> (Vec<S::Real>, Dense<S
         return (vec![S::Real::nan(); n as usize], a, v, outcome);
     };
     scale(&mut a.values, factors);
-    if n >= DIVIDED && settings.max_sweeps > 0 {
+    if n >= DIVIDED && settings.max_sweeps >= USUAL {
         let (_, sides, converged) = crate::svd::singular(a.clone(), true, false);
         if let (Some((_, right)), true) = (sides, converged) {
             a = a.times(Op::N, &right, Op::N);
