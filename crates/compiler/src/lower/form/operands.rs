@@ -71,9 +71,11 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
                 ],
                 "0+ 1+ 1+",
             ),
+            // ptxas: beside bfloat16 nothing is wider.
+            typed(&["0=u8|s8|u16|s16|u32|s32|u64|s64|f32|f64", "1=bf16"], "0 1"),
+            typed(&["0=bf16", "1=u8|s8|u16|s16|u32|s32|u64|s64|f32|f64"], "0 1"),
             typed(&["0=u8|s8|u16|s16|u32|s32|u64|s64|f32|f64"], "0+ 1"),
             typed(&["0=f16|f16x2", "1=e4m3x2|e5m2x2|bf16"], "0+ 1"),
-            typed(&["0=bf16", "1=u8|s8|u16|s16|u32|s32|u64|s64|f32|f64"], "0 1+"),
             typed(&["0=bf16", "1=f16|bf16"], "0 1"),
             typed(
                 &[

@@ -117,15 +117,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
     ("set", &[clash(&["!0=u16|s16|u32|s32|f16|bf16|f16x2|bf16x2|f32"], NO_TYPE)]),
     ("sqrt rcp div", &[clash(&["rna"], ROUNDING)]),
     ("mov", &[clash(&["!0=pred|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64|b128"], NO_TYPE)]),
-    (
-        "cvt",
-        &[
-            clash(&["0=u8|s8", "1=bf16"], NO_TYPE),
-            clash(&["0=bf16", "1=u8|s8"], NO_TYPE),
-            clash(&["0=b8|b16|b32|b64"], NO_TYPE),
-            clash(&["1=b8|b16|b32|b64"], NO_TYPE),
-        ],
-    ),
+    ("cvt", &[clash(&["0=b8|b16|b32|b64"], NO_TYPE), clash(&["1=b8|b16|b32|b64"], NO_TYPE)]),
     (
         "ld ldu st",
         &[clash(&["!bulk", "!0=b8|u8|s8|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64|b128"], NO_TYPE)],
