@@ -893,8 +893,9 @@ static __device__ u32 tempered(u32 y)
     return y ^ (y >> 18);
 }
 
-// The first row's places in a state.
-static __device__ const u32 FIRST[EACH] = {0, 113, 170, 283, 340, 397, 510, 567};
+// The first row's places in a state. Of external linkage: else its name in PTX follows the folder that this is compiled in.
+extern __device__ const u32 FIRST[EACH];
+__device__ const u32 FIRST[EACH] = {0, 113, 170, 283, 340, 397, 510, 567};
 
 // Where in its state a generator has word `nth` of a row: of what the first row leaves of the others, in order, each of seven rows
 // takes every seventh.
