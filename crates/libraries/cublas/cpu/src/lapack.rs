@@ -83,7 +83,8 @@ vectorized! {
         let mut column = 0;
         // SAFETY: the caller's word; rows are below `rows`.
         unsafe {
-            while column + 4 <= columns {
+            // Whether so many columns overlap is looked at first: that pays in long ones.
+            while rows >= 64 && column + 4 <= columns {
                 let at = [column, column + 1, column + 2, column + 3];
                 let (top, into) = (at.map(|at| beside.get(0, at)), at.map(|at| beside.at(1, at)));
                 for row in 0..rows {
