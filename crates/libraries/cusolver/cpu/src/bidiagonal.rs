@@ -78,7 +78,9 @@ fn solve<R: Real>(
         if wide {
             narrow(d, e, &mut left, &mut right);
         }
-        return sweeps(d, &mut e[..n - 1], &mut left, &mut right) && sorted(d, u, v, ld, columns);
+        let converged = sweeps(d, &mut e[..n - 1], &mut left, &mut right);
+        divide::sort(d, [(u, n), (v, columns)], ld);
+        return converged;
     }
     let half = n / 2;
     let middle = (d[half], e[half]);
@@ -89,22 +91,6 @@ fn solve<R: Real>(
             && solve(&mut below[1..], &mut second[1..], wide, &mut u[corner..], &mut v[corner..], ld, work)
     };
     converged && merge(d, middle, wide, u, v, ld, work)
-}
-
-/// Insertion by the values' size.
-fn sorted<R: Real>(d: &mut [R], u: &mut [R], v: &mut [R], ld: usize, columns: usize) -> bool {
-    let n = d.len();
-    for i in 0..n.saturating_sub(1) {
-        let least = (i + 1..n).fold(i, |least, j| if d[j] < d[least] { j } else { least });
-        if least != i {
-            d.swap(i, least);
-            for (side, rows) in [(&mut *u, n), (&mut *v, columns)] {
-                let (before, from) = side.split_at_mut(least * ld);
-                before[i * ld..i * ld + rows].swap_with_slice(&mut from[..rows]);
-            }
-        }
-    }
-    true
 }
 
 /// The rotation that leads `(f, g)` to `(r, 0)`: cosine, sine and r.

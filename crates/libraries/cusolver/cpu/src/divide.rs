@@ -51,7 +51,9 @@ fn solve<R: Real>(d: &mut [R], e: &mut [R], q: &mut [R], ld: usize, work: &mut W
     let n = d.len();
     if n <= LEAF {
         (0..n).for_each(|i| q[i + i * ld] = R::one());
-        return rotations(d, e, q, ld) && sorted(d, q, ld);
+        let converged = rotations(d, e, q, ld);
+        sort(d, [(q, n)], ld);
+        return converged;
     }
     let half = n / 2;
     let beside = e[half - 1];
@@ -66,18 +68,19 @@ fn solve<R: Real>(d: &mut [R], e: &mut [R], q: &mut [R], ld: usize, work: &mut W
     converged && merge(d, beside, q, ld, half, work)
 }
 
-/// Insertion by the eigenvalues' size.
-fn sorted<R: Real>(d: &mut [R], q: &mut [R], ld: usize) -> bool {
+/// Puts values and the columns that belong to them, of so many rows in each of `sides`, into ascending order.
+pub(crate) fn sort<R: Real, const N: usize>(d: &mut [R], mut sides: [(&mut [R], usize); N], ld: usize) {
     let n = d.len();
     for i in 0..n.saturating_sub(1) {
         let least = (i + 1..n).fold(i, |least, j| if d[j] < d[least] { j } else { least });
         if least != i {
             d.swap(i, least);
-            let (before, from) = q.split_at_mut(least * ld);
-            before[i * ld..i * ld + n].swap_with_slice(&mut from[..n]);
+            for (side, rows) in &mut sides {
+                let (before, from) = side.split_at_mut(least * ld);
+                before[i * ld..i * ld + *rows].swap_with_slice(&mut from[..*rows]);
+            }
         }
     }
-    true
 }
 
 vectorized! {

@@ -6,7 +6,7 @@ use num_traits::Zero as _;
 
 use crate::dense::Dense;
 use crate::qr;
-use crate::reflection::{Product, larfg, reflect_right};
+use crate::reflection::{Product, larfg, multiply, reflect_right};
 
 /// Columns that are reduced before the rest of the matrix hears of them, and how large a rest hears of each at once.
 const PANEL: i64 = 32;
@@ -65,15 +65,7 @@ impl<S: Scalar> Panel<'_, S> {
     unsafe fn reduce(&mut self, m: i64, n: i64, a: Matrix<S>) {
         let width = self.x.columns;
         let (x, y, u) = (self.x.matrix(), self.y.matrix(), self.u.matrix());
-        // `y = op(A)·x`, or with what is there less that.
         let (one, zero) = (S::one(), S::zero());
-        let product = |op: Op, rows: i64, columns: i64, of: Matrix<S>, x: *const S, beta: S, y: *mut S| {
-            let alpha = if beta.is_zero() { one } else { -one };
-            // SAFETY: parts of these matrices.
-            unsafe {
-                level2::gemv::<S, S, S, S>(op, rows, columns, alpha, of.start(), of.ld(), x, 1, beta, y, 1)
-            }
-        };
         let mut row = vec![zero; width as usize + 1];
         let mut along = row.clone();
         // SAFETY: the caller's word, and matrices of ours.
@@ -86,16 +78,16 @@ impl<S: Scalar> Panel<'_, S> {
                 // What the reflections before take from this column.
                 for (of, other) in [(a, y), (x, u)] {
                     conjugated(other, i, &mut row);
-                    product(Op::N, m - i, i, of.from(i, 0), row.as_ptr(), one, a.at(i, i));
+                    times(Op::N, m - i, i, of.from(i, 0), row.as_ptr(), one, a.at(i, i));
                 }
                 let factor = larfg(m - i, a.at(i, i), a.at(i + 1, i), 1);
                 (self.tauq[number], self.d[number]) = (factor, a.get(i, i).real());
                 a.set(i, i, one);
                 let (v, into) = (a.at(i, i), y.at(i + 1, i));
-                product(Op::C, m - i, beside, a.from(i, i + 1), v, zero, into);
+                times(Op::C, m - i, beside, a.from(i, i + 1), v, zero, into);
                 for (of, other) in [(y, a), (u, x)] {
-                    product(Op::C, m - i, i, other.from(i, 0), v, zero, along.as_mut_ptr());
-                    product(Op::N, beside, i, of.from(i + 1, 0), along.as_ptr(), one, into);
+                    times(Op::C, m - i, i, other.from(i, 0), v, zero, along.as_mut_ptr());
+                    times(Op::N, beside, i, of.from(i + 1, 0), along.as_ptr(), one, into);
                 }
                 y.from(i + 1, i).column_mut(0, beside).iter_mut().for_each(|value| *value *= factor);
                 // And from this row.
@@ -103,15 +95,15 @@ impl<S: Scalar> Panel<'_, S> {
                 (i + 1..).zip(right.iter_mut()).for_each(|(column, to)| *to = a.get(i, column).conj());
                 for (of, other, count) in [(y, a, i + 1), (u, x, i)] {
                     conjugated(other, count, &mut row);
-                    product(Op::N, beside, count, of.from(i + 1, 0), row.as_ptr(), one, right.as_mut_ptr());
+                    times(Op::N, beside, count, of.from(i + 1, 0), row.as_ptr(), one, right.as_mut_ptr());
                 }
                 let factor = larfg(beside, right.as_mut_ptr(), right.as_mut_ptr().wrapping_add(1), 1);
                 (self.taup[number], self.e[number]) = (factor, right[0].real());
                 right[0] = one;
                 let into = x.at(i + 1, i);
-                product(Op::N, below, beside, a.from(i + 1, i + 1), right.as_ptr(), zero, into);
+                times(Op::N, below, beside, a.from(i + 1, i + 1), right.as_ptr(), zero, into);
                 for (of, other, count) in [(a, y, i + 1), (x, u, i)] {
-                    product(
+                    times(
                         Op::C,
                         beside,
                         count,
@@ -120,7 +112,7 @@ impl<S: Scalar> Panel<'_, S> {
                         zero,
                         along.as_mut_ptr(),
                     );
-                    product(Op::N, below, count, of.from(i + 1, 0), along.as_ptr(), one, into);
+                    times(Op::N, below, count, of.from(i + 1, 0), along.as_ptr(), one, into);
                 }
                 x.from(i + 1, i).column_mut(0, below).iter_mut().for_each(|value| *value *= factor);
                 (i + 1..).zip(right.iter()).for_each(|(column, value)| a.set(i, column, value.conj()));
@@ -137,6 +129,16 @@ impl<S: Scalar> Panel<'_, S> {
             }
         }
     }
+}
+
+/// `y = op(A)·x` where `beta` is 0, and `y - op(A)·x` where it is 1, of neighbours in memory.
+///
+/// # Safety
+/// A is there, with so many rows and columns, and the vectors.
+unsafe fn times<S: Scalar>(op: Op, rows: i64, columns: i64, a: Matrix<S>, x: *const S, beta: S, y: *mut S) {
+    let alpha = if beta.is_zero() { S::one() } else { -S::one() };
+    // SAFETY: the caller's word.
+    unsafe { level2::gemv::<S, S, S, S>(op, rows, columns, alpha, a.start(), a.ld(), x, 1, beta, y, 1) };
 }
 
 /// Two matrices as one.
@@ -396,25 +398,9 @@ vectorized! {
         let n = v.len();
         assert!(w.len() == n, "w is as long as v");
         let column = |at: usize| a.at(0, at as i64);
-        w.fill(S::zero());
-        // SAFETY: rows and columns are below n. By index, since iterators' adapters stay calls here.
+        // SAFETY: rows and columns are below n.
         unsafe {
-            let mut at = 0;
-            while at + 4 <= n {
-                let columns = [column(at), column(at + 1), column(at + 2), column(at + 3)];
-                let by = [v[at], v[at + 1], v[at + 2], v[at + 3]];
-                for row in 0..n {
-                    *w.get_unchecked_mut(row) += (by[0] * *columns[0].add(row) + by[1] * *columns[1].add(row))
-                        + (by[2] * *columns[2].add(row) + by[3] * *columns[3].add(row));
-                }
-                at += 4;
-            }
-            while at < n {
-                for row in 0..n {
-                    *w.get_unchecked_mut(row) += v[at] * *column(at).add(row);
-                }
-                at += 1;
-            }
+            multiply(a, v, w);
             let mut along = S::zero();
             for row in 0..n {
                 along += w.get_unchecked(row).conj() * *v.get_unchecked(row);
@@ -477,7 +463,7 @@ unsafe fn tridiagonalize_panel<S: Scalar>(
     first: usize,
 ) {
     let (n, ld) = (w.rows, a.ld());
-    let (one, zero, minus) = (S::one(), S::zero(), -S::one());
+    let (one, zero) = (S::one(), S::zero());
     let w_at = w.matrix();
     let mut row = vec![S::zero(); w.columns as usize];
     let mut along = row.clone();
@@ -489,19 +475,7 @@ unsafe fn tridiagonalize_panel<S: Scalar>(
             for (of, other) in [(a, w_at), (w_at, a)] {
                 (0..i).for_each(|k| row[k as usize] = other.get(i, k).conj());
                 let (of, into) = (of.from(i, 0), a.at(i, i));
-                level2::gemv::<S, S, S, S>(
-                    Op::N,
-                    n - i,
-                    i,
-                    minus,
-                    of.start(),
-                    of.ld(),
-                    row.as_ptr(),
-                    1,
-                    one,
-                    into,
-                    1,
-                );
+                times(Op::N, n - i, i, of, row.as_ptr(), one, into);
             }
             made.d[number] = a.get(i, i).real();
             let factor = larfg(below, a.at(i + 1, i), a.at(i + 2, i), 1);
@@ -512,32 +486,8 @@ unsafe fn tridiagonalize_panel<S: Scalar>(
             level2::hemv(Uplo::Lower, below, one, a.at(i + 1, i + 1), ld, v, 1, zero, into, 1);
             for (of, other) in [(a, w_at), (w_at, a)] {
                 let (of, other) = (of.from(i + 1, 0), other.from(i + 1, 0));
-                level2::gemv::<S, S, S, S>(
-                    Op::C,
-                    below,
-                    i,
-                    one,
-                    other.start(),
-                    other.ld(),
-                    v,
-                    1,
-                    zero,
-                    along.as_mut_ptr(),
-                    1,
-                );
-                level2::gemv::<S, S, S, S>(
-                    Op::N,
-                    below,
-                    i,
-                    minus,
-                    of.start(),
-                    of.ld(),
-                    along.as_ptr(),
-                    1,
-                    one,
-                    into,
-                    1,
-                );
+                times(Op::C, below, i, other, v, zero, along.as_mut_ptr());
+                times(Op::N, below, i, of, along.as_ptr(), one, into);
             }
             let v = a.from(i + 1, i).column(0, below);
             let into = w_at.from(i + 1, i).column_mut(0, below);

@@ -178,32 +178,45 @@ pub unsafe fn reflect_right<S: Scalar>(v: &[S], tau: S, along: &mut [S], c: Matr
 vectorized! {
     /// [`reflect_right`], whose caller's word this relies on.
     fn reflect_rows[S: Scalar](v: &[S], tau: S, along: &mut [S], c: Matrix<S>) {
-        let (rows, columns) = (along.len(), v.len());
-        let column = |at: usize| c.at(0, at as i64);
-        along.fill(S::zero());
-        let mut at = 0;
-        // SAFETY: the caller's word; rows are below `rows`. By index, since iterators' adapters stay calls here.
+        // SAFETY: the caller's word.
         unsafe {
-            while at + 4 <= columns {
-                let (four, by) = ([column(at), column(at + 1), column(at + 2), column(at + 3)], [v[at], v[at + 1], v[at + 2], v[at + 3]]);
-                for row in 0..rows {
-                    *along.get_unchecked_mut(row) += (by[0] * *four[0].add(row) + by[1] * *four[1].add(row))
-                        + (by[2] * *four[2].add(row) + by[3] * *four[3].add(row));
-                }
-                at += 4;
-            }
-            while at < columns {
-                for row in 0..rows {
-                    *along.get_unchecked_mut(row) += v[at] * *column(at).add(row);
-                }
-                at += 1;
-            }
+            multiply(c, v, along);
             for (at, v) in v.iter().enumerate() {
-                let (by, into) = (tau * v.conj(), column(at));
-                for row in 0..rows {
+                let (by, into) = (tau * v.conj(), c.at(0, at as i64));
+                for row in 0..along.len() {
                     *into.add(row) -= by * *along.get_unchecked(row);
                 }
             }
+        }
+    }
+}
+
+/// `C·v`. Four columns at a time, and by index, since iterators' adapters stay calls in code for other vectors.
+///
+/// # Safety
+/// C is there, with as many columns as v has elements and as many rows as the result.
+#[inline(always)]
+pub unsafe fn multiply<S: Scalar>(c: Matrix<S>, v: &[S], into: &mut [S]) {
+    let (rows, columns) = (into.len(), v.len());
+    let column = |at: usize| c.at(0, at as i64);
+    into.fill(S::zero());
+    let mut at = 0;
+    // SAFETY: the caller's word; rows are below `rows`.
+    unsafe {
+        while at + 4 <= columns {
+            let four = [column(at), column(at + 1), column(at + 2), column(at + 3)];
+            let by = [v[at], v[at + 1], v[at + 2], v[at + 3]];
+            for row in 0..rows {
+                *into.get_unchecked_mut(row) += (by[0] * *four[0].add(row) + by[1] * *four[1].add(row))
+                    + (by[2] * *four[2].add(row) + by[3] * *four[3].add(row));
+            }
+            at += 4;
+        }
+        while at < columns {
+            for row in 0..rows {
+                *into.get_unchecked_mut(row) += v[at] * *column(at).add(row);
+            }
+            at += 1;
         }
     }
 }
