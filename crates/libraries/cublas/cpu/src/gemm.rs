@@ -9,7 +9,7 @@
 use gemm::Parallelism;
 
 use crate::matrix::Matrix;
-use crate::{Op, Scalar, cblas};
+use crate::{Op, Scalar, cblas, thin};
 
 /// Below this many products the cores' start costs more than they save.
 const SMALL: i64 = 96 * 96 * 96;
@@ -46,6 +46,14 @@ pub unsafe fn gemm<S: Scalar>(
     {
         // SAFETY: the caller's word, and the sizes fit the library's integers.
         return unsafe { library.gemm(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) };
+    }
+    if op_a == Op::N && n <= thin::FEW && m.saturating_mul(k) >= thin::WORTH {
+        let c = Matrix::new(c, ldc);
+        // SAFETY: the caller's word.
+        return unsafe {
+            c.scale(m, n, beta);
+            thin::add((m, n, k), alpha, Matrix::read(a, lda), (op_b, Matrix::read(b, ldb)), c);
+        };
     }
     let steps = |op: Op, ld: i64| if op.transposes() { (1, ld as isize) } else { (ld as isize, 1) };
     let ((a_column, a_row), (b_column, b_row)) = (steps(op_a, lda), steps(op_b, ldb));

@@ -7,6 +7,10 @@
     reason = "iterators are calls, which LLVM leaves out of line in code for other vectors"
 )]
 
+mod panel;
+
+use num_traits::{Float as _, Zero as _};
+
 use crate::level3::solve;
 use crate::matrix::Matrix;
 use crate::{Diag, Op, Scalar, Side, Uplo, gemm, level1, parallel, vectorized};
@@ -43,98 +47,26 @@ pub unsafe fn getrf<S: Scalar>(n: i64, a: *mut S, lda: i64, pivots: *mut i32) ->
 
 /// Factors the columns from `start` on, and swaps all columns' rows with theirs.
 unsafe fn factor_panel<S: Scalar>(a: Matrix<S>, n: i64, start: i64, width: i64, pivots: *mut i32) -> i64 {
-    let mut info = 0;
-    for k in start..start + width {
-        // SAFETY: the caller's word holds for every element.
-        unsafe {
-            if !pivots.is_null() {
-                let column = a.from(k, k).column(0, n - k);
-                let pivot = k + largest(column);
-                *pivots.offset(k as isize) = (pivot + 1) as i32;
-                swap_rows(a, n, k, pivot);
+    let pivoting = !pivots.is_null();
+    // SAFETY: the caller's word holds for every element.
+    unsafe {
+        let mut swapped = |k: i64, pivot: i64| {
+            if pivoting {
+                *pivots.offset((start + k) as isize) = (start + pivot + 1) as i32;
             }
-            let divisor = a.get(k, k);
-            if divisor.is_zero() {
-                info = if info == 0 { k + 1 } else { info };
-                continue;
-            }
-            let factors = a.from(k + 1, k).column_mut(0, n - k - 1);
-            eliminate(factors, divisor, start + width - k - 1, a.from(k, k + 1));
+        };
+        let zero = eliminations(n - start, width, a.from(start, start), pivoting, &mut swapped);
+        if pivoting {
+            let (pivots, last) =
+                (std::slice::from_raw_parts(pivots, (start + width) as usize), start + width);
+            laswp(start, a, start + 1, last, pivots, false);
+            laswp(n - last, a.from(0, last), start + 1, last, pivots, false);
         }
-    }
-    info
-}
-
-/// Divides what stands below a pivot, and takes as much of it off the columns beside, which begin in the pivot's row.
-///
-/// # Safety
-/// The columns are there, with a row more than there are factors, and nothing of them is the factors'.
-pub unsafe fn eliminate<S: Scalar>(factors: &mut [S], divisor: S, columns: i64, beside: Matrix<S>) {
-    eliminate_columns(factors, divisor, columns, beside);
-}
-
-vectorized! {
-    /// [`eliminate`], whose caller's word this relies on.
-    fn eliminate_columns[S: Scalar](factors: &mut [S], divisor: S, columns: i64, beside: Matrix<S>) {
-        let rows = factors.len();
-        for row in 0..rows {
-            factors[row] = factors[row].over(divisor);
-        }
-        let mut column = 0;
-        // SAFETY: the caller's word; rows are below `rows`.
-        unsafe {
-            // Whether so many columns overlap is looked at first: that pays in long ones.
-            while rows >= 64 && column + 4 <= columns {
-                let at = [column, column + 1, column + 2, column + 3];
-                let (top, into) = (at.map(|at| beside.get(0, at)), at.map(|at| beside.at(1, at)));
-                for row in 0..rows {
-                    let factor = *factors.get_unchecked(row);
-                    for at in 0..4 {
-                        *into[at].add(row) -= top[at] * factor;
-                    }
-                }
-                column += 4;
-            }
-            while column < columns {
-                let (top, into) = (beside.get(0, column), beside.at(1, column));
-                for row in 0..rows {
-                    *into.add(row) -= top * *factors.get_unchecked(row);
-                }
-                column += 1;
-            }
-        }
+        if zero == 0 { 0 } else { start + zero }
     }
 }
 
-vectorized! {
-    /// Where the first of the largest elements is; one that is not a number counts as the largest.
-    pub fn largest[S: Scalar](column: &[S]) -> i64 {
-        const LANES: usize = 8;
-        let zero: S::Real = num_traits::zero();
-        let (chunks, rest) = column.as_chunks::<LANES>();
-        let (mut best, mut nans) = ([zero; LANES], [false; LANES]);
-        for chunk in chunks {
-            for lane in 0..LANES {
-                let size = chunk[lane].abs1();
-                best[lane] = if size > best[lane] { size } else { best[lane] };
-                nans[lane] |= chunk[lane].has_nan();
-            }
-        }
-        if nans.contains(&true) || rest.iter().any(|element| element.has_nan()) {
-            return column.iter().position(|element| element.has_nan()).unwrap_or(0) as i64;
-        }
-        let sizes = best.into_iter().chain(rest.iter().map(|element| element.abs1()));
-        let most = sizes.fold(zero, |most, size| if size > most { size } else { most });
-        column.iter().position(|element| element.abs1() == most).unwrap_or(0) as i64
-    }
-}
-
-unsafe fn swap_rows<S: Scalar>(a: Matrix<S>, columns: i64, one: i64, other: i64) {
-    if one != other {
-        // SAFETY: the caller's word.
-        (0..columns).for_each(|column| unsafe { std::ptr::swap(a.at(one, column), a.at(other, column)) });
-    }
-}
+pub use panel::eliminations;
 
 /// Swaps rows as [`getrf`] did, or back.
 unsafe fn permute<S: Scalar>(b: Matrix<S>, n: i64, columns: i64, pivots: *const i32, back: bool) {
@@ -230,45 +162,81 @@ pub unsafe fn matinv<S: Scalar>(n: i64, a: *const S, lda: i64, c: *mut S, ldc: i
     }
 }
 
+/// Makes a vector (its first element, and the others so far apart) the reflection's whose conjugate leads it onto its first axis: the first
+/// element becomes the result's length, which is real, the others v's, whose first is one and not stored. The answer is tau.
+///
+/// # Safety
+/// `count` elements are there.
+pub unsafe fn larfg<S: Scalar>(count: i64, first: *mut S, rest: *mut S, step: i64) -> S {
+    if count <= 0 {
+        return S::zero();
+    }
+    let others = count - 1;
+    let zero = S::Real::zero();
+    // SAFETY: the caller's word.
+    unsafe {
+        let mut alpha = *first;
+        let mut norm = level1::nrm2::<S, S>(others, rest, step);
+        if norm == zero && alpha.imag() == zero {
+            return S::zero();
+        }
+        let length = |alpha: S, norm: S::Real| {
+            let size = alpha.modulus().hypot(norm);
+            if alpha.real() < zero { size } else { -size }
+        };
+        let scale = |factor: S::Real| {
+            (0..others).for_each(|i| {
+                let at = rest.offset((i * step) as isize);
+                *at = (*at).times_real(factor);
+            });
+        };
+        // Numbers so small that they have lost digits are made larger first.
+        let small = S::Real::min_positive_value() / S::Real::epsilon();
+        let (mut beta, mut rescaled) = (length(alpha, norm), 0);
+        while beta.abs() < small && rescaled < 20 {
+            let larger = small.recip();
+            scale(larger);
+            alpha = alpha.times_real(larger);
+            norm = level1::nrm2::<S, S>(others, rest, step);
+            beta = length(alpha, norm);
+            rescaled += 1;
+        }
+        let tau = S::from_real((beta - alpha.real()) / beta).with_imag(-alpha.imag() / beta);
+        let divisor = alpha - S::from_real(beta);
+        (0..others).for_each(|i| {
+            let at = rest.offset((i * step) as isize);
+            *at = (*at).over(divisor);
+        });
+        (0..rescaled).for_each(|_| beta *= small);
+        *first = S::from_real(beta);
+        tau
+    }
+}
+
 /// `A = Q·R`, m by n: R in the upper triangle, below it and in `tau` the reflections `I - tau·v·vᴴ` whose product Q is.
 ///
 /// # Safety
 /// The matrix is there, and room for min(m, n) values of `tau`.
 pub unsafe fn geqrf<S: Scalar>(m: i64, n: i64, a: *mut S, lda: i64, tau: *mut S) {
-    let a = Matrix::new(a, lda);
+    // SAFETY: the caller's word.
+    unsafe { factor_reflections(m, n, Matrix::new(a, lda), tau) }
+}
+
+/// [`geqrf`], one reflection after the other.
+///
+/// # Safety
+/// As there.
+pub unsafe fn factor_reflections<S: Scalar>(m: i64, n: i64, a: Matrix<S>, tau: *mut S) {
+    if m * n < SHARED {
+        // SAFETY: the caller's word.
+        return unsafe { panel::reflections(m, n, a, tau) };
+    }
     for k in 0..m.min(n) {
         // SAFETY: the caller's word.
         unsafe {
-            let factor = reflector(a.from(k, k).column_mut(0, m - k));
+            let factor = larfg(m - k, a.at(k, k), a.at(k + 1, k), 1);
             *tau.offset(k as isize) = factor;
             reflect(a.from(k, k), m - k, factor.conj(), a.from(k, k + 1), n - k - 1);
-        }
-    }
-}
-
-/// Makes a vector the reflection's that leads it onto its first axis, the result's length in its first place; the
-/// return value is tau.
-fn reflector<S: Scalar>(x: &mut [S]) -> S {
-    let Some((first, rest)) = x.split_first_mut() else { return S::zero() };
-    // SAFETY: as many elements as it says.
-    let norm = unsafe { level1::nrm2::<S, S>(rest.len() as i64, rest.as_ptr(), 1) };
-    let zero = num_traits::zero();
-    if norm == zero && first.imag() == zero {
-        return S::zero();
-    }
-    let length = num_traits::Float::hypot(first.modulus(), norm);
-    let beta = if first.real() < zero { length } else { -length };
-    let tau = S::from_real((beta - Scalar::real(*first)) / beta).with_imag(-first.imag() / beta);
-    let divisor = *first - S::from_real(beta);
-    divide(rest, divisor);
-    *first = S::from_real(beta);
-    tau
-}
-
-vectorized! {
-    fn divide[S: Scalar](elements: &mut [S], divisor: S) {
-        for element in elements {
-            *element = element.over(divisor);
         }
     }
 }

@@ -23,6 +23,7 @@ mod parallel;
 pub mod rotation;
 pub mod scalar;
 pub mod storage;
+mod thin;
 mod vector;
 
 pub use fp8::{E4M3, E5M2};

@@ -67,6 +67,22 @@ fn by_the_crate<S: Scalar>() {
 }
 all_types!(by_the_crate);
 
+/// Products with few columns, of a matrix that is larger than the caches near a core: read as it lies, by turns of rows.
+fn few_columns<S: Scalar>() {
+    taking_turns(|| {
+        let [zero, one, other] = factors::<S>();
+        for ((m, n, k), op_b, alpha, beta) in [
+            ((1030, 1, 259), Op::N, one, one),
+            ((520, 5, 507), Op::N, other, other),
+            ((263, 7, 1001), Op::C, other, zero),
+            ((65, 4, 4040), Op::T, one, other),
+        ] {
+            check("few columns", m, n, k, Op::N, op_b, alpha, beta);
+        }
+    });
+}
+all_types!(few_columns);
+
 /// CUDAWAY_TEST_CBLAS may name more, separated by colons.
 fn libraries() -> Vec<String> {
     let named = std::env::var("CUDAWAY_TEST_CBLAS").unwrap_or_default();

@@ -1,11 +1,13 @@
 //! `A = P·L·U` with partial pivoting.
 
+use cublas_cpu::lapack::eliminations;
 pub use cublas_cpu::lapack::laswp;
-use cublas_cpu::lapack::{eliminate, largest};
 use cublas_cpu::{Diag, Matrix, Op, Scalar, Side, Uplo, gemm, level3, parallel};
 
-/// So few columns are factored one by one.
-const FEW: i64 = 16;
+/// So few columns are factored one by one: fewer where they are long.
+fn few(rows: i64) -> i64 {
+    if rows <= 128 { 32 } else { 16 }
+}
 
 /// Factors m by n in A's place: L's ones are not stored. The answers are the first diagonal element of U, counted from 1, that is exactly
 /// zero, or 0, and the pivots: row i was swapped with that one, counted from 1. Without pivoting no rows are swapped.
@@ -23,7 +25,7 @@ pub unsafe fn getrf<S: Scalar>(m: i64, n: i64, a: Matrix<S>, pivoting: bool) -> 
 /// The left half first, then the right one with its part of U and what is left of it below.
 unsafe fn factor<S: Scalar>(m: i64, n: i64, a: Matrix<S>, swaps: &mut [i64], pivoting: bool) -> i64 {
     let size = m.min(n);
-    if size <= FEW {
+    if size <= few(m) {
         // SAFETY: the caller's word.
         return unsafe { factor_few(m, n, a, swaps, pivoting) };
     }
@@ -64,27 +66,8 @@ unsafe fn factor<S: Scalar>(m: i64, n: i64, a: Matrix<S>, swaps: &mut [i64], piv
 }
 
 unsafe fn factor_few<S: Scalar>(m: i64, n: i64, a: Matrix<S>, swaps: &mut [i64], pivoting: bool) -> i64 {
-    let mut info = 0;
-    for k in 0..m.min(n) {
-        // SAFETY: the caller's word holds for every element.
-        unsafe {
-            let column = a.from(k, k).column(0, m - k);
-            let pivot = if pivoting { k + largest(column) } else { k };
-            swaps[k as usize] = pivot;
-            if pivot != k {
-                (0..n).for_each(|column| std::ptr::swap(a.at(k, column), a.at(pivot, column)));
-            }
-            let divisor = a.get(k, k);
-            if divisor.is_zero() {
-                info = if info == 0 { k + 1 } else { info };
-            }
-            let factors = a.from(k + 1, k).column_mut(0, m - k - 1);
-            // What stands below a zero is taken off as it is.
-            let divisor = if divisor.is_zero() { S::one() } else { divisor };
-            eliminate(factors, divisor, n - k - 1, a.from(k, k + 1));
-        }
-    }
-    info
+    // SAFETY: the caller's word.
+    unsafe { eliminations(m, n, a, pivoting, |k, pivot| swaps[k as usize] = pivot) }
 }
 
 /// Swaps row `first + i` with row `swaps[i]`, one after the other.

@@ -1,9 +1,9 @@
 //! `A = Q·R`, Q itself, and products with it.
 
-use cublas_cpu::lapack::reflect_columns;
+use cublas_cpu::lapack::factor_reflections;
 use cublas_cpu::{Matrix, Op, Scalar, Side};
 
-use crate::reflection::{BLOCK, Product, larfg};
+use crate::reflection::{BLOCK, Product};
 
 /// m by n: R in the upper triangle, below it and in `tau` the reflections whose product Q is.
 ///
@@ -17,25 +17,12 @@ pub unsafe fn geqrf<S: Scalar>(m: i64, n: i64, a: Matrix<S>, tau: *mut S) {
         // SAFETY: the caller's word holds for every part.
         unsafe {
             let factors = tau.offset(start as isize);
-            factor_panel(m - start, width, panel, factors);
+            factor_reflections(m - start, width, panel, factors);
             let rest = n - start - width;
             if rest > 0 {
                 let block = product(m - start, width, panel, factors);
                 block.apply(Side::Left, Op::C, m - start, rest, a.from(start, start + width));
             }
-        }
-    }
-}
-
-unsafe fn factor_panel<S: Scalar>(m: i64, n: i64, a: Matrix<S>, tau: *mut S) {
-    for k in 0..m.min(n) {
-        // SAFETY: the caller's word.
-        unsafe {
-            let factor = larfg(m - k, a.at(k, k), a.at(k + 1, k), 1);
-            *tau.offset(k as isize) = factor;
-            let mut v = a.from(k, k).column(0, m - k).to_vec();
-            v[0] = S::one();
-            reflect_columns(&v, factor.conj(), n - k - 1, a.from(k, k + 1));
         }
     }
 }

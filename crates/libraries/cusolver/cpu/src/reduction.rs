@@ -1,12 +1,12 @@
 //! Reductions to two and three diagonals by reflections from both sides, and the matrices that do them.
 
-use cublas_cpu::lapack::reflect_columns;
+use cublas_cpu::lapack::{larfg, reflect_columns};
 use cublas_cpu::{Matrix, Op, Real as _, Scalar, Side, Uplo, gemm, level1, level2, vectorized};
 use num_traits::Zero as _;
 
 use crate::dense::Dense;
 use crate::qr;
-use crate::reflection::{Product, larfg, multiply, reflect_right};
+use crate::reflection::{Product, multiply, reflect_right};
 
 /// Columns that are reduced before the rest of the matrix hears of them, and how large a rest hears of each at once.
 const PANEL: i64 = 32;

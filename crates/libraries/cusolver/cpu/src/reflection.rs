@@ -1,63 +1,11 @@
 //! Reflections `I - tau·v·vᴴ`, and products of them in blocks of products of matrices.
 
-use cublas_cpu::{Matrix, Op, Scalar, Side, gemm, level1, vectorized};
-use num_traits::{Float as _, Zero as _};
+use cublas_cpu::{Matrix, Op, Scalar, Side, gemm, vectorized};
 
 use crate::dense::Dense;
 
 /// Reflections that are applied at a time.
 pub const BLOCK: i64 = 32;
-
-/// Makes a vector (its first element, and the others so far apart) the reflection's whose conjugate leads it onto its first axis: the first
-/// element becomes the result's length, which is real, the others v's, whose first is one and not stored. The answer is tau.
-///
-/// # Safety
-/// `count` elements are there.
-pub unsafe fn larfg<S: Scalar>(count: i64, first: *mut S, rest: *mut S, step: i64) -> S {
-    if count <= 0 {
-        return S::zero();
-    }
-    let others = count - 1;
-    let zero = S::Real::zero();
-    // SAFETY: the caller's word.
-    unsafe {
-        let mut alpha = *first;
-        let mut norm = level1::nrm2::<S, S>(others, rest, step);
-        if norm == zero && alpha.imag() == zero {
-            return S::zero();
-        }
-        let length = |alpha: S, norm: S::Real| {
-            let size = alpha.modulus().hypot(norm);
-            if alpha.real() < zero { size } else { -size }
-        };
-        let scale = |factor: S::Real| {
-            (0..others).for_each(|i| {
-                let at = rest.offset((i * step) as isize);
-                *at = (*at).times_real(factor);
-            });
-        };
-        // Numbers so small that they have lost digits are made larger first.
-        let small = S::Real::min_positive_value() / S::Real::epsilon();
-        let (mut beta, mut rescaled) = (length(alpha, norm), 0);
-        while beta.abs() < small && rescaled < 20 {
-            let larger = small.recip();
-            scale(larger);
-            alpha = alpha.times_real(larger);
-            norm = level1::nrm2::<S, S>(others, rest, step);
-            beta = length(alpha, norm);
-            rescaled += 1;
-        }
-        let tau = S::from_real((beta - alpha.real()) / beta).with_imag(-alpha.imag() / beta);
-        let divisor = alpha - S::from_real(beta);
-        (0..others).for_each(|i| {
-            let at = rest.offset((i * step) as isize);
-            *at = (*at).over(divisor);
-        });
-        (0..rescaled).for_each(|_| beta *= small);
-        *first = S::from_real(beta);
-        tau
-    }
-}
 
 /// The product of some reflections, `I - V·T·Vᴴ`, that change the rows from `from` on.
 pub struct Block<S> {

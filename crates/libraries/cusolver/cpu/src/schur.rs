@@ -2,11 +2,12 @@
 //! Hessenberg's form, Francis's double-shifted QR, and eigenvectors of the quasi-triangle that is left. The method is EISPACK's `hqr2`.
 //! Of complex matrices likewise with one shift and a triangle, as its `comqr2`.
 
+use cublas_cpu::lapack::larfg;
 use cublas_cpu::{Complex, Op, Real, Scalar};
 use num_traits::{Float as _, One as _, Zero as _};
 
 use crate::dense::Dense;
-use crate::reflection::{larfg, reflect_right};
+use crate::reflection::reflect_right;
 
 /// Steps for one eigenvalue before it is said that there is no convergence.
 const PATIENCE: i64 = 60;

@@ -3,6 +3,7 @@
 mod elementwise;
 mod packed;
 mod rank;
+mod small;
 mod symmetric;
 mod triangular;
 

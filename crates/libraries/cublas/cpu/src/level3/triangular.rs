@@ -3,12 +3,10 @@
 //! A triangle is halved: its two smaller triangles are done in the same way, what is beside them is a product of general
 //! matrices. The smallest triangles are loops.
 
+use super::small::{BESIDE, SMALL, Small, divide_column, divide_rows};
 use crate::lanes::vectorized;
 use crate::matrix::Matrix;
 use crate::{Diag, Op, Scalar, Side, Uplo, gemm, parallel};
-
-/// Triangles of this size are loops.
-const SMALL: usize = 32;
 
 /// Rows that the loops over a right side's columns take at a time.
 const ROWS: i64 = 256;
@@ -125,20 +123,26 @@ impl<S: Scalar> Triangle<S> {
         Self { matrix: self.matrix.from(first, first), ..self }
     }
 
-    /// `op` of it, column after column; outside of the triangle nothing is read.
-    unsafe fn read(self, n: usize) -> [[S; SMALL]; SMALL] {
-        let mut elements = [[S::zero(); SMALL]; SMALL];
-        for (j, column) in elements.iter_mut().enumerate().take(n) {
-            let rows = if self.is_lower() { j..n } else { 0..j + 1 };
-            for i in rows {
-                column[i] = match self.diag {
-                    Diag::Unit if i == j => S::one(),
-                    // SAFETY: the caller's word: the triangle is n by n.
-                    _ => unsafe { self.matrix.get_op(self.op, i as i64, j as i64) },
-                };
+    /// `op` of it into zeros, column after column; outside of the triangle nothing is read.
+    #[expect(clippy::needless_range_loop, reason = "a column that is stored is one of them or a row of them")]
+    unsafe fn read(self, n: usize, elements: &mut Small<S>) {
+        let conjugates = self.op.conjugates();
+        for stored in 0..n {
+            let (start, end) = if self.uplo == Uplo::Lower { (stored, n) } else { (0, stored + 1) };
+            // SAFETY: the caller's word: the triangle is n by n.
+            let part =
+                unsafe { self.matrix.from(start as i64, stored as i64).column(0, (end - start) as i64) };
+            if self.op.transposes() {
+                part.iter()
+                    .zip(start..)
+                    .for_each(|(from, at)| elements[at][stored] = from.conj_if(conjugates));
+            } else {
+                elements[stored][start..end].copy_from_slice(part);
             }
         }
-        elements
+        if self.diag == Diag::Unit {
+            (0..n).for_each(|i| elements[i][i] = S::one());
+        }
     }
 }
 
@@ -257,8 +261,9 @@ unsafe fn multiply_small<S: Scalar>(side: Side, t: Triangle<S>, m: i64, n: i64, 
     match side {
         Side::Left => {
             let order = m as usize;
+            let mut columns = [[S::zero(); SMALL]; SMALL];
             // SAFETY: the caller's word.
-            let columns = unsafe { t.read(order) };
+            unsafe { t.read(order, &mut columns) };
             parallel(n, m * m, |j| {
                 // SAFETY: the caller's word; a column for each call.
                 let x = unsafe { c.column_mut(j, m) };
@@ -275,8 +280,9 @@ unsafe fn multiply_small<S: Scalar>(side: Side, t: Triangle<S>, m: i64, n: i64, 
         }
         Side::Right => {
             let order = n as usize;
+            let mut columns = [[S::zero(); SMALL]; SMALL];
             // SAFETY: the caller's word.
-            let columns = unsafe { t.read(order) };
+            unsafe { t.read(order, &mut columns) };
             by_rows(m, n, |start, rows| {
                 vectorized(|| {
                     for j in in_order(order, lower) {
@@ -301,28 +307,29 @@ unsafe fn divide_small<S: Scalar>(side: Side, t: Triangle<S>, m: i64, n: i64, b:
     match side {
         Side::Left => {
             let order = m as usize;
+            let mut columns = [[S::zero(); SMALL]; SMALL];
             // SAFETY: the caller's word.
-            let columns = unsafe { t.read(order) };
+            unsafe { t.read(order, &mut columns) };
             // Columns that are solved beside each other.
-            let share = if n < BESIDE { 1 } else { BESIDE };
-            parallel((n + share - 1) / share, share * m * m, |part| {
-                let first = part * share;
-                if first + BESIDE <= n {
-                    // SAFETY: the caller's word; columns for each call.
-                    let four = [0, 1, 2, 3].map(|at| unsafe { b.column_mut(first + at, m) });
-                    divide_columns(order, lower, unit, &columns, four);
+            let beside = BESIDE as i64;
+            parallel((n + beside - 1) / beside, beside * m * m, |part| {
+                let first = part * beside;
+                let count = beside.min(n - first);
+                if count > beside / 4 {
+                    divide_rows(order, lower, unit, &columns, b.from(0, first), count as usize);
                 } else {
-                    for j in first..n.min(first + share) {
-                        // SAFETY: as above.
-                        divide_columns(order, lower, unit, &columns, [unsafe { b.column_mut(j, m) }]);
+                    for j in first..first + count {
+                        // SAFETY: the caller's word; columns for each call.
+                        divide_column(order, lower, unit, &columns, unsafe { b.column_mut(j, m) });
                     }
                 }
             });
         }
         Side::Right => {
             let order = n as usize;
+            let mut columns = [[S::zero(); SMALL]; SMALL];
             // SAFETY: the caller's word.
-            let columns = unsafe { t.read(order) };
+            unsafe { t.read(order, &mut columns) };
             by_rows(m, n, |start, rows| {
                 vectorized(|| {
                     for j in in_order(order, !lower) {
@@ -339,45 +346,6 @@ unsafe fn divide_small<S: Scalar>(side: Side, t: Triangle<S>, m: i64, n: i64, b:
                     }
                 });
             });
-        }
-    }
-}
-
-/// Columns that are solved at a time by one triangle.
-const BESIDE: i64 = 4;
-
-crate::vectorized! {
-    /// Solves `T·x = b` for some columns in their places.
-    fn divide_columns[S: Scalar, const N: usize](
-        order: usize,
-        lower: bool,
-        unit: bool,
-        t: &[[S; SMALL]; SMALL],
-        x: [&mut [S]; N],
-    ) {
-        assert!(order <= SMALL && x.iter().all(|x| x.len() == order), "a column is as long as the triangle");
-        // By index, since iterators' adapters stay calls here.
-        let mut step = 0;
-        while step < order {
-            let k = if lower { step } else { order - 1 - step };
-            let (start, end) = if lower { (k + 1, order) } else { (0, k) };
-            let mut factors = [S::zero(); N];
-            for at in 0..N {
-                if !unit {
-                    x[at][k] = x[at][k].over(t[k][k]);
-                }
-                factors[at] = x[at][k];
-            }
-            // SAFETY: rows are below `order`.
-            unsafe {
-                for i in start..end {
-                    let value = *t[k].get_unchecked(i);
-                    for at in 0..N {
-                        *x[at].get_unchecked_mut(i) -= value * factors[at];
-                    }
-                }
-            }
-            step += 1;
         }
     }
 }
