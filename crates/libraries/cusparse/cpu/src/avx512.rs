@@ -39,51 +39,92 @@ impl<'a, C: Scalar> Gather<'a, C> {
         (is_known && base <= 1 && x.len() <= i32::MAX as usize).then_some(Gather { x, base, bad: 0 })
     }
 
-    /// The sums of every eighth product, and then of those. Real numbers have no conjugated ones.
+    /// For each of eight rows whose entries begin there, and end where the next one's begin, the sums of every eighth product, and then of
+    /// those. Real numbers have no conjugated ones.
     #[inline(always)]
-    pub fn dot<I: Index>(&mut self, indices: &[I], values: &[C]) -> C {
-        let count = indices.len().min(values.len());
-        let (at, values) = (indices.as_ptr(), values.as_ptr());
-        // SAFETY: `Avx512`; masks have the lanes whose entries and values are in the slices; types are asked for.
+    pub fn dots<I: Index>(&mut self, begins: &[usize; 9], indices: &[I], values: &[C]) -> [C; 8] {
+        let mut is_in_order = true;
+        for row in 0..8 {
+            is_in_order &= begins[row] <= begins[row + 1];
+        }
+        assert!(is_in_order && begins[8] <= indices.len().min(values.len()), "a row ends behind its begin");
+        // SAFETY: `Avx512`; the rows are in the slices; types are asked for.
         unsafe {
             if same::<C, f32>() {
-                let mut sums = _mm256_setzero_ps();
-                for begin in (0..count).step_by(8) {
-                    let lanes = first(count - begin) as __mmask8;
-                    let x = self.x.as_ptr().cast::<f32>();
-                    let gathered = if same::<I, i32>() {
-                        let (places, lanes) = self.narrow(at.add(begin).cast(), lanes);
-                        _mm256_mmask_i32gather_ps::<4>(_mm256_setzero_ps(), lanes, places, x)
-                    } else {
-                        let (places, lanes) = self.wide(at.add(begin).cast(), lanes);
-                        _mm512_mask_i64gather_ps::<4>(_mm256_setzero_ps(), lanes, places, x)
-                    };
-                    let factors = _mm256_maskz_loadu_ps(lanes, values.add(begin).cast());
-                    sums = _mm256_add_ps(sums, _mm256_mul_ps(factors, gathered));
+                let x = self.x.as_ptr().cast::<f32>();
+                let mut sums = [_mm256_setzero_ps(); 8];
+                for row in 0..8 {
+                    let (mut at, end) = (begins[row], begins[row + 1]);
+                    while at < end {
+                        let lanes = first(end - at) as __mmask8;
+                        let gathered = if same::<I, i32>() {
+                            let (places, lanes) = self.narrow(indices.as_ptr().add(at).cast(), lanes);
+                            _mm256_mmask_i32gather_ps::<4>(_mm256_setzero_ps(), lanes, places, x)
+                        } else {
+                            let (places, lanes) = self.wide(indices.as_ptr().add(at).cast(), lanes);
+                            _mm512_mask_i64gather_ps::<4>(_mm256_setzero_ps(), lanes, places, x)
+                        };
+                        let factors = _mm256_maskz_loadu_ps(lanes, values.as_ptr().add(at).cast());
+                        sums[row] = _mm256_add_ps(sums[row], _mm256_mul_ps(factors, gathered));
+                        at += 8;
+                    }
                 }
-                let fours = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
-                let twos = _mm_add_ps(fours, _mm_movehl_ps(fours, fours));
-                let sum = _mm_cvtss_f32(_mm_add_ss(twos, _mm_movehdup_ps(twos)));
-                core::mem::transmute_copy(&sum)
+                // Of each two rows the sums of lanes four apart, of each four those of lanes two apart, and of all eight the rest.
+                let (mut fours, mut twos) = ([sums[0]; 4], [sums[0]; 2]);
+                for pair in 0..4 {
+                    let (a, b) = (sums[2 * pair], sums[2 * pair + 1]);
+                    let (low, high) =
+                        (_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
+                    fours[pair] = _mm256_add_ps(low, high);
+                }
+                for pair in 0..2 {
+                    let (a, b) = (fours[2 * pair], fours[2 * pair + 1]);
+                    let low = _mm256_shuffle_ps::<0b01_00_01_00>(a, b);
+                    let high = _mm256_shuffle_ps::<0b11_10_11_10>(a, b);
+                    twos[pair] = _mm256_add_ps(low, high);
+                }
+                let even = _mm256_shuffle_ps::<0b10_00_10_00>(twos[0], twos[1]);
+                let odd = _mm256_shuffle_ps::<0b11_01_11_01>(twos[0], twos[1]);
+                // They lie as the rows 0, 2, 4, 6, 1, 3, 5, 7.
+                let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+                core::mem::transmute_copy(&_mm256_permutevar8x32_ps(_mm256_add_ps(even, odd), order))
             } else {
-                let mut sums = _mm512_setzero_pd();
-                for begin in (0..count).step_by(8) {
-                    let lanes = first(count - begin) as __mmask8;
-                    let x = self.x.as_ptr().cast::<f64>();
-                    let gathered = if same::<I, i32>() {
-                        let (places, lanes) = self.narrow(at.add(begin).cast(), lanes);
-                        _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), lanes, places, x)
-                    } else {
-                        let (places, lanes) = self.wide(at.add(begin).cast(), lanes);
-                        _mm512_mask_i64gather_pd::<8>(_mm512_setzero_pd(), lanes, places, x)
-                    };
-                    let factors = _mm512_maskz_loadu_pd(lanes, values.add(begin).cast());
-                    sums = _mm512_add_pd(sums, _mm512_mul_pd(factors, gathered));
+                let x = self.x.as_ptr().cast::<f64>();
+                let mut sums = [_mm512_setzero_pd(); 8];
+                for row in 0..8 {
+                    let (mut at, end) = (begins[row], begins[row + 1]);
+                    while at < end {
+                        let lanes = first(end - at) as __mmask8;
+                        let gathered = if same::<I, i32>() {
+                            let (places, lanes) = self.narrow(indices.as_ptr().add(at).cast(), lanes);
+                            _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), lanes, places, x)
+                        } else {
+                            let (places, lanes) = self.wide(indices.as_ptr().add(at).cast(), lanes);
+                            _mm512_mask_i64gather_pd::<8>(_mm512_setzero_pd(), lanes, places, x)
+                        };
+                        let factors = _mm512_maskz_loadu_pd(lanes, values.as_ptr().add(at).cast());
+                        sums[row] = _mm512_add_pd(sums[row], _mm512_mul_pd(factors, gathered));
+                        at += 8;
+                    }
                 }
-                let fours = _mm256_add_pd(_mm512_castpd512_pd256(sums), _mm512_extractf64x4_pd::<1>(sums));
-                let twos = _mm_add_pd(_mm256_castpd256_pd128(fours), _mm256_extractf128_pd::<1>(fours));
-                let sum = _mm_cvtsd_f64(_mm_add_sd(twos, _mm_unpackhi_pd(twos, twos)));
-                core::mem::transmute_copy(&sum)
+                let (mut fours, mut twos) = ([sums[0]; 4], [sums[0]; 2]);
+                for pair in 0..4 {
+                    let (a, b) = (sums[2 * pair], sums[2 * pair + 1]);
+                    let low = _mm512_shuffle_f64x2::<0b01_00_01_00>(a, b);
+                    let high = _mm512_shuffle_f64x2::<0b11_10_11_10>(a, b);
+                    fours[pair] = _mm512_add_pd(low, high);
+                }
+                for pair in 0..2 {
+                    let (a, b) = (fours[2 * pair], fours[2 * pair + 1]);
+                    let even = _mm512_shuffle_f64x2::<0b10_00_10_00>(a, b);
+                    let odd = _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b);
+                    twos[pair] = _mm512_add_pd(even, odd);
+                }
+                let (low, high) =
+                    (_mm512_unpacklo_pd(twos[0], twos[1]), _mm512_unpackhi_pd(twos[0], twos[1]));
+                // They lie as the rows 0, 4, 1, 5, 2, 6, 3, 7.
+                let order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+                core::mem::transmute_copy(&_mm512_permutexvar_pd(order, _mm512_add_pd(low, high)))
             }
         }
     }

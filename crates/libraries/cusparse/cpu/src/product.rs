@@ -118,7 +118,31 @@ impl<C: Scalar, I: Index> Lines<'_, '_, C, I> {
         let Some(mut gather) = Gather::new(has, self.x, base) else {
             return self.plainly(offsets, indices, values, base);
         };
-        self.by_rows(offsets, indices, values, |indices, values| gather.dot(indices, values));
+        let offsets = (&offsets.0[self.first..][..self.y.len() + 1], offsets.1);
+        let mut begins = [offsets.0[0].place(offsets.1); 9];
+        let (groups, rest) = self.y.as_chunks_mut::<8>();
+        let (ends, ends_rest) = offsets.0[1..].as_chunks::<8>();
+        for (ends, y) in ends.iter().zip(groups) {
+            begins[0] = begins[8];
+            for row in 0..8 {
+                begins[row + 1] = ends[row].place(offsets.1);
+            }
+            let sums = gather.dots(&begins, indices, values);
+            let mut made = *y;
+            for row in 0..8 {
+                made[row] = blended(made[row], sums[row], self.factors);
+            }
+            *y = made;
+        }
+        // Rows behind the last are empty.
+        begins = [begins[8]; 9];
+        for (row, end) in ends_rest.iter().enumerate() {
+            begins[row + 1..].fill(end.place(offsets.1));
+        }
+        let sums = gather.dots(&begins, indices, values);
+        for (y, sum) in rest.iter_mut().zip(sums) {
+            *y = blended(*y, sum, self.factors);
+        }
         gather.end();
     }
 }
