@@ -23,8 +23,7 @@ type Sides<R> = (Dense<R>, Dense<R>);
 pub fn singular<R: Real>(d: &mut [R], e: &mut [R], vectors: bool) -> Option<Option<Sides<R>>> {
     let n = d.len();
     if !vectors {
-        let nothing = || Vectors { values: &mut [], ld: 0, rows: 0 };
-        let converged = sweeps(d, e, &mut nothing(), &mut nothing());
+        let converged = sweeps(d, e, &mut Vectors::none(), &mut Vectors::none());
         d.sort_unstable_by(|one, other| other.partial_cmp(one).unwrap_or(std::cmp::Ordering::Equal));
         return converged.then_some(None);
     }
@@ -71,14 +70,13 @@ fn solve<R: Real>(
     let n = d.len();
     let columns = n + usize::from(wide);
     if n <= LEAF {
-        (0..n).for_each(|i| u[i + i * ld] = R::one());
-        (0..columns).for_each(|i| v[i + i * ld] = R::one());
-        let (mut left, mut right) =
-            (Vectors { values: &mut *u, ld, rows: n }, Vectors { values: &mut *v, ld, rows: columns });
+        let (mut left, mut right) = (Vectors::axes(n), Vectors::axes(columns));
         if wide {
             narrow(d, e, &mut left, &mut right);
         }
         let converged = sweeps(d, &mut e[..n - 1], &mut left, &mut right);
+        left.write(n, u, ld);
+        right.write(columns, v, ld);
         divide::sort(d, [(u, n), (v, columns)], ld);
         return converged;
     }
@@ -115,27 +113,56 @@ fn rotation<R: Real>(f: R, g: R) -> (R, R, R) {
     (f / r, g / r, r * most)
 }
 
-/// Vectors, as columns of so many rows, that turn with the matrix; none where there are no rows.
-struct Vectors<'a, R> {
-    values: &'a mut [R],
-    ld: usize,
-    rows: usize,
+/// Rows of a vector that turn at a time: no loop has rows left over, which in short ones would take longer than the others.
+const ROWS: usize = 8;
+
+/// Vectors that turn with the matrix, columns of so many groups of rows; none where there are no groups.
+struct Vectors<R> {
+    values: Vec<[R; ROWS]>,
+    groups: usize,
 }
 
-impl<R: Real> Vectors<'_, R> {
+impl<R: Real> Vectors<R> {
+    fn none() -> Self {
+        Self { values: vec![], groups: 0 }
+    }
+
+    fn axes(count: usize) -> Self {
+        let groups = count.div_ceil(ROWS);
+        let mut values = vec![[R::zero(); ROWS]; groups * count];
+        (0..count).for_each(|i| values[i * groups + i / ROWS][i % ROWS] = R::one());
+        Self { values, groups }
+    }
+
+    /// Into columns that are so far apart.
+    fn write(&self, count: usize, to: &mut [R], ld: usize) {
+        for column in 0..count {
+            let from = self.values[column * self.groups..][..self.groups].as_flattened();
+            to[column * ld..][..count].copy_from_slice(&from[..count]);
+        }
+    }
+
+    /// A column's opposite.
+    fn turn_round(&mut self, column: usize) {
+        let column = &mut self.values[column * self.groups..][..self.groups];
+        column.as_flattened_mut().iter_mut().for_each(|value| *value = -*value);
+    }
+
     /// A column and the next: `(c·x + s·y, c·y - s·x)`.
     #[inline(always)]
     fn turn(&mut self, first: usize, c: R, s: R) {
-        let rows = self.rows;
-        if rows == 0 {
+        let groups = self.groups;
+        if groups == 0 {
             return;
         }
-        let (before, from) = self.values.split_at_mut((first + 1) * self.ld);
-        let (x, y) = (&mut before[first * self.ld..][..rows], &mut from[..rows]);
-        for i in 0..rows {
-            let (one, other) = (x[i], y[i]);
-            x[i] = c * one + s * other;
-            y[i] = c * other - s * one;
+        let (before, from) = self.values.split_at_mut((first + 1) * groups);
+        let (x, y) = (&mut before[first * groups..][..groups], &mut from[..groups]);
+        for group in 0..groups {
+            let (one, other) = (x[group], y[group]);
+            for row in 0..ROWS {
+                x[group][row] = c * one[row] + s * other[row];
+                y[group][row] = c * other[row] - s * one[row];
+            }
         }
     }
 }
@@ -290,7 +317,7 @@ fn sweeps[R: Real](d: &mut [R], e: &mut [R], u: &mut Vectors<R>, v: &mut Vectors
     for (i, value) in d.iter_mut().enumerate() {
         if *value < R::zero() {
             *value = -*value;
-            v.values[i * v.ld..][..v.rows].iter_mut().for_each(|value| *value = -*value);
+            v.turn_round(i);
         }
     }
     d.iter().all(|value| value.is_finite())
