@@ -3,12 +3,17 @@ device with poison around it, and the loop over what is tried.
 """
 
 import ctypes
+import os
 import sys
+import threading
 import traceback
 
 import numpy as np
 
 POISON = 0xA5
+
+# The host cannot read the device's memory: what is computed is computed on copies, before a call comes back, and in no graph.
+ON_COPIES = "PROOF_ON_COPIES" in os.environ
 
 
 class Failure(Exception):
@@ -106,6 +111,31 @@ class Scope:
     def __exit__(self, *_):
         for undo in reversed(self.undo):
             undo()
+
+
+def waits(library, stream, call):
+    """Whether a call comes back only when the stream, which is held for a while, has come to it."""
+    gate, is_free = threading.Event(), []
+    hold = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: gate.wait(30))
+    library.runtime("cudaLaunchHostFunc", stream, hold, None)
+
+    def free():
+        is_free.append(True)
+        gate.set()
+
+    threading.Timer(0.2, free).start()
+    call()
+    return bool(is_free)
+
+
+def refused_in_capture(library, stream, call):
+    """What a call answers while its stream is captured; the capture goes on."""
+    graph = ctypes.c_void_p()
+    library.runtime("cudaStreamBeginCapture", stream, 0)
+    status = call()
+    library.runtime("cudaStreamEndCapture", stream, ctypes.byref(graph))
+    library.runtime("cudaGraphDestroy", graph)
+    return status
 
 
 def i64(value):

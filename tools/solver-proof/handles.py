@@ -6,8 +6,8 @@ import threading
 import numpy as np
 
 from draw import near, norm, numbers, positive, wide
-from library import (BY_NUMBER, BY_VALUE, INVALID, LOWER, NOT_INITIALIZED, NOVECTOR, OK, VECTOR, Scope,
-                     Solver, i64)
+from library import (BY_NUMBER, BY_VALUE, INVALID, LOWER, NOT_INITIALIZED, NOT_SUPPORTED, NOVECTOR, OK, VECTOR,
+                     Scope, Solver, device, i64)
 
 P = ctypes.c_void_p
 
@@ -208,8 +208,32 @@ def refusals(library, rng):
     return count + 8
 
 
+def on_copies(library, rng):
+    """A call waits for a held stream, and is refused where the stream is captured."""
+    handle, stream = library.handle(), P()
+    library.runtime("cudaStreamCreate", ctypes.byref(stream))
+    library("cusolverDnSetStream", handle, stream)
+    with Scope(library) as scope:
+        solver, n = Solver(library, handle, scope, "D"), 40
+        a, b = positive(rng, n, solver), numbers(rng, (n, 1), solver)
+        given, x, info = solver.matrix(a, gap=2), solver.matrix(b, gap=0), scope.info()
+        potrf = (handle, LOWER, n, given.at, given.ld, None, n, info.at)
+        refused = device.refused_in_capture(library, stream, lambda: library.status("cusolverDnDpotrf", *potrf))
+        expect(refused, NOT_SUPPORTED, "potrf in a capture")
+        assert (given.get() == a).all() and info.get()[0] == -99, "a refused call wrote"
+        assert device.waits(library, stream, lambda: library("cusolverDnDpotrf", *potrf)), "potrf did not wait"
+        solver.call("potrs", LOWER, n, 1, given.at, given.ld, x.at, x.ld, info.at)
+        solution = wide(x.get())
+        near(wide(a) @ solution - b, norm(a) * norm(solution), n, solver, "behind a held stream")
+    library("cusolverDnDestroy", handle)
+    library.runtime("cudaStreamDestroy", stream)
+    return 3
+
+
 def in_order(library, rng):
     """A held stream, and a graph that is launched twice."""
+    if device.ON_COPIES:
+        return on_copies(library, rng)
     handle, stream, count = library.handle(), P(), 0
     library.runtime("cudaStreamCreate", ctypes.byref(stream))
     library("cusolverDnSetStream", handle, stream)

@@ -4,11 +4,21 @@ use core::ffi::{c_int, c_uchar, c_ushort};
 
 use hip_sys::*;
 
+use crate::far;
+
 /// One argument of a call.
 pub trait Argument {
     /// Why no caller may pass it.
     fn fault(&self) -> Option<String> {
         None
+    }
+
+    /// The same for the CPU device.
+    fn near(self) -> Self
+    where
+        Self: Sized,
+    {
+        self
     }
 }
 
@@ -31,6 +41,10 @@ impl<T> Argument for *mut T {
     fn fault(&self) -> Option<String> {
         self.cast_const().fault()
     }
+
+    fn near(self) -> Self {
+        if size_of::<T>() <= 1 { far::near(self) } else { self }
+    }
 }
 
 impl<T> Argument for *const T {
@@ -43,6 +57,10 @@ impl<T> Argument for *const T {
             return Some(format!("is {self:p}, not aligned to {}", align_of::<T>()));
         }
         (!is_mapped(self.addr())).then(|| format!("is {self:p}, where no memory is"))
+    }
+
+    fn near(self) -> Self {
+        self.cast_mut().near().cast_const()
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use hip_sys::*;
 
 use crate::argument::Argument;
-use crate::{call, refuse};
+use crate::{call, far, refuse};
 
 /// `hipRuntimeGetVersion`'s answers: 5.2, 5.7 and 6.4 as measured, 7.2 after their pattern.
 const RELEASES: [(&str, c_int); 4] =
@@ -185,6 +185,7 @@ fn flat(call: &str, copy: &hip_Memcpy2D) -> hip_Memcpy2D {
     let mut copy = *copy;
     copy.srcMemoryType = memory_type(call, copy.srcMemoryType);
     copy.dstMemoryType = memory_type(call, copy.dstMemoryType);
+    (copy.srcDevice, copy.dstDevice) = (far::near(copy.srcDevice), far::near(copy.dstDevice));
     copy
 }
 

@@ -10,10 +10,12 @@
 //! | `HIP_RECORDER_BODY` | path of `libcudaway_cpu.so` |
 //! | `HIP_RECORDER_LOG` | a file to which every call is added: name, then the answer |
 //! | `HIP_RECORDER_SCRIPT` | what goes wrong ([`script`]) |
+//! | `HIP_RECORDER_FAR` | device memory is where the host cannot read it ([`far`]) |
 #![allow(non_snake_case, reason = "names are HIP's")]
 
 mod argument;
 mod face;
+mod far;
 mod script;
 
 use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
@@ -89,6 +91,11 @@ macro_rules! export {
     (hipMemcpyParam2DAsync $($rest:tt)*) => {};
     (hipDrvMemcpy3D $($rest:tt)*) => {};
     (hipDrvMemcpy3DAsync $($rest:tt)*) => {};
+    // These hand out addresses and take them back: `far` has them.
+    (hipMalloc $($rest:tt)*) => {};
+    (hipMallocAsync $($rest:tt)*) => {};
+    (hipFree $($rest:tt)*) => {};
+    (hipFreeAsync $($rest:tt)*) => {};
     ($name:ident $($arg:ident: $ty:ty),*) => {
         /// # Safety
         /// HIP's.
@@ -97,7 +104,7 @@ macro_rules! export {
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> hipError_t {
             let arguments: &[(&str, &dyn Argument)] = &[$((stringify!($arg), &$arg)),*];
             // SAFETY: the caller's promise.
-            call(stringify!($name), arguments, |body| unsafe { body.$name($($arg),*) })
+            call(stringify!($name), arguments, |body| unsafe { body.$name($($arg.near()),*) })
         }
     };
 }

@@ -9,6 +9,7 @@ use testkit::{Ended, Installed, Run};
 
 use super::blas::tell;
 use super::report::{Outcome, Report};
+use super::rocm::Recorder;
 use crate::bench::dnn;
 use crate::setup;
 
@@ -32,6 +33,8 @@ pub struct Proof {
     names: &'static [&'static str],
     /// A library that goes in front of our own code on the CPU device, by its name and how it is fetched: the same is tried again with it.
     in_front: Option<(&'static str, Fetch)>,
+    /// Whether it computes on an AMD GPU by our own code on copies in the host's memory: the same is tried again there.
+    on_copies: bool,
 }
 
 /// Both majors, by its definition; each says its version there.
@@ -44,6 +47,7 @@ pub const DNN: Proof = Proof {
     oldest: false,
     names: &[],
     in_front: Some(("oneDNN", dnn::onednn)),
+    on_copies: false,
 };
 
 /// LAPACK's own measures, beside NumPy's and SciPy's LAPACK.
@@ -56,6 +60,7 @@ pub const SOLVER: Proof = Proof {
     oldest: false,
     names: &["cusolver", "cusolverDnCreate", "cusolverDnDestroy"],
     in_front: None,
+    on_copies: true,
 };
 
 /// Each format, type, width of indices and base.
@@ -68,6 +73,7 @@ pub const SPARSE: Proof = Proof {
     oldest: true,
     names: &["cusparse", "cusparseCreate", "cusparseDestroy", "handle"],
     in_front: None,
+    on_copies: false,
 };
 
 impl Proof {
@@ -81,6 +87,10 @@ impl Proof {
         if self.oldest {
             let title = format!("{}, CUDA 11's object", self.title);
             self.tell(&title, self.prove_oldest(installed, seed), report);
+        }
+        if self.on_copies {
+            let title = format!("{}, on copies of memory that the host cannot read", self.title);
+            self.tell(&title, self.prove_on_copies(installed, seed), report);
         }
         if let Some((name, fetch)) = self.in_front {
             let title = format!("{}, {name} in front", self.title);
@@ -132,6 +142,17 @@ impl Proof {
         let lib = installed.lib();
         let run = self.python(installed, self.script)?.arg(seed.to_string());
         Ok(run.arg(lib.join(object)).arg(lib.join(runtime)).limit(Duration::from_secs(1200)))
+    }
+
+    /// On a device that the driver takes for an AMD GPU, and whose memory the host cannot read: a copy that is missing ends the program.
+    fn prove_on_copies(&self, installed: &Installed, seed: u64) -> Result<Ended> {
+        // Not in the checkout: what a variable names is not opened where others may write, and a checkout may lie there.
+        let folder = testkit::temporary()?;
+        let far = Recorder::far(installed, folder.path())?;
+        let library = crate::libraries::named(self.library);
+        let newest = library.objects.iter().rfind(|object| !object.part).context("an object")?;
+        let run = self.proof(installed, seed, &newest.file(), "libcudart.so.13")?;
+        far.on_far(run).env(self.chosen_by, "auto").env("PROOF_ON_COPIES", "1").run()
     }
 
     /// With the library named in the variable; the log says that it computes.

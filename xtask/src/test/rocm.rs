@@ -63,13 +63,22 @@ fn exports(release: &str) -> Result<BTreeSet<String>> {
 }
 
 /// crates/hip-recorder with one release's face.
-struct Recorder {
+pub(super) struct Recorder {
     release: &'static str,
     path: PathBuf,
     body: PathBuf,
 }
 
 impl Recorder {
+    /// A GPU whose memory the host cannot read, made in a folder.
+    pub(super) fn far(installed: &Installed, folder: &Path) -> Result<Recorder> {
+        Recorder::link("6.4", &build::static_library("hip-recorder")?, folder, installed)
+    }
+
+    pub(super) fn on_far(&self, run: Run) -> Run {
+        self.on(run).env("HIP_RECORDER_FAR", "1")
+    }
+
     /// A version script keeps inside what the release lacks.
     fn link(release: &'static str, archive: &Path, out: &Path, installed: &Installed) -> Result<Recorder> {
         let script = out.join(format!("{release}.version"));

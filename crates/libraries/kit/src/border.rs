@@ -60,12 +60,16 @@ macro_rules! border {
             name: &'static str,
             body: &mut dyn FnMut() -> core::result::Result<(), $error>,
         ) -> $status {
-            ::border::call(&Border, name, body)
+            let status = ::border::call(&Border, name, body);
+            $crate::far::end();
+            status
         }
 
         /// As [`entry`], for a body that gives the C value itself.
         pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T) -> T {
-            ::border::value(&Border, name, otherwise, body)
+            let value = ::border::value(&Border, name, otherwise, body);
+            $crate::far::end();
+            value
         }
 
         /// The answer of a name that has no body.

@@ -11,6 +11,7 @@ mod border;
 pub mod driver;
 pub mod engine;
 mod error;
+pub mod far;
 pub mod graph;
 pub mod hip;
 pub mod log;

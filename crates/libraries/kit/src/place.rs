@@ -1,17 +1,25 @@
-//! Where a handle's work is done, for a library that computes on the CPU device alone so far.
+//! Where a handle's work is done, for a library whose numbers are our code for the CPU: on the CPU device in its memory, on an AMD GPU,
+//! where the library says what its work follows, on copies.
 
 use config::LibraryChoice;
 use cuda_abi::{CUcontext, CUgraph, CUstream};
 
 use crate::engine::{self, Engine};
-use crate::{Addresses, Error, Result, driver, graph, stream};
+use crate::{Addresses, Error, Result, driver, far, graph, stream};
 
 /// The device that a handle was made for.
 pub struct Place {
     context: CUcontext,
     engine: Engine,
-    /// What is not supported where the device is a GPU.
-    elsewhere: &'static str,
+    /// Where the device is a GPU.
+    elsewhere: Elsewhere,
+}
+
+enum Elsewhere {
+    /// What is not supported.
+    No(&'static str),
+    /// What the work follows is copied to the host and back.
+    OnCopies,
 }
 
 // SAFETY: contexts are the driver's numbers, good on every thread.
@@ -23,18 +31,28 @@ impl Place {
     /// The calling thread's device.
     pub fn of_current_device(choices: &[LibraryChoice], elsewhere: &'static str) -> Result<Place> {
         let (context, engine) = engine::of_new_object(choices)?;
-        Ok(Place { context, engine, elsewhere })
+        Ok(Place { context, engine, elsewhere: Elsewhere::No(elsewhere) })
     }
 
-    /// What computes asks this first.
+    /// The same for a library that names all memory that its work follows ([`far`]).
+    pub fn on_copies(choices: &[LibraryChoice]) -> Result<Place> {
+        let (context, engine) = engine::of_new_object(choices)?;
+        Ok(Place { context, engine, elsewhere: Elsewhere::OnCopies })
+    }
+
+    /// What computes asks this first, before it looks at its arguments.
     pub fn can_compute(&self) -> Result {
-        match self.engine {
-            Engine::Cpu => Ok(()),
-            Engine::Hip => Err(Error::NotSupported(self.elsewhere)),
+        match (self.engine, &self.elsewhere) {
+            (Engine::Cpu, _) => Ok(()),
+            (Engine::Hip, Elsewhere::No(what)) => Err(Error::NotSupported(what)),
+            (Engine::Hip, Elsewhere::OnCopies) => {
+                far::begin();
+                Ok(())
+            }
         }
     }
 
-    /// Runs the work when the stream has come to it.
+    /// Runs the work when the stream has come to it; where it works on copies, that is now, and it is done when this comes back.
     pub fn enqueue<A: Addresses + 'static>(
         &self,
         stream: CUstream,
@@ -42,7 +60,25 @@ impl Place {
         work: impl Fn(A) + Send + Sync + 'static,
     ) -> Result {
         self.enter()?;
-        stream::enqueue(stream, at, work)
+        match self.engine {
+            Engine::Cpu => stream::enqueue(stream, at, work),
+            Engine::Hip => {
+                let at = at.near()?;
+                far::run(stream, || work(at))
+            }
+        }
+    }
+
+    /// Waits for the stream and does the work on this thread: what it answers the call has to know, so that it cannot be captured.
+    pub fn now<A: Addresses, R>(&self, stream: CUstream, at: A, work: impl FnOnce(A) -> R) -> Result<R> {
+        self.synchronize(stream)?;
+        match self.engine {
+            Engine::Cpu => Ok(work(at)),
+            Engine::Hip => {
+                let at = at.near()?;
+                far::run(stream, || work(at))
+            }
+        }
     }
 
     /// Puts the work into a graph that the program has made, as a node behind no other.
@@ -53,6 +89,9 @@ impl Place {
         work: impl Fn(A) + Send + Sync + 'static,
     ) -> Result {
         self.enter()?;
+        if self.engine == Engine::Hip {
+            return Err(Error::NotSupported("our own code on copies of an AMD GPU's memory, in a graph"));
+        }
         graph::fill(graph, |stream| stream::enqueue(stream, at, work))
     }
 

@@ -1,11 +1,13 @@
 //! What calls say of sizes and memory, checked before anything is enqueued.
 //!
-//! The rule: an array with elements is neither NULL nor out of line, and what is left of it for the work are addresses and sizes.
+//! The rule: an array with elements is neither NULL nor out of line, and what is left of it for the work are sizes and addresses that the
+//! host can follow ([`kit::far`]): whoever looks at an array says all that is there.
 
 use core::ffi::{c_int, c_uint};
 
 use cusolver_cpu::{Diag, Matrix, Op, Scalar, Side, Uplo};
-use kit::Address;
+use kit::far::Extent;
+use kit::{Address, far};
 
 use crate::Result;
 use crate::error::require;
@@ -32,9 +34,20 @@ pub fn size(of: impl Into<i64>) -> Result<i64> {
 
 /// An array's address, NULL where it has no elements.
 pub fn array<T>(at: *const T, count: i64) -> Result<Address<*mut T>> {
+    named(at, count, Extent::of::<T>(count.max(0) as usize))
+}
+
+/// The address of what has elements where `count` is not 0.
+fn named<T>(at: *const T, count: i64, extent: Extent) -> Result<Address<*mut T>> {
     require(count <= 0 || !at.is_null(), "an array is NULL")?;
     require(count <= 0 || at.is_aligned(), "an array is not aligned to its type")?;
-    Ok(Address(at.cast_mut()))
+    Ok(Address(far::near(at.cast_mut(), if count <= 0 { Extent::of::<T>(0) } else { extent })?))
+}
+
+/// Several arrays of some elements each, so far from each other. Sizes have been looked at.
+pub fn arrays<T>(at: *const T, count: i64, number: i64, stride: i64) -> Result<Address<*mut T>> {
+    let [count, number, stride] = [count, number, stride].map(|value| value.max(0) as usize);
+    named(at, count.min(number) as i64, Extent::lines::<T>(number, count, stride))
 }
 
 /// Where one value goes.
@@ -51,8 +64,21 @@ pub fn matrix<T: Scalar>(
     require(ld >= rows.max(1), "a leading dimension is smaller than a column")?;
     let count = ld.checked_mul(columns).and_then(|count| count.checked_mul(size_of::<T>() as i64));
     require(count.is_some(), "no memory has such a matrix")?;
-    let at = array(at, rows.min(columns))?;
+    let extent = Extent::lines::<T>(columns as usize, rows as usize, ld as usize);
+    let at = named(at, rows.min(columns), extent)?;
     Ok(Given { rows, columns, matrix: Matrix::new(at.get(), ld) })
+}
+
+/// The first of several matrices so far from each other. Sizes have been looked at.
+pub fn strided<T: Scalar>(
+    at: *const T,
+    (rows, columns, ld): (i64, i64, i64),
+    count: i64,
+    stride: i64,
+) -> Result<Address<*mut T>> {
+    let all =
+        if rows == 0 || columns == 0 { 0 } else { (columns - 1).saturating_mul(ld).saturating_add(rows) };
+    arrays(at, all, count, stride)
 }
 
 /// How many elements of work area a call asks for. None is used, but there are programs that refuse an empty one.

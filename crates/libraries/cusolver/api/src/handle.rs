@@ -71,7 +71,7 @@ unsafe impl Sync for Context {}
 impl Context {
     /// For the calling thread's device.
     pub fn new() -> Result<Context> {
-        let place = Place::of_current_device(&config::get().solver, "cuSOLVER on AMD GPUs")?;
+        let place = Place::on_copies(&config::get().solver)?;
         let state = State {
             stream: cudaStream_t::default(),
             determinism: cusolverDeterministicMode_t::CUSOLVER_DETERMINISTIC_RESULTS,

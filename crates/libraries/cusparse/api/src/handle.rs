@@ -65,14 +65,14 @@ impl Context {
         Ok(self.place.enqueue(self.stream(), at, work)?)
     }
 
+    /// Waits for the stream and does the work, whose answer the call has to know: it cannot be captured.
+    pub fn now<A: Addresses, R>(&self, at: A, work: impl FnOnce(A) -> R) -> Result<R> {
+        Ok(self.place.now(self.stream(), at, work)?)
+    }
+
     /// Waits for a result that goes to the host, as a copy to its memory does; in a graph it is there when the graph has run.
     pub fn deliver(&self) -> Result {
         Ok(self.place.deliver(self.stream())?)
-    }
-
-    /// Waits for what the stream has to do. A call that tells the host what it found cannot be captured.
-    pub fn synchronize(&self) -> Result {
-        Ok(self.place.synchronize(self.stream())?)
     }
 }
 

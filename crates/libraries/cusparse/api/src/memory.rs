@@ -3,28 +3,91 @@
 //! The rule: what a descriptor says of memory is the caller's promise; here, and nowhere else, it becomes slices. Calls check first that
 //! no array with entries is NULL or out of line ([`check_matrix`] and the like).
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use std::borrow::Cow;
 
 use cusparse_cpu::{Complex, Dense, DenseMut, Element, Index, Layout, Matrix, Offsets, Operation, Scalar};
 use half::{bf16, f16};
 use kit::Addresses;
+use kit::far::{self, Extent};
 
 use crate::descriptor::*;
 use crate::error::require;
 use crate::types::*;
 use crate::{Error, Result};
 
+/// So many values of so many bytes as the host can follow them, the first array of a batch at a distance of so many values.
+fn near(
+    at: *mut c_void,
+    (count, bytes): (usize, usize),
+    (batches, stride): (c_int, i64),
+) -> kit::Result<*mut c_void> {
+    let extent = Extent::bytes(count.saturating_mul(bytes));
+    for number in 1..usize::try_from(batches).unwrap_or(0) {
+        far::near(in_batch(at, number, stride, bytes), extent)?;
+    }
+    far::near(at, extent)
+}
+
+const ONE: (c_int, i64) = (1, 0);
+
+fn bytes_of(ty: cudaDataType) -> usize {
+    value_bytes(ty).unwrap_or(1)
+}
+
 // SAFETY: addresses and numbers.
-unsafe impl Addresses for SparseVector {}
+unsafe impl Addresses for SparseVector {
+    fn near(mut self) -> kit::Result<Self> {
+        let index_bytes = index_bytes(self.index_type).unwrap_or(8);
+        self.indices = near(self.indices, (self.nnz, index_bytes), ONE)?;
+        self.values = near(self.values, (self.nnz, bytes_of(self.value_type)), ONE)?;
+        Ok(self)
+    }
+}
 // SAFETY: as above.
-unsafe impl Addresses for DenseVector {}
+unsafe impl Addresses for DenseVector {
+    fn near(mut self) -> kit::Result<Self> {
+        self.values = near(self.values, (self.size, bytes_of(self.value_type)), ONE)?;
+        Ok(self)
+    }
+}
 // SAFETY: as above.
-unsafe impl Addresses for SparseMatrix {}
+unsafe impl Addresses for SparseMatrix {
+    fn near(mut self) -> kit::Result<Self> {
+        let (offsets, indices, values) = counts(&self).unwrap_or_default();
+        let bytes = |ty| index_bytes(ty).unwrap_or(8);
+        // Of no rows there may be no offsets.
+        let offsets = if self.rows == 0 && self.nnz == 0 { 0 } else { offsets };
+        let [of_offsets, of_indices, of_values] =
+            [self.strides.offsets, self.strides.indices, self.strides.values]
+                .map(|stride| (self.batches, stride));
+        self.offsets = near(self.offsets, (offsets, bytes(self.offset_type)), of_offsets)?;
+        self.indices = near(self.indices, (indices, bytes(self.index_type)), of_indices)?;
+        self.values = near(self.values, (values, bytes_of(self.value_type)), of_values)?;
+        Ok(self)
+    }
+}
 // SAFETY: as above.
-unsafe impl Addresses for DenseMatrix {}
+unsafe impl Addresses for DenseMatrix {
+    fn near(mut self) -> kit::Result<Self> {
+        let (layout, bytes) = (self.layout(), bytes_of(self.value_type));
+        let (lines, width) = if layout.row_major { (self.rows, self.cols) } else { (self.cols, self.rows) };
+        let extent = Extent::lines_of(lines, width, self.ld, bytes);
+        for number in 1..usize::try_from(self.batches).unwrap_or(0) {
+            far::near(batch_place(&self, number), extent)?;
+        }
+        self.values = far::near(self.values, extent)?;
+        Ok(self)
+    }
+}
 // SAFETY: as above.
-unsafe impl Addresses for Factor {}
+unsafe impl Addresses for Factor {
+    fn near(mut self) -> kit::Result<Self> {
+        let extent = Extent::bytes(bytes_of(self.ty));
+        self.at = far::near(self.at.cast_mut(), extent)?.cast_const();
+        Ok(self)
+    }
+}
 
 /// A type that is computed with.
 pub trait Computed: Scalar {
@@ -217,7 +280,7 @@ pub fn column(count: usize) -> Layout {
     Layout { rows: count, cols: 1, ld: count.max(1), row_major: false }
 }
 
-/// A number that a call takes by its address.
+/// A number that a call takes, or gives, by its address.
 #[derive(Clone, Copy)]
 pub struct Factor {
     /// NULL: it was read when the call was made.
@@ -237,6 +300,18 @@ impl Factor {
             true => Ok(Factor { at: core::ptr::null(), value: unsafe { factor.read() }, ty }),
             false => Ok(factor),
         }
+    }
+
+    /// Where a number of the type goes.
+    pub fn to(at: *mut c_void, ty: cudaDataType) -> Factor {
+        Factor { at, value: Complex::default(), ty }
+    }
+
+    /// # Safety
+    /// There is room for a number of the type, which is `C`.
+    pub unsafe fn write<C: Scalar>(&self, value: C) {
+        // SAFETY: the caller's promise.
+        unsafe { self.at.cast_mut().cast::<C>().write_unaligned(value) };
     }
 
     /// # Safety

@@ -10,7 +10,7 @@ use cusolver_cpu::{Complex, Scalar};
 use super::eigen::{kind, range};
 use super::generic::{areas, bound, check_square, real, same, typed};
 use super::lifecycle::params;
-use crate::arguments::{array, matrix, place, size, triangle, vectors};
+use crate::arguments::{array, arrays, matrix, place, size, strided, triangle, vectors};
 use crate::error::require;
 use crate::handle::computing;
 use crate::types::*;
@@ -280,8 +280,9 @@ pub fn cusolverDnXsygvStridedBatched(
     typed!(dataTypeA, T => {
         let bytes = size_of::<T>() as i64;
         check_strides(n, count, [(strideA, lda), (strideB, ldb), (strideW, 0)], bytes)?;
-        let (first_a, first_b) = (array(A.cast::<T>(), n.min(count))?, array(B.cast::<T>(), n.min(count))?);
-        let w = array(W.cast::<<T as Scalar>::Real>(), n.min(count))?;
+        let first_a = strided(A.cast_const().cast::<T>(), (n, n, lda), count, strideA)?;
+        let first_b = strided(B.cast_const().cast::<T>(), (n, n, ldb), count, strideB)?;
+        let w = arrays(W.cast_const().cast::<<T as Scalar>::Real>(), n, count, strideW)?;
         context.enqueue(move || {
             cusolver_cpu::each(count, |number| {
                 let a = cusolver_cpu::Matrix::new(first_a.get().wrapping_offset((number * strideA) as isize), lda);

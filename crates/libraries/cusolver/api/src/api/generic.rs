@@ -504,9 +504,11 @@ pub fn cusolverDnXsyevBatched(
     typed!(dataTypeA, T => {
         let at = if count == 0 { core::ptr::dangling() } else { A.cast_const().cast::<T>() };
         let a = matrix(at, (n, n), lda)?;
-        let w = array(W.cast::<<T as Scalar>::Real>(), n.min(count))?;
         let all = (a.columns.max(1) * lda).checked_mul(count.saturating_mul(size_of::<T>() as i64));
         require(all.is_some(), "no memory has such a batch")?;
+        // The columns of all matrices lie one behind the other.
+        matrix(at, (n, n * count), lda)?;
+        let w = array(W.cast::<<T as Scalar>::Real>(), n * count)?;
         context.enqueue(move || {
             cusolver_cpu::each(count, |number| {
                 let matrix = a.matrix.from(0, a.columns * number);
@@ -776,7 +778,7 @@ pub fn cusolverDnXgeev(
             wanted.then(|| matrix(at.cast::<T>(), (n, n), ld)).transpose()
         };
         let (vl, vr) = (side(left, VL, ldvl)?, side(right, VR, ldvr)?);
-        let w = array(W.cast::<<T as Scalar>::Real>(), n)?;
+        let w = array(W.cast::<<T as Scalar>::Real>(), n.saturating_mul(2))?;
         // SAFETY: as above.
         context.run(info, move || unsafe {
             general(a, (vl.map(|vl| vl.matrix), vr.map(|vr| vr.matrix)), w.get(), apart)

@@ -231,10 +231,7 @@ pub fn cusolverDnTsyevjBatched<T: Field>(
     let context = computing(handle)?;
     size(lwork)?;
     let (wanted, uplo, count) = (vectors(jobz)?, triangle(uplo)?, size(batchSize)?);
-    let a = batched(
-        matrix(if count == 0 { core::ptr::dangling() } else { A.cast_const() }, (n, n), lda)?,
-        count,
-    )?;
+    let a = batched(A, (n, n), lda, count)?;
     let (w, infos) = (array(W, a.rows * count)?, array(info, count)?);
     let params = info_of(params)?;
     context.enqueue(move || {
@@ -253,13 +250,17 @@ pub fn cusolverDnTsyevjBatched<T: Field>(
     })
 }
 
-/// A batch of matrices one behind the other can be addressed.
-fn batched<T: Field>(a: Given<T>, count: i64) -> Result<Given<T>> {
+/// The first of a batch of matrices one behind the other, all of which can be addressed.
+fn batched<T: Field>(at: *const T, (m, n): (c_int, c_int), ld: c_int, count: i64) -> Result<Given<T>> {
+    let at = if count == 0 { core::ptr::dangling() } else { at };
+    let a = matrix(at, (m, n), ld)?;
     let all = (a.matrix.ld() * a.columns).checked_mul(count);
     require(
         all.and_then(|all| all.checked_mul(size_of::<T>() as i64)).is_some(),
         "no memory has such a batch",
     )?;
+    // Their columns lie as those of one matrix do.
+    matrix(at, (m, a.columns * count), ld)?;
     Ok(a)
 }
 
@@ -334,8 +335,7 @@ fn left_and_right<T: Field>(
     let size = m.min(n);
     let of = |at: *const T, rows: c_int, ld| {
         let columns = if thin { size } else { rows };
-        let at = if count == 0 { core::ptr::dangling() } else { at };
-        batched(matrix(at, (rows, columns), ld)?, count)
+        batched(at, (rows, columns), ld, count)
     };
     Ok(Some((of(U, m, ldu)?, of(V, n, ldv)?)))
 }
@@ -447,8 +447,7 @@ pub fn cusolverDnTgesvdjBatched<T: Field>(
     size(lwork)?;
     let (wanted, count) = (vectors(jobz)?, size(batchSize)?);
     require(m <= SMALL && n <= SMALL, "matrices of a batch have 32 rows and columns at most")?;
-    let at = if count == 0 { core::ptr::dangling() } else { A.cast_const() };
-    let a = batched(matrix(at, (m, n), lda)?, count)?;
+    let a = batched(A, (m, n), lda, count)?;
     let vectors = left_and_right(wanted, false, (m, n), (U, ldu), (V, ldv), count)?;
     let values = a.rows.min(a.columns);
     let (s, infos, params) = (array(S, values * count)?, array(info, count)?, info_of(params)?);

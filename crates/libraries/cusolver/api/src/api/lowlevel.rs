@@ -764,6 +764,8 @@ pub fn cusolverSpTcsrqrsvBatched<T: Field>(
     }
     let all = |size: c_int| i64::from(size) * i64::from(batchSize);
     let a = Rows::of((m, n, nnz), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
+    // The values of all matrices, behind those of the first one.
+    array(csrValA, all(nnz))?;
     let (b, x) = (array(b, all(m))?, array(x, all(n))?);
     on_device(&context, move || {
         let failed = Mutex::new(Ok(()));

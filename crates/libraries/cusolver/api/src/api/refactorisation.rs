@@ -79,7 +79,7 @@ impl Buffer {
         let code = unsafe { (kit::driver::driver()?.cuMemAlloc_v2)(&mut address, bytes) };
         kit::driver::check("cuMemAlloc", code).map_err(|_| Error::NoMemory)?;
         let made = Buffer(address);
-        made.fill(values);
+        made.fill(values)?;
         Ok(made)
     }
 
@@ -87,9 +87,9 @@ impl Buffer {
         core::ptr::with_exposed_provenance_mut(self.0 as usize)
     }
 
-    fn fill<T: Copy>(&self, values: &[T]) {
-        // SAFETY: as many as it was made for, in memory that the CPU device shares with us.
-        unsafe { core::ptr::copy_nonoverlapping(values.as_ptr(), self.at(), values.len()) };
+    fn fill<T: Copy>(&self, values: &[T]) -> Result {
+        // SAFETY: as many as it was made for.
+        Ok(unsafe { kit::far::write(values, self.at()) }?)
     }
 }
 
@@ -123,21 +123,22 @@ impl Work {
     }
 
     /// Kernels see what the factors are now.
-    fn show(&self) {
-        if let Some(shown) = &self.shown {
-            shown.values.fill(&self.bundled().values);
+    fn show(&self) -> Result {
+        match &self.shown {
+            Some(shown) => shown.values.fill(&self.bundled().values),
+            None => Ok(()),
         }
     }
 
-    fn reset(&mut self, values: Vec<Vec<f64>>) {
+    fn reset(&mut self, values: Vec<Vec<f64>>) -> Result {
         self.values = values.iter().map(|values| self.assembled(values)).collect();
         self.factors.clone_from(&self.values);
         self.outcomes = vec![Outcome::default(); self.values.len()];
         self.is_factored = false;
-        self.show();
+        self.show()
     }
 
-    fn factor(&mut self, zero: f64, boost: f64) {
+    fn factor(&mut self, zero: f64, boost: f64) -> Result {
         self.factors.clone_from(&self.values);
         let (pattern, outcomes) = (&self.pattern, Mutex::new(&mut self.outcomes));
         let matrices: Vec<Mutex<&mut Vec<f64>>> = self.factors.iter_mut().map(Mutex::new).collect();
@@ -147,7 +148,7 @@ impl Work {
             outcomes.lock()[number] = outcome;
         });
         self.is_factored = true;
-        self.show();
+        self.show()
     }
 }
 
@@ -360,7 +361,7 @@ unsafe fn set_up(handle: &Refactorisation, setup: &Setup, values: &[&[f64]]) -> 
         is_factored: false,
         shown: None,
     };
-    work.reset(values.iter().map(|values| values.to_vec()).collect());
+    work.reset(values.iter().map(|values| values.to_vec()).collect())?;
     *handle.work.lock() = Some(work);
     Ok(())
 }
@@ -516,7 +517,7 @@ fn refactor(handle: cusolverRfHandle_t, is_batch: bool) -> Result<Option<usize>>
     let handle = computing(handle)?;
     let settings = *handle.settings.lock();
     let (is_boosted, zero_pivot) = handle.with(is_batch, |work| {
-        work.factor(settings.zero, settings.boost);
+        work.factor(settings.zero, settings.boost)?;
         let zero_pivot = work.outcomes.iter().find_map(|outcome| outcome.zero_pivot);
         Ok((work.outcomes.iter().any(|outcome| outcome.is_boosted), zero_pivot))
     })?;
@@ -623,9 +624,8 @@ pub fn cusolverRfResetValues(
             // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
             unsafe {
                 reset.check(work)?;
-                work.reset(vec![slice(values.get(), reset.a.entries).to_vec()]);
+                work.reset(vec![slice(values.get(), reset.a.entries).to_vec()])
             }
-            Ok(())
         })
     })
 }
@@ -653,9 +653,8 @@ pub fn cusolverRfBatchResetValues(
             unsafe {
                 reset.check(work)?;
                 let values = matrices(all.get(), work.values.len(), reset.a.entries)?;
-                work.reset(values.iter().map(|values| values.to_vec()).collect());
+                work.reset(values.iter().map(|values| values.to_vec()).collect())
             }
-            Ok(())
         })
     })
 }
@@ -764,8 +763,11 @@ fn solve(
 ) -> Result {
     let handle = computing(handle)?;
     require(nrhs == 1, "other than one right side")?;
-    array(temp, 1)?;
-    let (p, q) = (array(p, 1)?, array(q, 1)?);
+    require(!temp.is_null() && !p.is_null() && !q.is_null(), "an array is NULL")?;
+    let aligned = temp.is_aligned() && p.is_aligned() && q.is_aligned();
+    require(aligned, "an array is not aligned to its type")?;
+    // How long they are is what was set up.
+    let (p, q) = (Address(p), Address(q));
     let of = Arc::clone(&handle);
     on_device(&handle.context, move || {
         of.with(is_batch, |work| {
@@ -776,6 +778,7 @@ fn solve(
                 "ldt or ldxf is too small",
             )?;
             let sides = sides(work.factors.len(), n)?;
+            let (p, q) = (array(p.get(), n as i64)?, array(q.get(), n as i64)?);
             // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
             let (rows, columns) = unsafe { (order(slice(p.get(), n))?, order(slice(q.get(), n))?) };
             cusolver_cpu::each(sides.len() as i64, |number| {
@@ -801,7 +804,7 @@ pub fn cusolverRfSolve(
     ldxf: c_int,
 ) -> Result {
     let x = place(XF)?;
-    solve(handle, false, (P, Q), nrhs, (Temp, ldt), ldxf, move |_, _| Ok(vec![x]))
+    solve(handle, false, (P, Q), nrhs, (Temp, ldt), ldxf, move |_, n| Ok(vec![array(x.get(), n as i64)?]))
 }
 
 /// One right side of each matrix.
@@ -817,6 +820,7 @@ pub fn cusolverRfBatchSolve(
 ) -> Result {
     let all = place(XF_array)?;
     solve(handle, true, (P, Q), nrhs, (Temp, ldt), ldxf, move |count, n| {
+        let all = array(all.get(), count as i64)?;
         // SAFETY: as above; an address for each matrix.
         unsafe { slice(all.get(), count) }.iter().map(|at| array(*at, n as i64)).collect()
     })

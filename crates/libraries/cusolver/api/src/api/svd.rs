@@ -8,7 +8,7 @@ use cusolver_cpu::{Field, Matrix};
 
 use crate::Error;
 use crate::Result;
-use crate::arguments::{Given, area, array, matrix, size, vectors};
+use crate::arguments::{Given, area, array, arrays, matrix, size, strided, vectors};
 use crate::error::require;
 use crate::handle::computing;
 use crate::types::*;
@@ -43,15 +43,15 @@ pub(super) fn singular<T: Field>(
     require(m >= n, "gesvd: not m >= n")?;
     require(ldu >= 1 && ldvt >= 1, "a leading dimension is not positive")?;
     let s = array(s, n)?;
-    let (u, vt) = (Matrix::new(u, ldu), Matrix::new(vt, ldvt));
+    let (mut u, mut vt) = (Matrix::new(u, ldu), Matrix::new(vt, ldvt));
     let (to_u, to_vt) = (wanted(jobu, u)?, wanted(jobvt, vt)?);
     match to_u {
-        Wanted::Some(_) => _ = matrix(u.start(), (m, n), ldu)?,
-        Wanted::All(_) => _ = matrix(u.start(), (m, m), ldu)?,
+        Wanted::Some(_) => u = matrix(u.start(), (m, n), ldu)?.matrix,
+        Wanted::All(_) => u = matrix(u.start(), (m, m), ldu)?.matrix,
         Wanted::None | Wanted::InPlace => {}
     }
     if let Wanted::Some(_) | Wanted::All(_) = to_vt {
-        matrix(vt.start(), (n, n), ldvt)?;
+        vt = matrix(vt.start(), (n, n), ldvt)?.matrix;
     }
     let (in_place_u, in_place_vt) = (matches!(to_u, Wanted::InPlace), matches!(to_vt, Wanted::InPlace));
     // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
@@ -174,7 +174,12 @@ pub fn cusolverDnTgesvdaStridedBatched<T: Field>(
     };
     let tells = !h_R_nrmF.is_null() && count > 0;
     let rank = i64::from(rank);
-    let (s, infos) = (array(d_S, rank.min(count))?, array(d_info, count)?);
+    strided(d_A, (m.into(), n.into(), lda.into()), count, strideA)?;
+    if wanted {
+        strided(d_U, (m.into(), rank, ldu.into()), count, strideU)?;
+        strided(d_V, (n.into(), rank, ldv.into()), count, strideV)?;
+    }
+    let (s, infos) = (arrays(d_S, rank, count, strideS)?, array(d_info, count)?);
     let norms = array(h_R_nrmF, if tells { count } else { 0 })?;
     context.enqueue(move || {
         cusolver_cpu::each(count, |number| {

@@ -8,6 +8,7 @@ use border::Out;
 use cusolver_cpu::indefinite::{self, Kind};
 use cusolver_cpu::{Field, Op, cholesky, getrs, lu};
 use kit::Address;
+use kit::far::{self, Extent};
 
 use crate::Result;
 use crate::arguments::{Given, area, array, matrix, operation, place, size, triangle};
@@ -311,16 +312,26 @@ fn batch<T: Field>(list: *mut *mut T, count: c_int, sizes: (c_int, c_int), ld: c
 }
 
 impl<T: Field> Batch<T> {
+    /// The matrices, for the work, on the thread that it begins on.
+    ///
     /// # Safety
-    /// The list has this many.
-    unsafe fn get(&self, number: i64) -> cusolver_cpu::Matrix<T> {
-        let at = if self.of.rows.min(self.of.columns) == 0 {
-            core::ptr::null_mut()
-        } else {
+    /// The list has as many.
+    unsafe fn all(&self) -> Vec<Address<*mut T>> {
+        let (rows, columns) = (self.of.rows as usize, self.of.columns as usize);
+        let extent = Extent::lines::<T>(columns, rows, self.of.matrix.ld() as usize);
+        let at = |number: i64| {
+            if rows.min(columns) == 0 {
+                return Address(core::ptr::null_mut());
+            }
             // SAFETY: the caller's word.
-            unsafe { self.list.get().offset(number as isize).read() }
+            let at = unsafe { self.list.get().offset(number as isize).read() };
+            Address(far::near_in_work(at, extent))
         };
-        cusolver_cpu::Matrix::new(at, self.of.matrix.ld())
+        (0..self.count).map(at).collect()
+    }
+
+    fn nth(&self, all: &[Address<*mut T>], number: i64) -> cusolver_cpu::Matrix<T> {
+        cusolver_cpu::Matrix::new(all[number as usize].get(), self.of.matrix.ld())
     }
 }
 
@@ -337,10 +348,12 @@ pub fn cusolverDnTpotrfBatched<T: Field>(
     let (uplo, all) = (triangle(uplo)?, batch(Aarray, batchSize, (n, n), lda)?);
     let infos = array(infoArray, all.count)?;
     context.enqueue(move || {
+        // SAFETY: as above.
+        let found = unsafe { all.all() };
         cusolver_cpu::each(all.count, |number| {
             // SAFETY: as above; a matrix for each call.
             unsafe {
-                let info = cholesky::potrf(uplo, all.of.rows, all.get(number));
+                let info = cholesky::potrf(uplo, all.of.rows, all.nth(&found, number));
                 infos.get().offset(number as isize).write(info as c_int);
             }
         });
@@ -366,9 +379,12 @@ pub fn cusolverDnTpotrsBatched<T: Field>(
     let (all, sides) = (batch(A, batchSize, (n, n), lda)?, batch(B, batchSize, (n, nrhs), ldb)?);
     let info = place(d_info)?;
     context.enqueue(move || {
+        // SAFETY: as above.
+        let (found, found_sides) = unsafe { (all.all(), sides.all()) };
         cusolver_cpu::each(all.count, |number| {
+            let (a, b) = (all.nth(&found, number), sides.nth(&found_sides, number));
             // SAFETY: as above; a matrix for each call.
-            unsafe { cholesky::potrs(uplo, all.of.rows, 1, all.get(number), sides.get(number)) };
+            unsafe { cholesky::potrs(uplo, all.of.rows, 1, a, b) };
         });
         // SAFETY: as above.
         unsafe { info.get().write(0) };

@@ -7,7 +7,6 @@ use core::ffi::{c_int, c_void};
 
 use border::Out;
 use cusparse_cpu::{Blocks, Regrouped};
-use kit::Addresses;
 
 use super::conversion::{SOME, Turn};
 use crate::Result;
@@ -27,8 +26,7 @@ struct Lines {
     base: cusparseIndexBase_t,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl Addresses for Lines {}
+kit::addresses! { Lines { values, offsets, indices } }
 
 /// A matrix in blocks, and the blocks that it is to be in.
 #[derive(Clone, Copy)]
@@ -41,8 +39,7 @@ struct Conversion {
     to_blocks: Blocks,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl Addresses for Conversion {}
+kit::addresses! { Conversion { from, to } }
 
 fn lines<T>(
     descr: cusparseMatDescr_t,

@@ -5,7 +5,6 @@ use core::ffi::{c_int, c_void};
 
 use border::Out;
 use cusparse_cpu::{Dense, Operation, Subset};
-use kit::Addresses;
 
 use super::conversion::SOME;
 use crate::bare::*;
@@ -34,8 +33,7 @@ struct Mask {
     ends: *const c_int,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl Addresses for Mask {}
+kit::addresses! { Mask { rows, ends } }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
 pub fn cusparseTbsrmv<T: Computed>(

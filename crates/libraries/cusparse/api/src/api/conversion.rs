@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 
 use border::Out;
 use cusparse_cpu::{Dense, Entries, Index, Scalar, is_entry};
-use kit::Address;
+use kit::far::{self, Extent};
 
 use crate::descriptor::*;
 use crate::error::require;
@@ -23,8 +23,7 @@ struct Pair {
     dense: DenseMatrix,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl kit::Addresses for Pair {}
+kit::addresses! { Pair { sparse, dense } }
 
 fn pair(sparse: cusparseSpMatDescr_t, dense: cusparseDnMatDescr_t) -> Result<Pair> {
     let (sparse, dense) = (SPARSE_MATRICES.get(sparse)?, DENSE_MATRICES.get(dense)?);
@@ -132,13 +131,14 @@ pub fn cusparseDenseToSparse_analysis(
     if matches!(sparse.format, Format::BlockedEll { .. }) {
         return context.can_compute();
     }
-    context.synchronize()?;
-    let nnz = element!(dense.value_type, E => {
-        let layout = dense.layout();
-        // SAFETY: cuSPARSE's contract: the matrix is there; the stream has nothing to do any more.
-        let values = unsafe { slice::<E>(dense.values, layout.len()) };
-        Entries::Dense(Dense { layout, values }).count(is_entry).iter().sum()
-    });
+    let nnz = context.now(dense, |dense| {
+        element!(dense.value_type, E => {
+            let layout = dense.layout();
+            // SAFETY: cuSPARSE's contract: the matrix is there; the stream has nothing to do any more.
+            let values = unsafe { slice::<E>(dense.values, layout.len()) };
+            Entries::Dense(Dense { layout, values }).count(is_entry).iter().sum()
+        })
+    })?;
     SPARSE_MATRICES.change(matB, |matrix| matrix.nnz = nnz)
 }
 
@@ -224,7 +224,22 @@ pub(super) struct Turn {
 }
 
 // SAFETY: addresses and numbers.
-unsafe impl kit::Addresses for Turn {}
+unsafe impl kit::Addresses for Turn {
+    fn near(mut self) -> kit::Result<Self> {
+        let (rows, cols, count) = self.sizes;
+        let (row_offsets, column_offsets) = (Extent::of::<c_int>(rows + 1), Extent::of::<c_int>(cols + 1));
+        let (indices, values) = (Extent::of::<c_int>(count), Extent::bytes(count * self.bytes));
+        self.offsets = far::near(self.offsets.cast_mut(), row_offsets)?.cast_const();
+        self.to_offsets = far::near(self.to_offsets, column_offsets)?;
+        self.indices = far::near(self.indices.cast_mut(), indices)?.cast_const();
+        self.to_indices = far::near(self.to_indices, indices)?;
+        if self.is_numeric {
+            self.values = far::near(self.values.cast_mut(), values)?.cast_const();
+            self.to_values = far::near(self.to_values, values)?;
+        }
+        Ok(self)
+    }
+}
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
 fn turn(
@@ -372,9 +387,7 @@ pub fn cusparseCsr2cscEx2(
         sizes, csrVal, csrRowPtr, csrColInd, cscVal, cscColPtr, cscRowInd, valType, copyValues, idxBase,
     )?;
     // A copy knows values by their bytes and alignment alone.
-    let work = Address(turn);
-    context.enqueue((), move |()| {
-        let turn = work.get();
+    context.enqueue(turn, |turn| {
         // SAFETY: cuSPARSE's contract: the arrays are there until the stream has come here.
         unsafe {
             match turn.bytes {

@@ -4,7 +4,6 @@
 use core::ffi::{c_int, c_void};
 
 use border::Out;
-use kit::Addresses;
 
 use super::conversion::SOME;
 use crate::Result;
@@ -26,8 +25,7 @@ struct Diagonals {
     b: *mut c_void,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl Addresses for Diagonals {}
+kit::addresses! { Diagonals { lower, diagonal, upper, b } }
 
 fn diagonals<T: Computed>(
     (m, n, ldb): (c_int, c_int, c_int),
@@ -136,8 +134,7 @@ struct Batch {
     x: *mut c_void,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl Addresses for Batch {}
+kit::addresses! { Batch { diagonals, x } }
 
 impl Batch {
     fn new<T: Computed>(

@@ -2,8 +2,6 @@
 
 use core::ffi::c_int;
 
-use kit::Addresses;
-
 use crate::Result;
 use crate::bare::*;
 use crate::descriptor::check_base;
@@ -21,8 +19,7 @@ struct Vector<T> {
     base: usize,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl<T: Copy> Addresses for Vector<T> {}
+kit::addresses! { Vector<T> { values, indices, y } }
 
 /// The slices behind it.
 type Slices<'a, T> = (&'a [c_int], &'a mut [T], &'a mut [T]);
@@ -54,14 +51,17 @@ impl<T: Computed> Vector<T> {
         unsafe { (indices, slice_mut(self.values.cast(), self.nnz), slice_mut(self.y.cast(), length)) }
     }
 
-    fn run(
+    /// The work gets the factors, too.
+    fn run<const N: usize>(
         self,
         handle: cusparseHandle_t,
-        work: impl Fn(Slices<'_, T>, usize) + Send + Sync + 'static,
+        factors: [Factor; N],
+        work: impl Fn(Slices<'_, T>, usize, [T; N]) + Send + Sync + 'static,
     ) -> Result {
-        handle::get(handle)?.enqueue(self, move |vector| {
-            // SAFETY: cuSPARSE's contract: the arrays are there until the stream has come here.
-            work(unsafe { vector.slices() }, vector.base);
+        handle::get(handle)?.enqueue((self, factors), move |(vector, factors)| {
+            // SAFETY: cuSPARSE's contract: the arrays and the factors are there until the stream has come here.
+            let (slices, factors) = unsafe { (vector.slices(), factors.map(|factor| factor.get::<T>())) };
+            work(slices, vector.base, factors);
         })
     }
 }
@@ -75,11 +75,9 @@ pub fn cusparseTaxpyi<T: Computed>(
     y: *mut T,
     idxBase: cusparseIndexBase_t,
 ) -> Result {
-    let alpha = kit::Address(Factor::new(alpha.cast(), T::TYPE, handle::get(handle)?.on_host())?);
+    let alpha = Factor::new(alpha.cast(), T::TYPE, handle::get(handle)?.on_host())?;
     let vector = Vector::new(nnz, (xVal, xInd, y.cast_const()), idxBase)?;
-    vector.run(handle, move |(indices, values, y), base| {
-        // SAFETY: as above.
-        let alpha = unsafe { alpha.get().get::<T>() };
+    vector.run(handle, [alpha], |(indices, values, y), base, [alpha]| {
         cusparse_cpu::axpby::<T, c_int, T>((alpha, T::ONE), (indices, values, base), y);
     })
 }
@@ -93,7 +91,7 @@ pub fn cusparseTgthr<T: Computed>(
     idxBase: cusparseIndexBase_t,
 ) -> Result {
     let vector = Vector::new(nnz, (xVal.cast_const(), xInd, y), idxBase)?;
-    vector.run(handle, |(indices, values, y), base| cusparse_cpu::gather(y, (indices, base), values))
+    vector.run(handle, [], |(indices, values, y), base, []| cusparse_cpu::gather(y, (indices, base), values))
 }
 
 /// What is gathered is 0 afterwards.
@@ -106,7 +104,7 @@ pub fn cusparseTgthrz<T: Computed>(
     idxBase: cusparseIndexBase_t,
 ) -> Result {
     let vector = Vector::new(nnz, (xVal.cast_const(), xInd, y.cast_const()), idxBase)?;
-    vector.run(handle, |(indices, values, y), base| {
+    vector.run(handle, [], |(indices, values, y), base, []| {
         cusparse_cpu::gather(y, (indices, base), values);
         let zeros = vec![T::ZERO; indices.len()];
         cusparse_cpu::scatter((indices, &zeros, base), y);
@@ -122,7 +120,7 @@ pub fn cusparseTsctr<T: Computed>(
     idxBase: cusparseIndexBase_t,
 ) -> Result {
     let vector = Vector::new(nnz, (xVal, xInd, y.cast_const()), idxBase)?;
-    vector.run(handle, |(indices, values, y), base| cusparse_cpu::scatter((indices, values, base), y))
+    vector.run(handle, [], |(indices, values, y), base, []| cusparse_cpu::scatter((indices, values, base), y))
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -138,11 +136,9 @@ pub fn cusparseTroti<T: Computed>(
 ) -> Result {
     let on_host = handle::get(handle)?.on_host();
     let factor = |at: *const T| Factor::new(at.cast(), T::TYPE, on_host);
-    let turn = kit::Address([factor(c)?, factor(s)?]);
+    let turn = [factor(c)?, factor(s)?];
     let vector = Vector::new(nnz, (xVal.cast_const(), xInd, y.cast_const()), idxBase)?;
-    vector.run(handle, move |(indices, values, y), base| {
-        // SAFETY: as above.
-        let [c, s] = turn.get().map(|factor| unsafe { factor.get::<T>() });
+    vector.run(handle, turn, |(indices, values, y), base, [c, s]| {
         cusparse_cpu::rotate((c, s), (indices, values, base), y);
     })
 }

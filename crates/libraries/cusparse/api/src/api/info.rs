@@ -47,7 +47,7 @@ pub fn cusparseDestroyCsrilu02Info<I>(info: *mut I) -> Result {
 /// Waits for the stream. The position is −1 where all pivots are there.
 ///
 /// # Safety
-/// `position` is NULL or a number's place, on the host or on the CPU device, whose memory is the host's.
+/// `position` is NULL or a number's place, on the host or on the device.
 pub unsafe fn cusparseXcsrilu02_zeroPivot<I>(
     handle: cusparseHandle_t,
     info: *mut I,
@@ -55,10 +55,12 @@ pub unsafe fn cusparseXcsrilu02_zeroPivot<I>(
 ) -> Result {
     let (context, info) = (handle::get(handle)?, INFOS.get(info)?);
     check_array(position.cast(), 1, align_of::<c_int>())?;
-    context.synchronize()?;
-    let zero = *info.zero.lock();
-    // SAFETY: not NULL and aligned; the caller's promise.
-    unsafe { position.write(zero.unwrap_or(-1)) };
+    let zero = context.now(position, |position: *mut c_int| {
+        let zero = *info.zero.lock();
+        // SAFETY: not NULL and aligned; the caller's promise.
+        unsafe { position.write(zero.unwrap_or(-1)) };
+        zero
+    })?;
     if zero.is_some() { Err(Error::ZeroPivot) } else { Ok(()) }
 }
 

@@ -25,8 +25,7 @@ pub(super) struct Vectors {
     pub(super) y: DenseVector,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl kit::Addresses for Vectors {}
+kit::addresses! { Vectors { a, x, y } }
 
 fn vectors(
     opA: cusparseOperation_t,
@@ -144,8 +143,7 @@ struct Matrices {
     batches: usize,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl kit::Addresses for Matrices {}
+kit::addresses! { Matrices { a, b, c } }
 
 /// How many products a call makes: of each matrix one or as many.
 fn batches(counts: [core::ffi::c_int; 3]) -> Result<usize> {
@@ -268,8 +266,7 @@ struct Sampled {
     depth: usize,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl kit::Addresses for Sampled {}
+kit::addresses! { Sampled { a, b, c } }
 
 fn sampled(
     (opA, opB): (cusparseOperation_t, cusparseOperation_t),

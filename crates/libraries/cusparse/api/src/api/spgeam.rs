@@ -37,8 +37,7 @@ struct Three {
     compute: cudaDataType,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl kit::Addresses for Three {}
+kit::addresses! { Three { matrices, factors, c } }
 
 fn three(
     context: &handle::Context,
@@ -146,15 +145,17 @@ pub fn cusparseSpGEAM_nnz(
     let three = three(&context, [opA, opB], [alpha, beta], [matA, matB], matC, (computeType, alg))?;
     let c = three.c;
     index!(c.offset_type, O => check_array(c.offsets, c.rows + 1, align_of::<O>()))?;
-    context.synchronize()?;
-    let nnz = compute!(computeType, C => index!(c.index_type, I => index!(c.offset_type, O => {
-        // SAFETY: cuSPARSE's contract: what the descriptors say is there; the stream has nothing to do any more.
-        unsafe {
-            let sum = three.sum::<C, I>();
-            sum.copy_offsets(c.base.0 as usize, slice_mut::<O>(c.offsets, c.rows + 1));
-            sum.len()
-        }
-    })));
+    let nnz = context.now(three, |three| {
+        let c = three.c;
+        compute!(computeType, C => index!(c.index_type, I => index!(c.offset_type, O => {
+            // SAFETY: cuSPARSE's contract: what the descriptors say is there; the stream has nothing to do any more.
+            unsafe {
+                let sum = three.sum::<C, I>();
+                sum.copy_offsets(c.base.0 as usize, slice_mut::<O>(c.offsets, c.rows + 1));
+                sum.len()
+            }
+        })))
+    })?;
     SPARSE_MATRICES.change(matC, |matrix| matrix.nnz = nnz)
 }
 

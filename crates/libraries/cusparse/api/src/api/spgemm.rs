@@ -45,8 +45,7 @@ struct Three {
     c: SparseMatrix,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl kit::Addresses for Three {}
+kit::addresses! { Three { a, b, c } }
 
 fn three(
     operations: [cusparseOperation_t; 2],
@@ -114,17 +113,16 @@ pub fn cusparseSpGEMM_workEstimation(
     if asks(bufferSize1, externalBuffer1) {
         return Ok(());
     }
-    context.synchronize()?;
-    found.lock().products = Some(count(&three));
+    found.lock().products = Some(context.now((three.a, three.b), count)?);
     Ok(())
 }
 
 /// How many products of entries are added.
-fn count(three: &Three) -> i64 {
+fn count((a, b): (SparseMatrix, SparseMatrix)) -> i64 {
     // The pattern alone is looked at, whatever the type.
-    index!(three.a.index_type, I => index!(three.b.index_type, J => {
+    index!(a.index_type, I => index!(b.index_type, J => {
         // SAFETY: cuSPARSE's contract: what the descriptors say is there; the stream has nothing to do any more.
-        let (a, b) = unsafe { (pattern_matrix::<I>(&three.a), pattern_matrix::<J>(&three.b)) };
+        let (a, b) = unsafe { (pattern_matrix::<I>(&a), pattern_matrix::<J>(&b)) };
         cusparse_cpu::count_products(&a, &b) as i64
     }))
 }
@@ -190,16 +188,16 @@ pub fn cusparseSpGEMM_compute(
     if asks(bufferSize2, externalBuffer2) {
         return Ok(());
     }
-    context.synchronize()?;
-    let (product, nnz): (Arc<dyn Any + Send + Sync>, usize) = compute!(computeType, C => {
-        index!(three.a.index_type, I => index!(three.b.index_type, J => {
-            // SAFETY: as in `count`.
-            let (a, b) = unsafe { (matrix::<C, I>(&three.a, 0).0, matrix::<C, J>(&three.b, 0).0) };
-            let product = cusparse_cpu::multiply(&a, &b);
-            let nnz = product.len();
-            (Arc::new(product), nnz)
-        }))
-    });
+    let (product, nnz) =
+        context.now((three.a, three.b), |(a, b)| -> (Arc<dyn Any + Send + Sync>, usize) {
+            compute!(computeType, C => index!(a.index_type, I => index!(b.index_type, J => {
+                // SAFETY: as in `count`.
+                let (a, b) = unsafe { (matrix::<C, I>(&a, 0).0, matrix::<C, J>(&b, 0).0) };
+                let product = cusparse_cpu::multiply(&a, &b);
+                let nnz = product.len();
+                (Arc::new(product), nnz)
+            })))
+        })?;
     found.lock().product = Some((computeType, product));
     SPARSE_MATRICES.change(matC, |c| c.nnz = nnz)
 }
@@ -285,8 +283,7 @@ pub fn cusparseSpGEMMreuse_workEstimation(
     let found = FOUND.get(spgemmDescr)?;
     let three = three([opA, opB], matA, matB, matC, None, alg)?;
     if !asks(bufferSize1, externalBuffer1) {
-        context.synchronize()?;
-        found.lock().products = Some(count(&three));
+        found.lock().products = Some(context.now((three.a, three.b), count)?);
     }
     Ok(())
 }
@@ -321,12 +318,13 @@ pub fn cusparseSpGEMMreuse_nnz(
     if asked.contains(&true) {
         return Ok(());
     }
-    context.synchronize()?;
-    let product = index!(three.a.index_type, I => index!(three.b.index_type, J => {
-        // SAFETY: as in `count`.
-        let (a, b) = unsafe { (pattern_matrix::<I>(&three.a), pattern_matrix::<J>(&three.b)) };
-        cusparse_cpu::multiply(&a, &b)
-    }));
+    let product = context.now((three.a, three.b), |(a, b)| {
+        index!(a.index_type, I => index!(b.index_type, J => {
+            // SAFETY: as in `count`.
+            let (a, b) = unsafe { (pattern_matrix::<I>(&a), pattern_matrix::<J>(&b)) };
+            cusparse_cpu::multiply(&a, &b)
+        }))
+    })?;
     let nnz = product.len();
     found.lock().product = Some((cudaDataType::CUDA_R_32F, Arc::new(product)));
     SPARSE_MATRICES.change(matC, |c| c.nnz = nnz)

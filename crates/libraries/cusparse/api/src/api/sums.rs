@@ -4,7 +4,6 @@ use core::ffi::{c_int, c_void};
 
 use border::Out;
 use cusparse_cpu::{Index, Matrix, Product, Row};
-use kit::Addresses;
 
 use super::conversion::SOME;
 use super::info::INFOS;
@@ -63,8 +62,7 @@ struct Target {
     total: *mut c_int,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl Addresses for Target {}
+kit::addresses! { Target { offsets, indices, values, total } }
 
 impl Target {
     fn new(descr: cusparseMatDescr_t) -> Result<Target> {

@@ -46,7 +46,17 @@ enum Source {
 }
 
 // SAFETY: addresses and numbers.
-unsafe impl Addresses for Source {}
+unsafe impl Addresses for Source {
+    fn near(self) -> kit::Result<Self> {
+        Ok(match self {
+            Source::Dense { matrix, transposed } => Source::Dense { matrix: matrix.near()?, transposed },
+            Source::Rows { rows, base, values, offsets, indices } => {
+                let (values, offsets, indices) = (values, offsets, indices).near()?;
+                Source::Rows { rows, base, values, offsets, indices }
+            }
+        })
+    }
+}
 
 impl Source {
     fn dense<T: Kept>((m, n, lda): (c_int, c_int, c_int), A: *const T, transposed: bool) -> Result<Source> {
@@ -114,7 +124,14 @@ enum Keep {
 }
 
 // SAFETY: addresses and numbers.
-unsafe impl Addresses for Keep {}
+unsafe impl Addresses for Keep {
+    fn near(self) -> kit::Result<Self> {
+        match self {
+            Keep::Above(threshold) => threshold.near().map(Keep::Above),
+            none => Ok(none),
+        }
+    }
+}
 
 impl Keep {
     /// # Safety
@@ -148,8 +165,7 @@ struct Counts {
     base: usize,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl Addresses for Counts {}
+kit::addresses! { Counts { lines, offsets, total } }
 
 impl Counts {
     fn of_lines(lines: *mut c_int, total: *mut c_int) -> Counts {
@@ -195,8 +211,7 @@ struct Target {
     base: usize,
 }
 
-// SAFETY: addresses and numbers.
-unsafe impl Addresses for Target {}
+kit::addresses! { Target { values, indices, offsets } }
 
 fn target<T>(
     descrC: cusparseMatDescr_t,

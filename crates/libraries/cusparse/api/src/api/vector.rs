@@ -3,7 +3,6 @@
 use core::ffi::c_void;
 
 use border::Out;
-use kit::Address;
 
 use crate::descriptor::*;
 use crate::error::require;
@@ -168,8 +167,8 @@ pub fn cusparseSpVV(
     let (x, y) = both(vecX, vecY)?;
     check_dot(opX, &x, &y, result, computeType)?;
     let conjugated = opX == cusparseOperation_t::CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE;
-    let to = Address(result);
-    context.enqueue((x, y), move |(x, y)| {
+    let to = Factor::to(result, computeType);
+    context.enqueue((x, y, to), move |(x, y, to)| {
         compute!(computeType, C => index!(x.index_type, I => {
             // SAFETY: as in `cusparseAxpby`; the result has room for one number of the type.
             unsafe {
@@ -177,7 +176,7 @@ pub fn cusparseSpVV(
                 let entries = (slice::<I>(x.indices, x.nnz), &*values, x.base.0 as usize);
                 let y = values_of::<C>(&y);
                 let sum: C = cusparse_cpu::dot(entries, conjugated, &y);
-                to.get().cast::<C>().write_unaligned(sum);
+                to.write::<C>(sum);
             }
         }))
     })?;
