@@ -230,6 +230,8 @@ PROMISE(rows_wider_than_their_pitch_are_refused)
     char host[256];
     IS(cudaMemcpy2D(memory, 16, host, 32, 32, 2, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
     IS(cudaMemcpy2D(memory, 32, host, 16, 32, 2, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
+    // A single row needs no pitch.
+    OK(cudaMemcpy2D(memory, 8, host, 8, 32, 1, cudaMemcpyHostToDevice));
 }
 
 PROMISE(boxes_are_copied)

@@ -92,6 +92,54 @@ def one_spmv(library, handle, rng, types, kind, offsets, indices, base, operatio
         check(y.get(), exact, bound, k + 2, compute, y_type, what)
 
 
+def spmvop(library, rng):
+    """alpha A x + beta y into z, which may be y; a plan without an epilogue reads the values that the matrix has when it is run."""
+    handle, count = library.handle(), 0
+    for types in UNIFORM:
+        for offsets, indices in widths("csr"):
+            for base in (0, 1):
+                for algorithm in (0, 1, 2):
+                    for apart in (True, False):
+                        shape = SHAPES[int(rng.integers(len(SHAPES)))]
+                        one_spmvop(library, handle, rng, types[0], offsets, indices, base, algorithm, apart, shape, int(rng.integers(2)))
+                        count += 1
+    library("cusparseDestroy", handle)
+    return count
+
+
+def one_spmvop(library, handle, rng, ty, offsets, indices, base, algorithm, apart, shape, mode):
+    what = f"{ty} {offsets} {indices} from {base} algorithm {algorithm} {'z' if apart else 'y'} {shape} {mode}"
+    library("cusparseSetPointerMode", handle, mode)
+    with Scope(library) as scope:
+        rows, cols = sizes_of(rng, "csr", 1)
+        a = Sparse(scope, rng, "csr", ty, rows, cols, shape, base, offsets, indices, const=bool(rng.integers(2)))
+        x, y = Vector(scope, rng, cols, ty, const=True), Vector(scope, rng, rows, ty)
+        z = Vector(scope, rng, rows, ty) if apart else y
+        alpha, beta = factors(rng, ty)
+        keep = factor(library, scope, alpha, ty, mode), factor(library, scope, beta, ty, mode)
+        call = (N, a.descriptor, x.descriptor, y.descriptor, z.descriptor, TYPES[ty][0], algorithm)
+        bytes_, description, plan = size(), ctypes.c_void_p(), ctypes.c_void_p()
+        library("cusparseSpMVOp_bufferSize", handle, *call, ctypes.byref(bytes_))
+        library("cusparseSpMVOp_createDescr", handle, ctypes.byref(description), *call, scope.room(bytes_.value))
+        library("cusparseSpMVOp_createPlan", handle, description, ctypes.byref(plan), None, size())
+        # A plan outlives what it was made of.
+        library("cusparseSpMVOp_destroyDescr", description)
+        matrix, before = a.dense, y.dense
+        for times in (1, 2):
+            library("cusparseSpMVOp", handle, plan, keep[0][1], keep[1][1], x.descriptor, y.descriptor, z.descriptor)
+            library.synchronize()
+            exact = alpha * (matrix @ x.dense) + beta * before
+            bound = abs(alpha) * (np.abs(matrix) @ np.abs(x.dense)) + abs(beta) * np.abs(before)
+            check(z.get(), exact, bound, cols + 2, ty, ty, f"{what}, {times}")
+            if apart:
+                check(y.get(), y.dense, np.abs(y.dense), 1, ty, ty, f"{what}: y stays")
+            # Other values in the same places.
+            doubled = stored(2 * wide(a.values.get(), ty), ty)
+            a.values.copy(a.values.at.value, doubled.ctypes.data, doubled.nbytes, 1)
+            matrix, before = 2 * a.dense, wide(y.get(), ty)
+        library("cusparseSpMVOp_destroyPlan", plan)
+
+
 def spmm(library, rng):
     handle, count = library.handle(), 0
     for types in UNIFORM + MIXED:

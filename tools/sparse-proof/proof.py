@@ -37,6 +37,7 @@ FAMILIES = {
     "the handle, its stream and the library's version": refusals.handles,
     "cusparseAxpby, Gather, Scatter, Rot and SpVV": vectors.vectors,
     "cusparseSpMV in each format, type, width, base and operation": products.spmv,
+    "cusparseSpMVOp without an epilogue": products.spmvop,
     "cusparseSpMM in each format, type, order, operation and in batches": products.spmm,
     "cusparseSDDMM": products.sddmm,
     "cusparseSpGEMM and SpGEMMreuse beside SciPy": products.spgemm,

@@ -294,6 +294,32 @@ def calls(library, rng):
         expect(library.status("cusparseSpMV", *square), NOT_SUPPORTED, "Blocked-ELL times a vector")
         turned = [handle, T, one, sell.descriptor, y.descriptor, one, x.descriptor, 0, 0, None]
         expect(library.status("cusparseSpMV", *turned), NOT_SUPPORTED, "Sliced-ELL transposed")
+        z, description, plan = Vector(scope, rng, 4, "r32f"), P(), P()
+        made = ctypes.byref(description)
+        good = [handle, made, N, a.descriptor, x.descriptor, y.descriptor, z.descriptor, 0, 0, None]
+        for where, value, wanted, what in (
+                (1, None, INVALID, "no place for it"), (2, 3, INVALID, "operation 3"), (2, T, NOT_SUPPORTED, "transposed"), (3, None, INVALID, "no matrix"),
+                (3, sell.descriptor, NOT_SUPPORTED, "slices"), (4, short.descriptor, INVALID, "a short x"), (5, short.descriptor, INVALID, "a short y"),
+                (6, short.descriptor, INVALID, "a short z"), (6, double.descriptor, NOT_SUPPORTED, "a z of another type"),
+                (7, 1, NOT_SUPPORTED, "another computation"), (8, 3, INVALID, "algorithm 3")):
+            wrong("cusparseSpMVOp_createDescr", good, where, value, wanted, what)
+        library("cusparseSpMVOp_createDescr", *good)
+        code = ctypes.create_string_buffer(b"\x7fLTO", 64)
+        good = [handle, description, ctypes.byref(plan), None, ctypes.c_size_t(0)]
+        wrong("cusparseSpMVOp_createPlan", good, 1, P(0x77), INVALID, "a description that is none")
+        wrong("cusparseSpMVOp_createPlan", good, 4, ctypes.c_size_t(64), INVALID, "a size without code")
+        expect(library.status("cusparseSpMVOp_createPlan", *good[:3], code, ctypes.c_size_t(64)), NOT_SUPPORTED, "an epilogue in LTO IR")
+        assert plan.value is None, "a refused plan was told"
+        library("cusparseSpMVOp_createPlan", *good)
+        expect(library.status("cusparseSpMVOp_setGlobalUserData", handle, plan, b"a", code, ctypes.c_size_t(4)), INVALID, "a variable of no epilogue")
+        good = [handle, plan, one, one, x.descriptor, y.descriptor, z.descriptor]
+        for where, value, what in ((1, P(0x77), "a plan that is none"), (2, None, "no alpha"), (3, None, "no beta"), (4, null_values, "an x without values"),
+                                   (6, short.descriptor, "a short z")):
+            wrong("cusparseSpMVOp", good, where, value, INVALID, what)
+        library("cusparseSpMVOp_destroyPlan", plan)
+        wrong("cusparseSpMVOp", good, 2, one, INVALID, "a destroyed plan")
+        library("cusparseSpMVOp_destroyDescr", description)
+        assert z.array.get().tobytes() == z.array.values.tobytes(), "a refused call has written"
         b, c = Dense(scope, rng, 5, 3, "r32f", COL), Dense(scope, rng, 4, 3, "r32f", COL)
         good = [handle, N, N, one, a.descriptor, b.descriptor, one, c.descriptor, 0, 0, None]
         for where, value, wanted, what in (

@@ -94,17 +94,18 @@ pub fn run(args: &Args) -> Result<()> {
                 continue;
             }
             Ok(program) => {
-                let limit = notes.of(&name).and_then(|note| note.limit).unwrap_or(args.limit);
+                let note = notes.of(&name);
+                let limit = note.and_then(|note| note.limit).unwrap_or(args.limit);
                 let runs = arguments.of(&program);
                 let readme = fs::read_to_string(folder.source.join("README.md")).ok();
-                let is_wrong = notes.of(&name).is_some_and(|note| note.readme_is_wrong);
+                let is_wrong = note.is_some_and(|note| note.readme_is_wrong);
                 let shown = readme.filter(|_| args.library_samples && !is_wrong);
                 let asked = run::Asked {
                     runs: &runs,
                     limit: Duration::from_secs(limit),
                     must_launch: build::launches_kernels(folder),
                     shown: shown.and_then(|text| readme::shown(&text, &name)),
-                    devices: collection.devices,
+                    devices: note.and_then(|note| note.devices.as_deref()).unwrap_or(collection.devices),
                 };
                 run::all(&program, &lib, &asked, &mut sample)?;
             }

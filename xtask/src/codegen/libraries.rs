@@ -123,8 +123,8 @@ triangle's values from the analysis on: values that change in memory come in by 
 none is refused (NVIDIA's library follows it). `cusparseSpMatGetSize` of Blocked-ELL says how many values are stored. Typed calls do what generic ones do with
 matrices in bare arrays, so the same holds for them; policies are hints. Solutions of `csrsv2`, `csrsm2`, `bsrsv2` and `bsrsm2` are made of the values that their own call is given. Blocks are factorized and solved as the entries
 that they are. `csrcolor` is greedy in the order of rows. `gtsvInterleavedBatch` without pivots is algorithm 0, the others and `gpsvInterleavedBatch` exchange rows; the diagonals stay as they are. What the
-manual says no to is refused: transposed matrices in `bsrmv`, `bsrxmv`, `bsrmm` and `bsrsm2`, blocks of one value in `bsrmv` and `bsrxmv`, the conjugated transposed of right sides. Not there: operators in LTO IR (`SpMMOp`, `SpMVOp`),
-and what no text that was at hand describes (`SpMVGeneric`, `SpMatConvert`, `SpMatSetStridedBatch` of 11). The logger tells of calls that fail, not of those that succeed. Shown by `cargo xtask test --only sparse` (tools/sparse-proof: drawn matrices beside NumPy and SciPy, with the objects of CUDA 11 and of 12 and 13,
+manual says no to is refused: transposed matrices in `bsrmv`, `bsrxmv`, `bsrmm` and `bsrsm2`, blocks of one value in `bsrmv` and `bsrxmv`, the conjugated transposed of right sides. `SpMVOp` is the product without an epilogue, of CSR that is not transposed in uniform types; the description keeps where the matrix lies, and each run reads the values that are there. Not there: operators in LTO IR (`SpMMOp`, and `SpMVOp` with an epilogue: `CUSPARSE_STATUS_NOT_SUPPORTED`),
+and what no text that was at hand describes (`SpMVGeneric` with `cusparseSpMVDescr_t`, `SpMatConvert`, `SpMatSetStridedBatch` of 11). The logger tells of calls that fail, not of those that succeed. Shown by `cargo xtask test --only sparse` (tools/sparse-proof: drawn matrices beside NumPy and SciPy, with the objects of CUDA 11 and of 12 and 13,
 refusals by NVIDIA's numbers, streams, graphs), `examples/cusparse_products.cu`",
     ),
 ];

@@ -30,6 +30,9 @@ const HEADERS: &[(&str, &str)] = &[
 /// Headers that lie in folders of their own.
 const HEADERS_WHOLE: &[&str] = &["nvidia-nvtx==13.5.25"];
 
+/// What CMake links besides a library: its `FindCUDAToolkit` knows what each of NVIDIA's needs.
+const BESIDES: &[(&str, &[&str])] = &[("CUDA::cusolver", &["CUDA::cublas", "CUDA::cusparse"])];
+
 /// Libraries as people call them.
 const NAMES: &[(&str, &str)] = &[
     ("cufft_static", "cuFFT's static library"),
@@ -79,7 +82,7 @@ impl Builder {
     /// The program, built anew where anything that is asked for has changed.
     pub fn build(&self, folder: &Folder) -> Result<PathBuf, NotBuilt> {
         let Some(target) = folder.targets.first() else { return Err(left_out(folder)) };
-        let mut lacking: Vec<String> = target.libraries.iter().filter_map(|it| self.lacks(it)).collect();
+        let mut lacking: Vec<String> = linked(target).into_iter().filter_map(|it| self.lacks(it)).collect();
         lacking.dedup();
         if !lacking.is_empty() {
             let said = format!("needs {}, which we do not have yet", lacking.join(", "));
@@ -190,7 +193,7 @@ impl Builder {
             let found = cmake::library(place, name);
             words.extend(found.map(|path| path.display().to_string()));
         };
-        for name in &target.libraries {
+        for name in linked(target) {
             match name.strip_prefix("CUDA::") {
                 // nvcc has the static one already.
                 Some("cudart") if has_device_code(target) => {}
@@ -203,7 +206,7 @@ impl Builder {
                 }
                 Some(name) => with_path(&self.lib, name, &mut words),
                 None if name == "OpenMP::OpenMP_CXX" => words.push("-lgomp".to_owned()),
-                None if name.starts_with('/') => words.push(name.clone()),
+                None if name.starts_with('/') => words.push(name.to_owned()),
                 None => words.push(format!("-l{name}")),
             }
         }
@@ -301,6 +304,13 @@ fn has_device_code(target: &Target) -> bool {
     !target.as_cuda.is_empty() || target.sources.iter().any(is_cuda)
 }
 
+/// The libraries that it names, and those that CMake adds.
+fn linked(target: &Target) -> Vec<&str> {
+    let named = target.libraries.iter().map(String::as_str);
+    let added = BESIDES.iter().filter(|(name, _)| target.libraries.iter().any(|it| it == name));
+    named.chain(added.flat_map(|(_, besides)| besides.iter().copied())).collect()
+}
+
 fn uses_openmp(target: &Target) -> bool {
     target.libraries.iter().any(|name| name.starts_with("OpenMP::"))
 }
@@ -331,7 +341,16 @@ fn done(command: &mut Command) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{code, without_folders};
+    use super::{code, linked, without_folders};
+    use crate::samples::cmake::Target;
+
+    #[test]
+    fn libraries_bring_those_that_they_need() {
+        let libraries = ["CUDA::cusolver", "m"].map(str::to_owned).to_vec();
+        let target = Target { libraries, ..Target::default() };
+        assert_eq!(linked(&target), ["CUDA::cusolver", "m", "CUDA::cublas", "CUDA::cusparse"]);
+        assert!(linked(&Target::default()).is_empty());
+    }
 
     #[test]
     fn files_are_named_without_their_folders() {

@@ -18,6 +18,8 @@ use crate::setup;
 pub struct Note {
     /// Seconds, where it needs more than others.
     pub limit: Option<u64>,
+    /// `CUDAWAY_DEVICE`, where the sample waives itself on what the collection is run on.
+    pub devices: Option<String>,
     /// The result that `why` is the reason of.
     pub of: Option<How>,
     #[serde(default)]

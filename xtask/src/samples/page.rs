@@ -18,7 +18,7 @@ of github.com/NVIDIA/cuda-samples, else they are cloned. `--only NAME` runs one,
 
 Each is built from what its own CMakeLists asks for, by nvcc 13.5, with PTX of one architecture (the one of those asked for that
 our driver takes) and with `-O2` for the host's code, and run by `cudaway run` on the CPU device with the arguments of the samples'
-own `test_args.json`. *Waived* is a sample's own word: the device, or the machine, lacks what it shows. Times are seconds of a first
+own `test_args.json`. Those that ask for two devices get two CPU devices: their rows say so. *Waived* is a sample's own word: the device, or the machine, lacks what it shows. Times are seconds of a first
 run, with nothing in the cache: on the clock, of the processor, then in kernels (on the clock, and the sum of those that ran
 side by side) and to compile them. What is left is the sample's own, mostly the check on the host. The machine has two cores and ran
 other programs beside, so the clock says more than it should.
@@ -97,7 +97,10 @@ fn row(sample: &Sample, notes: &Notes) -> String {
         _ => format!("`{}`", sample.said.replace('`', "'")),
     };
     let why = notes.why(&sample.name, sample.how).unwrap_or_default();
-    let reason = [said.as_str(), why].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(": ");
+    let devices = notes.of(&sample.name).and_then(|note| note.devices.as_ref());
+    let devices = devices.map(|names| format!("run with `CUDAWAY_DEVICE={names}`")).unwrap_or_default();
+    let reason =
+        [said.as_str(), &devices, why].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(": ");
     let times = if sample.runs == 0 {
         " | | | |".to_owned()
     } else {

@@ -235,10 +235,10 @@ struct Rectangle {
 }
 
 impl Rectangle {
-    /// CUDA: a row must fit into its pitch.
+    /// CUDA: a row must fit into its pitch, unless it is the only one.
     fn check(&self, pitch: usize, kind: cudaMemcpyKind) -> Result {
         check_kind(kind)?;
-        if self.width_bytes > pitch { Err(Error::InvalidPitchValue) } else { Ok(()) }
+        if self.height != 1 && self.width_bytes > pitch { Err(Error::InvalidPitchValue) } else { Ok(()) }
     }
 
     fn empty(&self) -> CUDA_MEMCPY2D {

@@ -209,7 +209,7 @@ pub fn cudaMemcpy2D(
     kind: cudaMemcpyKind,
 ) -> Result {
     let driver = device::attach()?;
-    check_rows(dpitch, spitch, width, kind)?;
+    check_rows((dpitch, spitch), (width, height), kind)?;
     if width == 0 || height == 0 {
         return Ok(());
     }
@@ -232,17 +232,22 @@ pub fn cudaMemcpy2DAsync(
     stream: cudaStream_t,
 ) -> Result {
     let driver = device::attach()?;
-    check_rows(dpitch, spitch, width, kind)?;
+    check_rows((dpitch, spitch), (width, height), kind)?;
     if width == 0 || height == 0 {
         return Ok(());
     }
     driver.cuMemcpy2DAsync_v2(&rows(dst, dpitch, src, spitch, width, height, kind), stream::meant(stream))
 }
 
-/// CUDA: a row must fit into its pitch, else cudaErrorInvalidPitchValue.
-fn check_rows(dpitch: usize, spitch: usize, width: usize, kind: cudaMemcpyKind) -> Result {
+/// CUDA: a row must fit into its pitch, else cudaErrorInvalidPitchValue. A single row has no use for a pitch, and NVIDIA's own sample
+/// `cuSOLVER/gesv` copies one with a pitch of 8 bytes.
+fn check_rows(
+    (dpitch, spitch): (usize, usize),
+    (width, height): (usize, usize),
+    kind: cudaMemcpyKind,
+) -> Result {
     check_kind(kind)?;
-    if width > dpitch || width > spitch { Err(Error::InvalidPitchValue) } else { Ok(()) }
+    if height != 1 && (width > dpitch || width > spitch) { Err(Error::InvalidPitchValue) } else { Ok(()) }
 }
 
 /// The memory types of a copy's destination and source.

@@ -230,6 +230,10 @@ pub struct Known<T>(Descriptors<Mutex<T>>);
 unsafe impl<T> Sync for Known<T> {}
 
 impl<T: Copy> Known<T> {
+    pub const fn new() -> Known<T> {
+        Known(Descriptors::new())
+    }
+
     pub fn add<Handle>(&self, value: T) -> *mut Handle {
         self.0.add(Mutex::new(value))
     }
@@ -247,7 +251,7 @@ impl<T: Copy> Known<T> {
     }
 }
 
-pub static SPARSE_VECTORS: Known<SparseVector> = Known(Descriptors::new());
-pub static DENSE_VECTORS: Known<DenseVector> = Known(Descriptors::new());
-pub static SPARSE_MATRICES: Known<SparseMatrix> = Known(Descriptors::new());
-pub static DENSE_MATRICES: Known<DenseMatrix> = Known(Descriptors::new());
+pub static SPARSE_VECTORS: Known<SparseVector> = Known::new();
+pub static DENSE_VECTORS: Known<DenseVector> = Known::new();
+pub static SPARSE_MATRICES: Known<SparseMatrix> = Known::new();
+pub static DENSE_MATRICES: Known<DenseMatrix> = Known::new();

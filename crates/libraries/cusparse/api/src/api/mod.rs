@@ -6,6 +6,7 @@ pub mod conversion;
 pub mod dense;
 pub mod diagonals;
 pub mod entries;
+pub mod epilogues;
 pub mod factorization;
 pub mod info;
 pub mod legacy;

@@ -11502,91 +11502,146 @@ pub unsafe extern "C" fn cusparseSpMVGeneric_preprocess(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpMVOp(
-    _handle: cusparseHandle_t,
-    _plan: cusparseSpMVOpPlan_t,
-    _alpha: *const c_void,
-    _beta: *const c_void,
-    _vecX: cusparseConstDnVecDescr_t,
-    _vecY: cusparseConstDnVecDescr_t,
-    _vecZ: cusparseDnVecDescr_t,
+    handle: cusparseHandle_t,
+    plan: cusparseSpMVOpPlan_t,
+    alpha: *const c_void,
+    beta: *const c_void,
+    vecX: cusparseConstDnVecDescr_t,
+    vecY: cusparseConstDnVecDescr_t,
+    vecZ: cusparseDnVecDescr_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpMVOp", (), {
-        ::cusparse::missing("cusparseSpMVOp")
+    ::trace::call!("cusparseSpMVOp", (
+        value handle, value plan, value alpha, value beta, value vecX, value vecY, value vecZ
+    ), {
+        ::cusparse::entry("cusparseSpMVOp", || {
+            ::cusparse::api::epilogues::cusparseSpMVOp(handle, plan, alpha, beta, vecX, vecY, vecZ)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpMVOp_bufferSize(
-    _handle: cusparseHandle_t,
-    _opA: cusparseOperation_t,
-    _matA: cusparseConstSpMatDescr_t,
-    _vecX: cusparseConstDnVecDescr_t,
-    _vecY: cusparseDnVecDescr_t,
-    _vecZ: cusparseDnVecDescr_t,
-    _computeType: cudaDataType,
-    _alg: cusparseSpMVOpAlg_t,
-    _bufferSize: *mut usize,
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    matA: cusparseConstSpMatDescr_t,
+    vecX: cusparseConstDnVecDescr_t,
+    vecY: cusparseDnVecDescr_t,
+    vecZ: cusparseDnVecDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpMVOpAlg_t,
+    bufferSize: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpMVOp_bufferSize", (), {
-        ::cusparse::missing("cusparseSpMVOp_bufferSize")
+    ::trace::call!("cusparseSpMVOp_bufferSize", (
+        value handle, value opA, value matA, value vecX, value vecY, value vecZ, value computeType, value alg, out bufferSize
+    ), {
+        ::cusparse::entry("cusparseSpMVOp_bufferSize", || {
+            ::cusparse::api::epilogues::cusparseSpMVOp_bufferSize(
+                handle,
+                opA,
+                matA,
+                vecX,
+                vecY,
+                vecZ,
+                computeType,
+                alg,
+                unsafe { Out::new(bufferSize, "bufferSize") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpMVOp_createDescr(
-    _handle: cusparseHandle_t,
-    _desc: *mut cusparseSpMVOpDescr_t,
-    _opA: cusparseOperation_t,
-    _matA: cusparseConstSpMatDescr_t,
-    _vecX: cusparseConstDnVecDescr_t,
-    _vecY: cusparseDnVecDescr_t,
-    _vecZ: cusparseDnVecDescr_t,
-    _computeType: cudaDataType,
-    _alg: cusparseSpMVOpAlg_t,
-    _buffer: *mut c_void,
+    handle: cusparseHandle_t,
+    desc: *mut cusparseSpMVOpDescr_t,
+    opA: cusparseOperation_t,
+    matA: cusparseConstSpMatDescr_t,
+    vecX: cusparseConstDnVecDescr_t,
+    vecY: cusparseDnVecDescr_t,
+    vecZ: cusparseDnVecDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpMVOpAlg_t,
+    buffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpMVOp_createDescr", (), {
-        ::cusparse::missing("cusparseSpMVOp_createDescr")
+    ::trace::call!("cusparseSpMVOp_createDescr", (
+        value handle, out desc, value opA, value matA, value vecX, value vecY, value vecZ, value computeType, value alg, value buffer
+    ), {
+        ::cusparse::entry("cusparseSpMVOp_createDescr", || {
+            ::cusparse::api::epilogues::cusparseSpMVOp_createDescr(
+                handle,
+                unsafe { Out::new(desc, "desc") }?,
+                opA,
+                matA,
+                vecX,
+                vecY,
+                vecZ,
+                computeType,
+                alg,
+                buffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpMVOp_createPlan(
-    _handle: cusparseHandle_t,
-    _desc: cusparseSpMVOpDescr_t,
-    _plan: *mut cusparseSpMVOpPlan_t,
-    _code: *const c_void,
-    _codeSize: usize,
+    handle: cusparseHandle_t,
+    desc: cusparseSpMVOpDescr_t,
+    plan: *mut cusparseSpMVOpPlan_t,
+    code: *const c_void,
+    codeSize: usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpMVOp_createPlan", (), {
-        ::cusparse::missing("cusparseSpMVOp_createPlan")
+    ::trace::call!("cusparseSpMVOp_createPlan", (value handle, value desc, out plan, value code, value codeSize), {
+        ::cusparse::entry("cusparseSpMVOp_createPlan", || {
+            ::cusparse::api::epilogues::cusparseSpMVOp_createPlan(
+                handle,
+                desc,
+                unsafe { Out::new(plan, "plan") }?,
+                code,
+                codeSize,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpMVOp_destroyDescr(_desc: cusparseSpMVOpDescr_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpMVOp_destroyDescr", (), {
-        ::cusparse::missing("cusparseSpMVOp_destroyDescr")
+pub unsafe extern "C" fn cusparseSpMVOp_destroyDescr(desc: cusparseSpMVOpDescr_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseSpMVOp_destroyDescr", (value desc), {
+        ::cusparse::entry("cusparseSpMVOp_destroyDescr", || {
+            ::cusparse::api::epilogues::cusparseSpMVOp_destroyDescr(desc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpMVOp_destroyPlan(_plan: cusparseSpMVOpPlan_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpMVOp_destroyPlan", (), {
-        ::cusparse::missing("cusparseSpMVOp_destroyPlan")
+pub unsafe extern "C" fn cusparseSpMVOp_destroyPlan(plan: cusparseSpMVOpPlan_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseSpMVOp_destroyPlan", (value plan), {
+        ::cusparse::entry("cusparseSpMVOp_destroyPlan", || {
+            ::cusparse::api::epilogues::cusparseSpMVOp_destroyPlan(plan)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSpMVOp_setGlobalUserData(
-    _handle: cusparseHandle_t,
-    _plan: cusparseSpMVOpPlan_t,
-    _global_data_name: *const c_char,
-    _input_data: *mut c_void,
-    _data_size: usize,
+    handle: cusparseHandle_t,
+    plan: cusparseSpMVOpPlan_t,
+    global_data_name: *const c_char,
+    input_data: *mut c_void,
+    data_size: usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSpMVOp_setGlobalUserData", (), {
-        ::cusparse::missing("cusparseSpMVOp_setGlobalUserData")
+    ::trace::call!("cusparseSpMVOp_setGlobalUserData", (
+        value handle, value plan, text global_data_name, value input_data, value data_size
+    ), {
+        ::cusparse::entry("cusparseSpMVOp_setGlobalUserData", || {
+            ::cusparse::api::epilogues::cusparseSpMVOp_setGlobalUserData(
+                handle,
+                plan,
+                global_data_name,
+                input_data,
+                data_size,
+            )
+        })
     })
 }
 
