@@ -262,8 +262,9 @@ fn launched<const N: usize>(target: &Target, tinygrad: &Path, rooms: [(u32, u64)
             limits: [None; 5],
             attributes: vec![],
             kernels: module.kernels().iter().map(|kernel| (1024, kernel.params_bytes, [0; 3])).collect(),
+            facts: None,
         };
-        let header = header.to_bytes(Header::first(2) + record_bytes);
+        let header = header.to_bytes(Header::first(2, false) + record_bytes);
         let launch = Launch { queue: QUEUE, grid: [1; 3], block: [6, 1, 1], ..Launch::default() };
         format!(
             "{{\"object\": {:?}, \"kernel\": \"k0\", \"grid\": [1, 1, 1], \"block\": {:?}, \"shared\": 0, \
@@ -290,7 +291,8 @@ fn launched<const N: usize>(target: &Target, tinygrad: &Path, rooms: [(u32, u64)
         let word = |at: u64| u32::from_le_bytes(bytes[at as usize..][..4].try_into().unwrap());
         let wide = |at: u64| u64::from_le_bytes(bytes[at as usize..][..8].try_into().unwrap());
         let mut records = vec![];
-        let (mut at, end) = (Header::first(2), Header::first(2) + wide(children::TAKEN).min(rooms[nth].1));
+        let (mut at, end) =
+            (Header::first(2, false), Header::first(2, false) + wide(children::TAKEN).min(rooms[nth].1));
         while at < end {
             // 64 bytes, and 12 of parameters.
             assert_eq!(word(at), 80);
@@ -468,6 +470,7 @@ fn launch(module: &Module, kernel: usize, code: &Code, number: usize, row: &Row,
         multiprocessors: 4,
         heap: if code.uses_heap { HEAP } else { 0 },
         queue: 0,
+        graph: 0,
     };
     let size: usize = row.results.iter().map(|it| it.bytes()).sum::<usize>() + 2 * GUARD;
     let mut memory = vec![block(RESULTS, size as u64, &[(0, vec![0xa5; size])])];

@@ -120,7 +120,7 @@ again:
 ";
 
 /// What `scale` takes by PTX's rules, and what stands behind it by docs/architecture.md.
-const SEGMENT_BYTES: usize = 16 + 88;
+const SEGMENT_BYTES: usize = 16 + 96;
 const ARCHS: [&CStr; 2] = [c"gfx90a:sramecc+:xnack-", c"gfx1100"];
 
 static LOADED: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());

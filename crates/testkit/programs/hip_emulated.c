@@ -204,8 +204,23 @@ status hipEventSynchronize(void *event) { return SUCCESS; }
 status hipEventElapsedTime(float *ms, void *start, void *stop) { *ms = 1; return SUCCESS; }
 
 // A module is a file with its code object, a function that file and a name.
-static struct module { char path[64]; struct module *next; } *modules;
+static struct module { char path[64]; size_t lds; struct module *next; } *modules;
 struct function { struct module *module; char name[1024]; };
+
+// Bytes of LDS of the one kernel, as the code object's notes have it: a number of MessagePack behind its name.
+static size_t lds_of(const unsigned char *image, size_t bytes)
+{
+    const char key[] = ".group_segment_fixed_size";
+    const unsigned char *at = memmem(image, bytes, key, sizeof key - 1);
+    if (!at)
+        return 0;
+    at += sizeof key - 1;
+    const int n = *at == 0xcc ? 1 : *at == 0xcd ? 2 : *at == 0xce ? 4 : 0;
+    size_t value = n ? 0 : *at;
+    for (int i = 1; i <= n; i++)
+        value = value << 8 | at[i];
+    return value;
+}
 
 status hipModuleLoadData(struct module **to, const unsigned char *image)
 {
@@ -225,6 +240,7 @@ status hipModuleLoadData(struct module **to, const unsigned char *image)
     if (file < 0 || write(file, image, bytes) != (ssize_t)bytes)
         return OUT_OF_MEMORY;
     close(file);
+    module->lds = lds_of(image, bytes);
     pthread_mutex_lock(&lock);
     module->next = modules;
     modules = module;
@@ -264,7 +280,9 @@ status hipModuleGetFunction(struct function **to, struct module *module, const c
 status hipFuncGetAttribute(int *value, int attribute, struct function *function) { *value = 0; return SUCCESS; }
 status hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *n, struct function *function, int threads, size_t shared)
 {
-    *n = 2048 / threads;
+    // As many as registers and LDS have room for.
+    const size_t lds = function->module->lds + shared, most = 2048 / threads;
+    *n = lds && (64 << 10) / lds < most ? (64 << 10) / lds : most;
     return SUCCESS;
 }
 

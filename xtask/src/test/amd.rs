@@ -98,6 +98,15 @@ pub fn run(installed: &Installed, report: &mut Report) {
             &format!("kernels that launch kernels on {gpu}"),
             launches(installed, &library, &tinygrad, gpu),
         );
+        for name in ["device_graphs", "updatable_nodes"] {
+            let what = format!("{name} on {gpu}");
+            report.note(&what, rdc(installed, &library, &tinygrad, gpu, &format!("examples/{name}.cu")));
+        }
+        let asks = "crates/testkit/programs/kernel_asks.cu";
+        report.note(
+            &format!("kernels that ask what kernels are like on {gpu}"),
+            rdc(installed, &library, &tinygrad, gpu, asks),
+        );
         let said = says(installed, &library, &tinygrad, gpu);
         report.note(&format!("printf, assert and trap on {gpu}"), said);
     }
@@ -183,6 +192,23 @@ fn launches(installed: &Installed, library: &Path, tinygrad: &Path, gpu: &str) -
             "{}",
             ended.describe()
         );
+    }
+    Ok(())
+}
+
+/// A program that checks itself, with the device runtime: on the CPU device, and on an emulated GPU, which has to have all of it.
+fn rdc(installed: &Installed, library: &Path, tinygrad: &Path, gpu: &str, source: &str) -> Result<()> {
+    let folder = testkit::temporary()?;
+    let program = folder.path().join("program");
+    let mut nvcc = Release::V13_5.get()?.nvcc();
+    nvcc.args(["-w", "-rdc=true", "-Xnvlink", "--suppress-stack-size-warning", "-o"]).arg(&program);
+    setup::run(nvcc.arg("-I").arg(setup::root().join("examples")).arg(setup::root().join(source)))?;
+    for is_emulated in [false, true] {
+        let run = installed.preloaded(&program);
+        let run = if is_emulated { on(run, library, tinygrad, gpu, folder.path()) } else { run };
+        let ended = run.run()?;
+        let has_all = !ended.stdout.contains(": no");
+        ensure!(ended.passed() && has_all && ended.stderr.is_empty(), "{}", ended.describe());
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What kernels on AMD GPUs launch, copy and fill: run here when the grid that asked for it has ended.
+//! What kernels on AMD GPUs launch, copy and fill, graphs among it: run here when the grid that asked for it has ended.
 //!
 //! HIP differs: its kernels launch none. So a kernel that may launch is waited for by its own launch, and what it has asked for is
 //! put into its stream before that call returns, each with all that comes of it: what the program puts there afterwards comes later.
@@ -7,16 +7,18 @@
 use core::ffi::c_uint;
 
 use compiler::device_runtime::order::{Standing, run_all};
-use compiler::gcn::children::{Header, N_LIMITS};
-use cuda_abi::{CUdevice_attribute, CUlimit};
+use compiler::gcn::children::{Facts, Header, N_LIMITS};
+use cuda_abi::{CUdevice_attribute, CUfunction_attribute, CUlimit, CUmodule};
 use hip_sys::hipMemcpyDefault;
 
 use super::context::limit_of;
 use super::device::attribute;
 use super::execution::{Manner, Shape, gfx};
+use super::{module, occupancy};
 use crate::object::gfx::heap;
 use crate::object::gfx::queue::{Launch, Place, Queue, Work};
 use crate::object::gfx::services;
+use crate::object::graph::fired;
 use crate::object::module::Module;
 use crate::object::{Context, Function, Stream, memory};
 use crate::{Error, Result};
@@ -35,7 +37,16 @@ pub(super) fn queue(function: &Function, standing: Standing) -> Result<Queue> {
     let context = function.context;
     let room = standing.room(limit(context)?);
     let module = Module::from_handle(function.module.0)?;
-    Queue::take(context, function.module.0, || header(&module, context), room)
+    let asks = function.gfx.is_some_and(|kernel| kernel.asks_of_kernels);
+    let settings = asks.then(Function::settings_version);
+    let facts = || asks.then(|| facts(&module, function.module.0, context));
+    Queue::take(
+        context,
+        function.module.0,
+        || Header { facts: facts(), ..header(&module, context) },
+        settings,
+        room,
+    )
 }
 
 fn header(module: &Module, context: &'static Context) -> Header {
@@ -65,7 +76,46 @@ fn header(module: &Module, context: &'static Context) -> Header {
         limits,
         attributes: attributes.collect(),
         kernels: kernels.collect(),
+        facts: None,
     }
+}
+
+/// What a kernel may ask of each kernel of its module, which is compiled for that.
+fn facts(module: &Module, handle: CUmodule, context: &'static Context) -> Vec<Option<Facts>> {
+    let all = attribute(
+        context.device,
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+    );
+    let multiprocessor_shared = all.map_or(0, i32::cast_unsigned);
+    let of_one = |number| {
+        let function = Function::from_handle(module.kernel_at(handle, number).ok()?).ok()?;
+        let word = |number: u32| {
+            let asked = module::attribute(&function, CUfunction_attribute(number));
+            asked.unwrap_or(0).cast_unsigned()
+        };
+        let mut attributes = [0; 36];
+        // Bytes of shared, constant and local memory, of 64 bits each; then words as the host is told them: threads, registers,
+        // versions, caching, dynamic shared memory, carveout, clusters.
+        for (nth, number) in [1, 2, 3].into_iter().enumerate() {
+            attributes[2 * nth] = word(number);
+        }
+        for (nth, number) in [0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14].into_iter().enumerate() {
+            attributes[6 + nth] = word(number);
+        }
+        let blocks = core::array::from_fn(|nth| {
+            let n_threads = 32 * (nth as i32 + 1);
+            let held = occupancy::active_blocks(&function, n_threads, 0).unwrap_or(0);
+            u16::try_from(held).unwrap_or(0)
+        });
+        Some(Facts {
+            attributes,
+            blocks,
+            shared: word(1),
+            most_dynamic: u32::try_from(occupancy::most_shared(&function).ok()?).unwrap_or(u32::MAX),
+            multiprocessor_shared,
+        })
+    };
+    (0..module.linked.kernels_of_code().len()).map(of_one).collect()
 }
 
 /// Runs what came of a launch of the function by the host. What goes wrong is its context's error, as a fault of its kernel.
@@ -86,6 +136,7 @@ pub(super) fn run(function: &Function, stream: &Stream, first: Vec<(Work, Standi
             Work::Fill { to, value, extent } => {
                 fill(context, function, stream, to, value, extent).map(|()| vec![])
             }
+            Work::Graph { graph, mode } => fired::launch(graph, mode).map(|()| vec![]),
         }
     });
     if let Err(error) = ran {

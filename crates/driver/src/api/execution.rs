@@ -16,9 +16,11 @@ use hip_sys::{
 };
 
 use super::children;
+use crate::object::gfx::graphs;
 use crate::object::gfx::timing::timed;
 use crate::object::graph::capture::{captured, captured_event_record};
-use crate::object::graph::device::{self, Updatable};
+use crate::object::graph::device::{self, Updatable, Use};
+use crate::object::graph::fired;
 use crate::object::graph::{Arguments, Kernel, Op, Params};
 use crate::object::module::Launchable;
 use crate::object::{Event, Function, Stream, library};
@@ -350,6 +352,13 @@ pub(super) fn launch(
         let mut bytes = vec![0; params_bytes(params)];
         // SAFETY: CUDA's contract for a launch's parameters.
         unsafe { gather(params, kernel_params, extra, &mut bytes) }?;
+        let mut shape = shape;
+        if let Some(turn) = Use::take() {
+            // CUDA: a node that kernels change is launched as they have made it.
+            let said = graphs::Launch { grid: shape.grid, arguments: bytes };
+            let Some(now) = turn.now(said)? else { return Ok(()) };
+            (shape.grid, bytes) = (now.grid, now.arguments);
+        }
         let next = gfx::launch(&whole, &function, shape, &stream, &bytes, manner, Standing::default())?;
         children::run(&whole, &stream, next);
         return Ok(());
@@ -505,6 +514,7 @@ pub(super) mod gfx {
             services: address,
             heap,
             queue,
+            graph: fired::current_graph(),
         };
         let launched = if manner.is_cooperative {
             Workspace::new(stream).and_then(|workspace| {

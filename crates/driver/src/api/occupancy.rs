@@ -36,7 +36,7 @@ pub fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     cuOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks, func, blockSize, dynamicSMemSize)
 }
 
-fn active_blocks(function: &Function, block_size: c_int, shared_bytes: usize) -> Result<c_int> {
+pub(super) fn active_blocks(function: &Function, block_size: c_int, shared_bytes: usize) -> Result<c_int> {
     if block_size <= 0 {
         return Err(Error::InvalidValue("blockSize"));
     }
@@ -66,7 +66,7 @@ fn active_blocks(function: &Function, block_size: c_int, shared_bytes: usize) ->
 
 /// Dynamic shared memory that a block of the function can have: what the device gives every block, or, once the function was allowed
 /// more than that, what the device has.
-fn most_shared(function: &Function) -> Result<usize> {
+pub(super) fn most_shared(function: &Function) -> Result<usize> {
     let bounds = &function.context.device.bounds;
     let fixed = function.attribute(hip::HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES.cast_unsigned())?;
     let fixed = u32::try_from(fixed).unwrap_or(0);

@@ -244,6 +244,7 @@ impl Context {
         gfx::services::forget_context(id);
         gfx::heap::forget_context(self);
         gfx::queue::forget_context(id);
+        gfx::graphs::forget_context(self);
         self.is_faulty.store(false, Ordering::Release);
         *self.fault.lock() = None;
         graph::capture::forget_context(id);

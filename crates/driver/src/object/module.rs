@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int, c_uint};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use cache::SHORT_BYTES;
 use compiler::ir::GlobalId;
@@ -134,6 +134,9 @@ impl Function {
         MODULES.with(self.module.0, |module| module.linked.const_bytes).unwrap_or(0)
     }
 }
+
+/// How often settings have changed.
+static SETTINGS: AtomicU64 = AtomicU64::new(0);
 
 /// The part of a function that a launch needs.
 #[derive(Clone, Copy)]
@@ -423,7 +426,13 @@ impl Function {
 
     /// Has launches see the settings as they are now.
     pub fn settings_changed(&self) {
+        SETTINGS.fetch_add(1, Ordering::Release);
         FUNCTIONS.renew(self.handle.0);
+    }
+
+    /// Another number after each change of any function's settings.
+    pub fn settings_version() -> u64 {
+        SETTINGS.load(Ordering::Acquire)
     }
 
     pub fn attribute(&self, attribute: c_uint) -> Result<c_int> {

@@ -22,16 +22,24 @@
 //! | 128 | i32 × 128 | `cudaDeviceAttr`, by number; the least number there is: not known |
 //! | 640 | u32 × 64 | by the number of a call: 1 where it was refused because it is not supported |
 //! | 1024 | 192 bytes × 12 | names (64 bytes) and texts of [`answer::ALL`], each with a zero behind it |
+//! | 3840 | u64 | address of what is known of graphs ([`graphs`]), or 0 |
+//! | 3848 | u32 | 1: the grid is part of a launch of a graph |
+//! | 3852 | u32 | 1: the graph waits in its own tail |
+//! | 3856 | u64 | the graph for the device that the grid is part of, or 0 |
+//! | 3864 | u32 × 3 | graphs in its tail, graphs that it has fired, and those fired beside it |
+//! | 3880 | u64 | offset of what kernels are told of kernels ([`Facts`]), or 0 |
 //! | 4096 | u32 × 16384 | what a handle is: 1 a stream, 2 an event, 0 neither or no more |
 //! | 69632 | 32 bytes × kernels | u32 most threads of a block; u32 bytes of parameters; u32 × 3 the block it requires, or zeros |
+//! | … | 224 bytes × kernels | [`Facts`], where the kernel asks for them |
 //! | … | … | records, one behind the other, each from a multiple of 16 |
 //!
 //! A record begins with u32 its bytes, u32 its state ([`State`]), u64 its place among all, and u64 its stream. Of a launch follow u32
 //! kernel, u32 dynamic shared memory, u32 × 3 grid, u32 × 3 block, u32 bytes of parameters, and at [`PARAMS`] the parameters. Of a
 //! copy follow u64 × 9: address, pitch and bytes of a slice to and from, width, height, depth; of a fill address, pitch, bytes of a
-//! slice, value, width, height, depth.
+//! slice, value, width, height, depth; of a graph u64 its handle and u64 [`Mode`].
 
 mod answers;
+pub mod graphs;
 
 pub(super) use answers::functions;
 
@@ -60,6 +68,13 @@ pub const REFUSED: u64 = 640;
 pub const NAMES: u64 = 1024;
 pub const NAME_BYTES: u64 = 192;
 pub const TEXT: u64 = 64;
+pub const GRAPHS: u64 = 3840;
+pub const IS_IN_GRAPH: u64 = 3848;
+pub const IS_OWN_TAIL: u64 = 3852;
+pub const OWN_GRAPH: u64 = 3856;
+/// By [`Mode`].
+pub const N_GRAPHS: u64 = 3864;
+pub const FACTS: u64 = 3880;
 pub const HANDLES: u64 = 4096;
 pub const MOST_HANDLES: u64 = 16384;
 pub const KERNELS: u64 = HANDLES + 4 * MOST_HANDLES;
@@ -90,6 +105,59 @@ pub enum State {
     Launch = 4,
     Copy = 5,
     Fill = 6,
+    Graph = 7,
+}
+
+/// How a kernel launches a graph, by the numbers of the streams that stand for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// After the launching graph and all that it has fired.
+    Tail,
+    FireAndForget,
+    /// Fired from where the launching graph was launched.
+    Sibling,
+}
+
+impl Mode {
+    pub const ALL: [Mode; 3] = [Mode::Tail, Mode::FireAndForget, Mode::Sibling];
+
+    /// CUDA: graphs that may wait in a graph's tail, and that it may fire while it runs.
+    #[must_use]
+    pub fn most(self) -> u32 {
+        if self == Mode::Tail { 255 } else { 120 }
+    }
+}
+
+/// What a kernel is told of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// `cudaFuncAttributes`, of which CUDA 11's headers have the first 14.
+    pub attributes: [u32; 36],
+    /// Blocks that a multiprocessor holds, by the warps of a block less one, where none has dynamic shared memory.
+    pub blocks: [u16; 32],
+    /// Bytes of shared memory that its variables take, and how many a block may add.
+    pub shared: u32,
+    pub most_dynamic: u32,
+    /// Bytes of shared memory that a multiprocessor has for its blocks.
+    pub multiprocessor_shared: u32,
+}
+
+impl Facts {
+    pub const BYTES: u64 = 224;
+    /// Where its parts lie. The last one is 1: of a kernel that cannot be had nothing is known.
+    const BLOCKS: u64 = 144;
+    const SHARED: u64 = 208;
+    const MOST_DYNAMIC: u64 = 212;
+    const MULTIPROCESSOR: u64 = 216;
+    const IS_KNOWN: u64 = 220;
+
+    fn to_bytes(self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = self.attributes.into_iter().flat_map(u32::to_le_bytes).collect();
+        bytes.extend(self.blocks.into_iter().flat_map(u16::to_le_bytes));
+        let rest = [self.shared, self.most_dynamic, self.multiprocessor_shared, 1];
+        bytes.extend(rest.into_iter().flat_map(u32::to_le_bytes));
+        bytes
+    }
 }
 
 /// The queue up to its first record, as far as no kernel writes it, for who launches: `kernels` by most threads, bytes of parameters
@@ -103,19 +171,22 @@ pub struct Header {
     pub limits: [Option<u64>; N_LIMITS as usize],
     pub attributes: Vec<(u32, i32)>,
     pub kernels: Vec<(u32, u32, [u32; 3])>,
+    /// Of each kernel, where the launched one asks for that; of one that cannot be had there is nothing.
+    pub facts: Option<Vec<Option<Facts>>>,
 }
 
 impl Header {
     /// Where the first record is.
     #[must_use]
-    pub fn first(n_kernels: usize) -> u64 {
-        (KERNELS + KERNEL_BYTES * n_kernels as u64).next_multiple_of(64)
+    pub fn first(n_kernels: usize, has_facts: bool) -> u64 {
+        let of_one = KERNEL_BYTES + if has_facts { Facts::BYTES } else { 0 };
+        (KERNELS + of_one * n_kernels as u64).next_multiple_of(64)
     }
 
     /// For a queue of so many bytes.
     #[must_use]
     pub fn to_bytes(&self, queue_bytes: u64) -> Vec<u8> {
-        let first = Header::first(self.kernels.len());
+        let first = Header::first(self.kernels.len(), self.facts.is_some());
         let mut bytes = vec![0; first as usize];
         let mut put = |at: u64, value: &[u8]| bytes[at as usize..][..value.len()].copy_from_slice(value);
         put(CAPACITY, &queue_bytes.saturating_sub(first).to_le_bytes());
@@ -151,6 +222,13 @@ impl Header {
                 put(at + 8 + 4 * axis as u64, &side.to_le_bytes());
             }
         }
+        if let Some(facts) = &self.facts {
+            let facts_at = KERNELS + KERNEL_BYTES * self.kernels.len() as u64;
+            put(FACTS, &facts_at.to_le_bytes());
+            for (at, facts) in (facts_at..).step_by(Facts::BYTES as usize).zip(facts) {
+                facts.into_iter().for_each(|facts| put(at, &facts.to_bytes()));
+            }
+        }
         bytes
     }
 }
@@ -170,6 +248,7 @@ impl Code<'_> {
     /// A call of the device runtime by its number, with its arguments at a generic address.
     pub fn ask(&mut self, arguments: &Val, number: &Val) -> Result<Val> {
         let number = Builder::constant_int(number).and_then(|number| u64::try_from(number).ok());
+        let is_second = number.is_some_and(Call::is_second);
         let call = number.and_then(Call::of);
         let call = call.ok_or_else(|| Unsupported("a call of the device runtime by no name".to_owned()))?;
         if call == Call::DeviceSynchronize {
@@ -203,15 +282,20 @@ impl Code<'_> {
                 return Ok(Builder::int(wide(), 0));
             }
             Call::Malloc => given.push(self.malloc(&given[1].clone())),
+            Call::FuncGetAttributes => {
+                self.unit.asks_of_kernels.set(true);
+                given.push(Builder::int(wide(), if is_second { 36 } else { 14 }));
+            }
+            Call::OccupancyMaxActiveBlocksPerMultiprocessor
+            | Call::OccupancyMaxActiveBlocksPerMultiprocessorWithFlags => {
+                self.unit.asks_of_kernels.set(true);
+                given.resize(5, Builder::int(wide(), 0));
+            }
             _ => {}
         }
         let queue = self.launch(field::QUEUE, wide());
         let list: String = given.iter().map(|value| format!(", {}", value.typed())).collect();
         let name = function_of(call);
-        let number = call as u32;
-        let number = if name == "unsupported" { format!(", i64 {number}") } else { String::new() };
-        // Those that are not supported are told by their number alone.
-        let list = if name == "unsupported" { number } else { list };
         let both = self.b.fresh();
         self.b
             .inst(format_args!("{both} = call {{ i64, i32 }} @cudaway_ask_{name}({}{list})", queue.typed()));
@@ -267,18 +351,17 @@ fn function_of(call: Call) -> &'static str {
         MemsetAsync => "fill",
         Memset2DAsync => "fill_2d",
         Memset3DAsync => "fill_3d",
-        DeviceSynchronize
-        | GetLastError
-        | PeekAtLastError
-        | Free
-        | FuncGetAttributes
-        | GraphLaunch
-        | OccupancyMaxActiveBlocksPerMultiprocessor
-        | OccupancyMaxActiveBlocksPerMultiprocessorWithFlags
-        | GraphKernelNodeSetParam
-        | GraphKernelNodeSetEnabled
-        | GraphKernelNodeSetGridDim
-        | GraphKernelNodeUpdatesApply => "unsupported",
+        GraphLaunch => "launch_graph",
+        GraphKernelNodeSetParam => "set_param",
+        GraphKernelNodeSetEnabled => "set_enabled",
+        GraphKernelNodeSetGridDim => "set_grid",
+        GraphKernelNodeUpdatesApply => "apply",
+        FuncGetAttributes => "attributes",
+        OccupancyMaxActiveBlocksPerMultiprocessor | OccupancyMaxActiveBlocksPerMultiprocessorWithFlags => {
+            "occupancy"
+        }
+        // These are answered without the queue.
+        DeviceSynchronize | GetLastError | PeekAtLastError | Free => "none",
     }
 }
 
@@ -294,7 +377,20 @@ mod tests {
             assert!(WHAT + 72 <= MOVE_BYTES);
         }
         assert!(REFUSED + 4 * Call::ALL.len() as u64 <= NAMES);
-        assert!(NAMES + NAME_BYTES * answer::ALL.len() as u64 <= HANDLES);
+        assert!(NAMES + NAME_BYTES * answer::ALL.len() as u64 <= GRAPHS);
+        assert!(FACTS + 8 <= HANDLES);
+        let facts = Facts {
+            attributes: [1; 36],
+            blocks: [2; 32],
+            shared: 3,
+            most_dynamic: 4,
+            multiprocessor_shared: 5,
+        };
+        let bytes = facts.to_bytes();
+        let word = |at: u64| u32::from_le_bytes(bytes[at as usize..][..4].try_into().unwrap());
+        let words =
+            [Facts::BLOCKS, Facts::SHARED, Facts::MOST_DYNAMIC, Facts::MULTIPROCESSOR, Facts::IS_KNOWN];
+        assert_eq!((bytes.len() as u64, words.map(word)), (Facts::BYTES, [0x2_0002, 3, 4, 5, 1]));
         assert!(answer::ALL.iter().all(|(_, name, _)| name.count_bytes() < TEXT as usize));
         assert!(answer::ALL.iter().all(|(.., text)| text.count_bytes() < (NAME_BYTES - TEXT) as usize));
     }

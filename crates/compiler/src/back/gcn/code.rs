@@ -33,6 +33,7 @@ pub struct Unit<'a> {
     pub asks: bool,
     /// Some code needs the heap.
     pub uses_heap: Cell<bool>,
+    pub asks_of_kernels: Cell<bool>,
     /// Some code uses the locks in it.
     pub uses_locks: Cell<bool>,
 }

@@ -28,6 +28,8 @@ pub struct Launch {
     pub heap: u64,
     /// Address of the queue of what comes after the grid ([`super::children`]), or 0.
     pub queue: u64,
+    /// The graph for the device that the grid is part of (`%current_graph_exec`), or 0.
+    pub graph: u64,
 }
 
 /// Offsets in it.
@@ -43,10 +45,11 @@ pub(crate) mod field {
     pub const MULTIPROCESSORS: u32 = 68;
     pub const HEAP: u32 = 72;
     pub const QUEUE: u32 = 80;
+    pub const GRAPH: u32 = 88;
 }
 
 impl Launch {
-    pub const BYTES: u32 = 88;
+    pub const BYTES: u32 = 96;
 
     /// As it lies in the kernarg segment.
     pub fn to_bytes(&self) -> [u8; Launch::BYTES as usize] {
@@ -57,7 +60,7 @@ impl Launch {
         let words =
             self.grid.into_iter().chain(self.block).chain([self.dynamic_shared, self.multiprocessors]);
         bytes.extend(words.flat_map(u32::to_le_bytes));
-        bytes.extend([self.heap, self.queue].into_iter().flat_map(u64::to_le_bytes));
+        bytes.extend([self.heap, self.queue, self.graph].into_iter().flat_map(u64::to_le_bytes));
         let mut all = [0; Launch::BYTES as usize];
         all.copy_from_slice(&bytes);
         all
@@ -111,6 +114,7 @@ mod tests {
             (offset_of!(Launch, multiprocessors), field::MULTIPROCESSORS),
             (offset_of!(Launch, heap), field::HEAP),
             (offset_of!(Launch, queue), field::QUEUE),
+            (offset_of!(Launch, graph), field::GRAPH),
         ];
         for (is, said) in offsets {
             assert_eq!(is, said as usize);
@@ -122,19 +126,20 @@ mod tests {
             multiprocessors: 6,
             heap: 7,
             queue: 8,
+            graph: 9,
             ..Launch::default()
         };
         let bytes = launch.to_bytes();
         let word = |at: u32| u32::from_le_bytes(bytes[at as usize..][..4].try_into().unwrap());
-        let words =
-            [0, field::TICK, field::BLOCK + 4, field::MULTIPROCESSORS, field::HEAP, field::QUEUE].map(word);
-        assert_eq!(words, [1, 2, 4, 6, 7, 8]);
+        let fields =
+            [field::TICK, field::BLOCK + 4, field::MULTIPROCESSORS, field::HEAP, field::QUEUE, field::GRAPH];
+        assert_eq!((word(0), fields.map(word)), (1, [2, 4, 6, 7, 8, 9]));
     }
 
     #[test]
     fn the_parameters_stand_in_front_of_it() {
-        let kernarg = Kernarg { params_bytes: 12, launch: 16, bytes: 104 };
+        let kernarg = Kernarg { params_bytes: 12, launch: 16, bytes: 112 };
         let bytes = kernarg.fill(&[9; 12], &Launch { variables: 0x55, ..Launch::default() });
-        assert_eq!((bytes.len(), &bytes[..12], bytes[12], bytes[16]), (104, &[9; 12][..], 0, 0x55));
+        assert_eq!((bytes.len(), &bytes[..12], bytes[12], bytes[16]), (112, &[9; 12][..], 0, 0x55));
     }
 }

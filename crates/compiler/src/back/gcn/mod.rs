@@ -57,6 +57,8 @@ pub struct Code {
     pub uses_services: bool,
     /// A launch needs a queue: the kernel asks the device runtime.
     pub uses_queue: bool,
+    /// The kernel asks what other kernels are like: that stands in the queue.
+    pub asks_of_kernels: bool,
     /// A launch needs a heap: the kernel calls `malloc`, or accesses 128 bits at once.
     pub uses_heap: bool,
     /// What a launch has for CUDA's block.
@@ -117,6 +119,7 @@ pub fn emit(
         variables: &variables,
         uses_services: Cell::new(false),
         uses_heap: Cell::new(false),
+        asks_of_kernels: Cell::new(false),
         uses_locks: Cell::new(false),
     };
 
@@ -136,6 +139,7 @@ pub fn emit(
         shared_bytes: unit.shared.bytes(),
         uses_services: unit.uses_services.get(),
         uses_queue: asks,
+        asks_of_kernels: unit.asks_of_kernels.get(),
         uses_heap: unit.uses_heap.get(),
         packing,
         most_threads: wish.most_threads(),

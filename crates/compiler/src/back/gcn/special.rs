@@ -43,8 +43,7 @@ impl Code<'_> {
             Special::NSmId => self.launch(field::MULTIPROCESSORS, word),
             Special::SmId => self.multiprocessor(),
             Special::GridId => self.launch(field::GRID_ID, wide),
-            // Graphs for the device are not instantiated there.
-            Special::CurrentGraph => Builder::int(wide, 0),
+            Special::CurrentGraph => self.launch(field::GRAPH, wide),
             Special::LaneMaskEq
             | Special::LaneMaskLe
             | Special::LaneMaskLt

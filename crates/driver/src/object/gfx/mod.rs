@@ -2,6 +2,7 @@
 //!
 //! Rule: no lock is held while the compiler runs. Two threads may both make the same kernel; both get one that works.
 
+pub mod graphs;
 pub mod heap;
 pub mod queue;
 pub mod sampler;
@@ -52,6 +53,8 @@ pub struct Kernel {
     pub uses_services: bool,
     /// It asks the device runtime: a launch needs a queue, and is waited for.
     pub uses_queue: bool,
+    /// What it asks of other kernels stands in the queue.
+    pub asks_of_kernels: bool,
     /// It calls `malloc`: a launch needs the context's heap.
     pub uses_heap: bool,
     registers: u32,
@@ -76,6 +79,8 @@ pub struct Shape {
     pub heap: u64,
     /// Address of the queue of what comes after the grid, or 0.
     pub queue: u64,
+    /// The graph for the device that it is part of, or 0.
+    pub graph: u64,
 }
 
 impl Code {
@@ -238,6 +243,7 @@ impl Code {
             tick: tick(self.device),
             uses_services: code.uses_services,
             uses_queue: code.uses_queue,
+            asks_of_kernels: code.asks_of_kernels,
             uses_heap: code.uses_heap,
             registers: facts.vgprs,
             lds_bytes: facts.lds_bytes,
@@ -358,6 +364,7 @@ impl Kernel {
             multiprocessors: self.multiprocessors,
             heap: shape.heap,
             queue: shape.queue,
+            graph: shape.graph,
         };
         self.kernarg.fill(params, &launch)
     }

@@ -1,4 +1,4 @@
-//! What kernels on AMD GPUs want done after them: grids, copies and fills (`compiler::gcn::children`).
+//! What kernels on AMD GPUs want done after them: grids, copies, fills and graphs (`compiler::gcn::children`).
 //!
 //! A launch of a kernel that asks the device runtime gets a queue, and is waited for; then the queue is read. So one that is read is
 //! written by nobody, and the next launch may have it.
@@ -9,14 +9,17 @@ use core::ffi::c_void;
 use compiler::device_runtime::order::{self, Standing, behind};
 use compiler::device_runtime::{Call, TAIL};
 use compiler::gcn::children::{
-    BLOCK, CAPACITY, FIRST, GRID, HANDLES, Header, MOST_HANDLES, N_HANDLES, N_TAIL, PARAMS, PARAMS_BYTES,
-    PLACE, PLACES, REFUSED, SHARED, STATE, STREAM, State, TAIL_ROOM, TAKEN, WHAT,
+    BLOCK, CAPACITY, FIRST, GRAPHS, GRID, HANDLES, Header, IS_IN_GRAPH, IS_OWN_TAIL, MOST_HANDLES, Mode,
+    N_GRAPHS, N_HANDLES, N_TAIL, OWN_GRAPH, PARAMS, PARAMS_BYTES, PLACE, PLACES, REFUSED, SHARED, STATE,
+    STREAM, State, TAIL_ROOM, TAKEN, WHAT,
 };
 use cuda_abi::CUmodule;
 use hip_sys::{self as hip, hipEvent_t};
 use parking_lot::Mutex;
 
+use super::super::graph::fired::{self, Told};
 use super::super::{Context, Shared, Stream, memory};
+use super::graphs;
 use crate::Result;
 
 /// Room for 70,000 launches with a few parameters, or 250 with as many as there can be.
@@ -27,6 +30,7 @@ pub enum Work {
     Launch(Launch),
     Copy { to: Place, from: Place, extent: [u64; 3] },
     Fill { to: Place, value: u8, extent: [u64; 3] },
+    Graph { graph: u64, mode: Mode },
 }
 
 /// A kernel, by its number in the module, and how it is to run.
@@ -62,17 +66,21 @@ pub struct Queue {
     context_id: u64,
     /// Whose kernels stand in it.
     module: Shared<CUmodule>,
+    /// What is told of kernels there is told as it was then, if at all.
+    facts_of: Option<u64>,
 }
 
 /// Those that no launch has.
 static FREE: Mutex<Vec<Queue>> = Mutex::new(Vec::new());
 
 impl Queue {
-    /// One for a launch of that module's: empty. `header` says what the kernel is told, where that is not known from launches before.
+    /// One for a launch of that module's: empty. `header` says what the kernel is told, where that is not known from launches before;
+    /// what it is told of kernels may change with `settings`, if it asks.
     pub fn take(
         context: &'static Context,
         module: CUmodule,
         header: impl FnOnce() -> Header,
+        settings: Option<u64>,
         room: usize,
     ) -> Result<Queue> {
         let found = {
@@ -85,10 +93,23 @@ impl Queue {
             Some(queue) => queue,
             None => Queue::new(context)?,
         };
-        if queue.module.0 != module {
+        if queue.module.0 != module || (settings.is_some() && queue.facts_of != settings) {
             let header = header().to_bytes(BYTES as u64);
+            // Records are zeros before they are written.
+            let stale = (queue.wide(FIRST) as usize).min(BYTES);
+            // SAFETY: inside of the queue, to which nobody writes.
+            unsafe { queue.host.0.write_bytes(0, stale) };
             queue.put(0, &header);
             queue.module = Shared(module);
+            queue.facts_of = settings;
+        }
+        let Told { is_in_graph, graph, is_own_tail, n_graphs } = fired::told();
+        queue.put(GRAPHS, &graphs::address(context).to_le_bytes());
+        queue.put(OWN_GRAPH, &graph.to_le_bytes());
+        let flags = [(IS_IN_GRAPH, u32::from(is_in_graph)), (IS_OWN_TAIL, is_own_tail.into())];
+        let counts = (N_GRAPHS..).step_by(4).zip(n_graphs);
+        for (at, word) in flags.into_iter().chain(counts) {
+            queue.put(at, &word.to_le_bytes());
         }
         queue.put(TAIL_ROOM, &u32::try_from(room).unwrap_or(u32::MAX).to_le_bytes());
         Ok(queue)
@@ -120,6 +141,7 @@ impl Queue {
             context,
             context_id: context.id(),
             module: Shared(core::ptr::null_mut()),
+            facts_of: None,
         })
     }
 
@@ -142,6 +164,11 @@ impl Queue {
         }
         self.tell_refused();
         let [children, tail] = self.records();
+        fired::has_counted(Told {
+            is_own_tail: self.word(IS_OWN_TAIL) != 0,
+            n_graphs: [0, 4, 8].map(|mode| self.word(N_GRAPHS + mode)),
+            ..Told::default()
+        });
         self.put_back();
         Ok(behind(standing, children, tail))
     }
@@ -254,6 +281,10 @@ impl Queue {
             state if state == State::Fill as u32 => {
                 let value = wide(3) as u8;
                 Some(Work::Fill { to: place(0), value, extent: [4, 5, 6].map(wide) })
+            }
+            state if state == State::Graph as u32 => {
+                let mode = *Mode::ALL.get(usize::try_from(wide(1)).ok()?)?;
+                Some(Work::Graph { graph: wide(0), mode })
             }
             // Room that was asked for, and no launch.
             _ => None,

@@ -1,18 +1,21 @@
 //! Graphs that kernels launch: what they may contain, and how what they do gets to the device.
 //!
-//! HIP differs: its graphs are not launched by kernels. A provider of ours takes a graph's steps by `cudaway_graph`.
+//! HIP differs: its graphs are not launched by kernels. A provider of ours takes a graph's steps by `cudaway_graph`; what kernels on
+//! AMD GPUs launch is run by their own launches (`fired`), and what they change lies in memory that the host reads (`gfx::graphs`).
 //!
 //! The plan is run in a stream that keeps what is queued, and what it has kept is uploaded under the handle of the executable graph,
 //! which kernels name. A launch by the host stands between a beginning and an end in its stream, so that the provider knows what its
 //! kernels are part of.
 //! Source: the documentation of `cuGraphInstantiateWithParams`.
 
+use core::cell::RefCell;
 use core::ffi::{c_int, c_uint};
 use core::ptr::null_mut;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use compiler::gcn::children::graphs::{INDEX_SHIFT, MOST, entry};
 use cuda_abi::{
     CUDA_MEMCPY3D, CUcontext, CUdeviceptr, CUgraphExec, CUgraphInstantiateResult, CUgraphNode,
     CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUmemorytype, CUstream,
@@ -20,8 +23,10 @@ use cuda_abi::{
 use hip_sys::graph as asked;
 use parking_lot::Mutex;
 
-use super::{Graph, Kernel, Params};
+use super::{Graph, Kernel, Params, fired};
 use crate::handle::Handle;
+use crate::object::device::Target;
+use crate::object::gfx::graphs;
 use crate::object::module::Function;
 use crate::object::{Context, Stream, memory};
 use crate::{Error, Result};
@@ -55,9 +60,19 @@ impl Refusal {
     }
 }
 
+/// Kernels of the context have graphs.
+fn is_there(context: &Context) -> bool {
+    is_gfx(context) || context.hip().has_device_graphs()
+}
+
+/// They are the host's.
+fn is_gfx(context: &Context) -> bool {
+    context.device.target == Target::Amdgcn
+}
+
 /// CUDA: kernels, copies and fills of one context, and child graphs of these; at least one of them.
 pub fn check(graph: &Graph) -> core::result::Result<(), Refusal> {
-    if !Context::current()?.hip().has_device_graphs() {
+    if !is_there(Context::current()?) {
         return Err(Error::NotSupported("graphs launched from the device").into());
     }
     let mut context_id = None;
@@ -166,6 +181,9 @@ impl Drop for Recording {
 
 /// Brings to the device, at its turn in `stream`, what `run` queues in a stream.
 pub fn upload(exec: CUgraphExec, stream: &Stream, run: impl FnOnce(CUstream) -> Result) -> Result {
+    if is_gfx(stream.context) {
+        return graphs::show_graph(stream.context, exec.bits());
+    }
     let recording = Recording::in_context(stream.context)?;
     run(recording.0)?;
     let kept = Stream::from_handle(recording.0)?;
@@ -175,6 +193,9 @@ pub fn upload(exec: CUgraphExec, stream: &Stream, run: impl FnOnce(CUstream) -> 
 
 /// The executable graph is destroyed.
 pub fn forget(exec: CUgraphExec, context: &Context) {
+    if is_gfx(context) {
+        return graphs::hide_graph(context, exec.bits());
+    }
     // SAFETY: no stream is named. What the provider does not know is forgotten.
     let _ = unsafe { context.hip().graph(asked::FORGET, exec.bits(), null_mut(), null_mut()) };
 }
@@ -185,6 +206,8 @@ pub struct Updatable {
     context: &'static Context,
     /// What of it the device was told last.
     told: AtomicU64,
+    /// As kernels on an AMD GPU have it.
+    of_gfx: Option<graphs::Node>,
 }
 
 static UPDATABLE: Mutex<BTreeMap<u64, Weak<Updatable>>> = Mutex::new(BTreeMap::new());
@@ -208,12 +231,17 @@ pub enum Turn {
 
 impl Updatable {
     pub fn new(context: &'static Context) -> Result<Arc<Updatable>> {
-        if !context.hip().has_device_graphs() {
+        if !is_there(context) {
             return Err(Error::NotSupported("device-updatable kernel nodes"));
         }
-        let handle = next_version();
-        let made = Arc::new(Updatable { handle, context, told: AtomicU64::new(0) });
-        UPDATABLE.lock().insert(handle, Arc::downgrade(&made));
+        let mut known = UPDATABLE.lock();
+        // Kernels on an AMD GPU find it by a part of the handle.
+        let is_free = |handle: u64| !is_gfx(context) || known.keys().all(|&one| entry(one) != entry(handle));
+        let tried = (0..MOST).map(|_| next_version() << INDEX_SHIFT);
+        let handle = tried.into_iter().find(|&handle| is_free(handle)).ok_or(Error::OutOfMemory)?;
+        let of_gfx = is_gfx(context).then(|| graphs::Node::new(handle, context));
+        let made = Arc::new(Updatable { handle, context, told: AtomicU64::new(0), of_gfx });
+        known.insert(handle, Arc::downgrade(&made));
         Ok(made)
     }
 
@@ -236,11 +264,31 @@ impl Updatable {
     }
 
     /// Makes the node's launch by `run`. The host's state of that version, if it is new, takes the place of what kernels have set.
-    pub fn run(&self, version: u64, is_enabled: bool, turn: Turn, run: impl FnOnce() -> Result) -> Result {
+    pub fn run(
+        self: &Arc<Updatable>,
+        version: u64,
+        is_enabled: bool,
+        turn: Turn,
+        run: impl FnOnce() -> Result,
+    ) -> Result {
         // A step says nothing of the state, which was uploaded before.
         let is_new = turn != Turn::Record && self.told.swap(version, Ordering::Relaxed) != version;
         if turn == Turn::Upload && !is_new {
             return Ok(());
+        }
+        if self.of_gfx.is_some() {
+            NEXT.set(Some(Use {
+                node: Arc::clone(self),
+                is_new,
+                is_enabled,
+                is_upload: turn == Turn::Upload,
+            }));
+            let answer = run();
+            NEXT.set(None);
+            if answer.is_err() {
+                self.told.store(0, Ordering::Relaxed);
+            }
+            return answer;
         }
         let flag = |is_set, flag| if is_set { flag } else { 0 };
         let what = asked::NODE
@@ -265,8 +313,41 @@ impl Updatable {
 impl Drop for Updatable {
     fn drop(&mut self) {
         UPDATABLE.lock().remove(&self.handle);
-        // There is nobody to tell of an error.
-        let _ = self.tell(asked::FORGET_NODE);
+        if self.of_gfx.is_none() {
+            // There is nobody to tell of an error.
+            let _ = self.tell(asked::FORGET_NODE);
+        }
+    }
+}
+
+thread_local! {
+    /// What this thread launches next on an AMD GPU is the node's.
+    static NEXT: RefCell<Option<Use>> = const { RefCell::new(None) };
+}
+
+/// How a launch on an AMD GPU is that of a node.
+pub struct Use {
+    node: Arc<Updatable>,
+    /// The host's state takes the place of what kernels have set.
+    is_new: bool,
+    is_enabled: bool,
+    /// It is taken, and not run.
+    is_upload: bool,
+}
+
+impl Use {
+    /// Of the launch that this thread is about to make.
+    pub fn take() -> Option<Use> {
+        NEXT.take()
+    }
+
+    /// What is to run in the place of what the host has said, if anything.
+    pub fn now(&self, said: graphs::Launch) -> Result<Option<graphs::Launch>> {
+        let Some(node) = &self.node.of_gfx else { return Ok(Some(said)) };
+        if self.is_new || !node.is_there() {
+            node.set(&said, self.is_enabled)?;
+        }
+        Ok(if self.is_upload { None } else { node.get() })
     }
 }
 
@@ -284,24 +365,32 @@ pub fn asked_of(attribute: &CUlaunchAttribute) -> Option<(c_int, u64)> {
 }
 
 /// What comes into the stream until this ends is a launch by the host.
-pub struct Launch<'a>(Option<&'a Stream>);
+pub struct Launch<'a> {
+    stream: Option<&'a Stream>,
+    /// On an AMD GPU.
+    _host: Option<fired::Host>,
+}
 
 impl Launch<'_> {
     /// `exec`: the graph, where kernels may launch it, too.
-    pub fn begin(exec: Option<CUgraphExec>, stream: &Stream) -> Result<Launch<'_>> {
-        if !ANY.load(Ordering::Acquire) || !stream.hip().has_device_graphs() {
-            return Ok(Launch(None));
-        }
+    pub fn begin(exec: Option<CUgraphExec>, stream: &Stream, handle: CUstream) -> Result<Launch<'_>> {
         let graph = exec.map_or(0, Handle::bits);
+        if !ANY.load(Ordering::Acquire) || !is_there(stream.context) {
+            return Ok(Launch { stream: None, _host: None });
+        }
+        if is_gfx(stream.context) {
+            let host = fired::Host::begin(graph, handle, stream.context);
+            return Ok(Launch { stream: None, _host: Some(host) });
+        }
         // SAFETY: the stream is the provider's.
         unsafe { stream.hip().graph(asked::BEGIN, graph, stream.hip.0, null_mut()) }?;
-        Ok(Launch(Some(stream)))
+        Ok(Launch { stream: Some(stream), _host: None })
     }
 }
 
 impl Drop for Launch<'_> {
     fn drop(&mut self) {
-        if let Some(stream) = self.0 {
+        if let Some(stream) = self.stream {
             // SAFETY: as above. A stream that took the beginning takes the end.
             let _ = unsafe { stream.hip().graph(asked::END, 0, stream.hip.0, null_mut()) };
         }

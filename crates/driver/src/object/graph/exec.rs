@@ -260,6 +260,16 @@ struct Launched {
     mark: Arc<Mark>,
 }
 
+/// A graph as it was when it was uploaded.
+pub struct Uploaded(Arc<Plan>);
+
+impl Uploaded {
+    /// Its nodes that kernels change are what they have made of them.
+    pub fn run(&self, stream: CUstream) -> Result {
+        self.0.run(stream, Turn::Record)
+    }
+}
+
 /// A graph ready to launch.
 pub struct Exec {
     pub flags: u64,
@@ -368,6 +378,12 @@ impl Exec {
         Ok(())
     }
 
+    /// What kernels launch by that handle, and the context that it was uploaded in.
+    pub fn uploaded(handle: CUgraphExec) -> Option<(Uploaded, &'static Context)> {
+        let (plan, context) = EXECS.get(handle)?.uploaded.lock().clone()?;
+        Some((Uploaded(plan), context))
+    }
+
     /// CUDA: a launch comes after what is queued on its stream and after the launch before, wherever that was.
     pub fn launch(&self, exec: CUgraphExec, handle: CUstream) -> Result {
         let stream = Stream::from_handle(handle)?;
@@ -392,8 +408,11 @@ impl Exec {
         let run = || {
             // CUDA: a launch by the host uploads the graph, if nothing did before.
             self.upload(exec, handle)?;
-            let _launch =
-                device::Launch::begin(Some(exec).filter(|_| self.flags & device::LAUNCH != 0), &stream)?;
+            let _launch = device::Launch::begin(
+                Some(exec).filter(|_| self.flags & device::LAUNCH != 0),
+                &stream,
+                handle,
+            )?;
             conditions.iter().try_for_each(|condition| condition.reset(handle))?;
             plan.run(handle, Turn::Launch)
         };

@@ -10,6 +10,7 @@ pub mod condition;
 pub mod device;
 pub mod dot;
 pub mod exec;
+pub mod fired;
 pub mod op;
 pub mod storage;
 

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 
 use super::{
-    ATTRIBUTES, BLOCK, CAPACITY, FIRST, GRID, HANDLES, KERNEL_BYTES, KERNELS, LIMITS, MOST_BLOCK, MOST_GRID,
-    MOST_HANDLES, MOST_SHARED, MOST_THREADS, MOVE_BYTES, N_ATTRIBUTES, N_HANDLES, N_KERNELS, N_LIMITS,
-    N_TAIL, NAME_BYTES, NAMES, PARAMS, PARAMS_BYTES, PLACE, PLACES, REFUSED, SHARED, STATE, STREAM, State,
-    TAIL_ROOM, TAKEN, TEXT, WHAT,
+    ATTRIBUTES, BLOCK, CAPACITY, FACTS, FIRST, Facts, GRID, HANDLES, KERNEL_BYTES, KERNELS, LIMITS,
+    MOST_BLOCK, MOST_GRID, MOST_HANDLES, MOST_SHARED, MOST_THREADS, MOVE_BYTES, N_ATTRIBUTES, N_HANDLES,
+    N_KERNELS, N_LIMITS, N_TAIL, NAME_BYTES, NAMES, PARAMS, PARAMS_BYTES, PLACE, PLACES, REFUSED, SHARED,
+    STATE, STREAM, State, TAIL_ROOM, TAKEN, TEXT, WHAT,
 };
 use crate::device_runtime::{
     Call, DISABLE_TIMING, FIRST_HANDLE, MOST_PARAMETERS, RUNTIME_VERSION, TAIL, answer,
@@ -15,26 +15,26 @@ use crate::device_runtime::{
 use crate::lower::kernel_address;
 
 /// `%name = load ty` at `%base` and so many bytes behind it.
-fn load(name: &str, ty: &str, base: &str, offset: u64) -> String {
+pub(super) fn load(name: &str, ty: &str, base: &str, offset: u64) -> String {
     let align = if ty == "i64" { 8 } else { 4 };
     format!("{}  %{name} = load {ty}, ptr addrspace(1) %{name}_p, align {align}\n", place(name, base, offset))
 }
 
 /// `%name_p`: a pointer to what lies so many bytes behind `%base`.
-fn place(name: &str, base: &str, offset: u64) -> String {
+pub(super) fn place(name: &str, base: &str, offset: u64) -> String {
     format!(
         "  %{name}_a = add i64 %{base}, {offset}\n  %{name}_p = inttoptr i64 %{name}_a to ptr addrspace(1)\n"
     )
 }
 
 /// Stores `value`, by a pointer of that name.
-fn store(name: &str, ty: &str, value: &str, base: &str, offset: u64) -> String {
+pub(super) fn store(name: &str, ty: &str, value: &str, base: &str, offset: u64) -> String {
     let align = if ty == "i64" { 8 } else { 4 };
     format!("{}  store {ty} {value}, ptr addrspace(1) %{name}_p, align {align}\n", place(name, base, offset))
 }
 
 /// An answer without a value but its number.
-fn end(code: answer::Code) -> String {
+pub(super) fn end(code: answer::Code) -> String {
     format!("  ret {{ i64, i32 }} {{ i64 {code}, i32 {code} }}\n")
 }
 
@@ -43,13 +43,13 @@ const END_WITH_CODE: &str = "  %code_wide = zext i32 %code to i64\n  \
     %with_value = insertvalue { i64, i32 } poison, i64 %code_wide, 0\n  \
     %with_code = insertvalue { i64, i32 } %with_value, i32 %code, 1\n  ret { i64, i32 } %with_code\n";
 
-fn define(text: &mut String, result: &str, name: &str, params: &[&str], body: &str) {
+pub(super) fn define(text: &mut String, result: &str, name: &str, params: &[&str], body: &str) {
     let params: String = params.iter().map(|name| format!(", i64 %{name}")).collect();
     let _ =
         write!(text, "define internal {result} @cudaway_ask_{name}(i64 %queue{params}) #2 {{\n{body}}}\n");
 }
 
-const BOTH: &str = "{ i64, i32 }";
+pub(super) const BOTH: &str = "{ i64, i32 }";
 
 /// All functions, which become part of whoever calls them.
 pub fn functions() -> String {
@@ -59,6 +59,8 @@ pub fn functions() -> String {
     handles(&mut text);
     moves(&mut text);
     questions(&mut text);
+    of_kernels(&mut text);
+    super::graphs::functions(&mut text);
     text
 }
 
@@ -584,4 +586,65 @@ fn questions(text: &mut String) {
         given("%got", "i64", 8),
     );
     define(text, BOTH, "malloc", &["place", "bytes", "got"], &body);
+}
+
+/// What kernels are like.
+fn of_kernels(text: &mut String) {
+    // The address of what is known of a kernel, or 0.
+    let first_kernel = kernel_address(0);
+    let body = format!(
+        "{}{}  %number = sub i64 %function, {first_kernel}\n  %low = and i64 %number, 15\n  %is_whole = icmp eq i64 %low, 0\n  \
+         %kernel = lshr i64 %number, 4\n  %n_kernels = zext i32 %n to i64\n  %is_there = icmp ult i64 %kernel, %n_kernels\n  \
+         %is_kernel = and i1 %is_whole, %is_there\n  %is_told = icmp ne i64 %facts, 0\n  \
+         %may_be = and i1 %is_kernel, %is_told\n  br i1 %may_be, label %look, label %no\nlook:\n  \
+         %offset = mul i64 %kernel, {}\n  %inside = add i64 %offset, %facts\n  %at = add i64 %queue, %inside\n{}  \
+         %is_known = icmp ne i32 %known, 0\n  br i1 %is_known, label %yes, label %no\nyes:\n  ret i64 %at\nno:\n  ret i64 0\n",
+        load("facts", "i64", "queue", FACTS),
+        load("n", "i32", "queue", N_KERNELS),
+        Facts::BYTES,
+        load("known", "i32", "at", Facts::IS_KNOWN),
+    );
+    define(text, "i64", "facts", &["function"], &body);
+
+    let found = format!(
+        "  %at = call i64 @cudaway_ask_facts(i64 %queue, i64 %function)\n  %is_unknown = icmp eq i64 %at, 0\n  \
+         br i1 %is_unknown, label %unknown, label %known\nunknown:\n{}known:\n  %is_nowhere = icmp eq i64 %place, 0\n  \
+         br i1 %is_nowhere, label %wrong, label %tell\nwrong:\n{}",
+        end(answer::INVALID_DEVICE_FUNCTION),
+        end(answer::INVALID_VALUE),
+    );
+    let body = format!(
+        "{found}tell:\n  br label %one\none:\n  %nth = phi i64 [ 0, %tell ], [ %next, %one ]\n  %offset = shl i64 %nth, 2\n  \
+         %from_a = add i64 %at, %offset\n  %from = inttoptr i64 %from_a to ptr addrspace(1)\n  \
+         %value = load i32, ptr addrspace(1) %from, align 4\n  %to_a = add i64 %place, %offset\n  \
+         %to = inttoptr i64 %to_a to ptr\n  store i32 %value, ptr %to, align 4\n  %next = add i64 %nth, 1\n  \
+         %is_more = icmp ult i64 %next, %n_words\n  br i1 %is_more, label %one, label %done\ndone:\n{}",
+        end(answer::SUCCESS)
+    );
+    define(text, BOTH, "attributes", &["place", "function", "n_words"], &body);
+
+    // Blocks that a multiprocessor holds: as many as its threads' registers allow, and as its shared memory has room for.
+    let body = format!(
+        "  %threads_short = trunc i64 %threads to i32\n  %is_some = icmp sgt i32 %threads_short, 0\n  \
+         %flags_short = trunc i64 %flags to i32\n  %is_flag = icmp ule i32 %flags_short, 1\n  \
+         %is_well = and i1 %is_some, %is_flag\n  br i1 %is_well, label %ask, label %wrong\nask:\n{}tell:\n  \
+         %less = add i32 %threads_short, -1\n  %nth_short = lshr i32 %less, 5\n  %nth = zext i32 %nth_short to i64\n  \
+         %is_short = icmp ult i32 %nth_short, 32\n{}{}{}  %most_wide = zext i32 %most to i64\n  \
+         %is_little = icmp ule i64 %dynamic, %most_wide\n  %fits = and i1 %is_short, %is_little\n  \
+         br i1 %fits, label %count, label %give\ncount:\n  %offset = shl i64 %nth, 1\n  %slot = add i64 %at, %offset\n{}  \
+         %n_short = load i16, ptr addrspace(1) %n_p, align 2\n  %n = zext i16 %n_short to i32\n  \
+         %dynamic_short = trunc i64 %dynamic to i32\n  %whole = add i32 %shared, %dynamic_short\n  \
+         %is_any = icmp ne i32 %whole, 0\n  %divisor = select i1 %is_any, i32 %whole, i32 1\n  \
+         %by_shared = udiv i32 %all, %divisor\n  %is_less = icmp ult i32 %by_shared, %n\n  \
+         %is_bound = and i1 %is_any, %is_less\n  %held = select i1 %is_bound, i32 %by_shared, i32 %n\n  br label %give\ngive:\n  \
+         %blocks = phi i32 [ 0, %tell ], [ %held, %count ]\n  %to = inttoptr i64 %place to ptr\n  \
+         store i32 %blocks, ptr %to, align 4\n{}",
+        found,
+        load("shared", "i32", "at", Facts::SHARED),
+        load("most", "i32", "at", Facts::MOST_DYNAMIC),
+        load("all", "i32", "at", Facts::MULTIPROCESSOR),
+        place("n", "slot", Facts::BLOCKS),
+        end(answer::SUCCESS),
+    );
+    define(text, BOTH, "occupancy", &["place", "function", "threads", "dynamic", "flags"], &body);
 }
