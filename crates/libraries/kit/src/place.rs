@@ -26,6 +26,14 @@ impl Place {
         Ok(Place { context, engine, elsewhere })
     }
 
+    /// Whether it is an AMD GPU; the calling thread is in its context then.
+    pub fn enter_hip(&self) -> Result<bool> {
+        match self.engine {
+            Engine::Cpu => Ok(false),
+            Engine::Hip => driver::context(Some(self.context)).map(|_| true),
+        }
+    }
+
     /// What computes asks this first.
     pub fn can_compute(&self) -> Result {
         match self.engine {

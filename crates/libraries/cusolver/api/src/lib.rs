@@ -1,5 +1,5 @@
-//! What the calls of cuSOLVER mean. The numbers are `cusolver_cpu`'s, on the CPU device in stream order; what computes answers
-//! that it is not supported where the device is an AMD GPU.
+//! What the calls of cuSOLVER mean. The numbers are `cusolver_cpu`'s, on the CPU device in stream order; on an AMD GPU
+//! hipSOLVER computes what it has ([`hip`]), and the rest answers that it is not supported.
 
 #![expect(non_snake_case, non_camel_case_types, reason = "these are the C names")]
 
@@ -8,6 +8,7 @@ mod arguments;
 mod description;
 mod error;
 mod handle;
+pub mod hip;
 #[rustfmt::skip]
 #[path = "generated/release.rs"]
 mod release;
