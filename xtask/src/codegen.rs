@@ -13,6 +13,7 @@ pub mod facts;
 mod headers;
 mod hip;
 mod hip_blas;
+mod hip_solver;
 mod hooks;
 mod libraries;
 pub mod library;
@@ -101,6 +102,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     let blas = facts::blas()?;
     let (blas_bodies, blas_routines) = (bodies::scan("crates/libraries/cublas/api")?, blas::routines()?);
     let on_hip = hip_blas::OnHip::read(&blas)?;
+    let solver = hip_solver::OnHip::read()?;
     pass_refusals_on(&driver_bodies, &mut runtime_bodies)?;
     let mut unused = shells::unused_driver_bodies(&driver_bodies, &driver);
     unused.extend(shells::unused_runtime_bodies(&runtime_bodies, &runtime));
@@ -123,7 +125,14 @@ pub fn generate() -> Result<Vec<(String, String)>> {
         ),
         (
             "docs/libraries.md".to_owned(),
-            libraries::markdown(&blas, &blas_bodies, &blas_routines, &on_hip, &shown::Shown::read()?)?,
+            libraries::markdown(
+                &blas,
+                &blas_bodies,
+                &blas_routines,
+                &on_hip,
+                &solver,
+                &shown::Shown::read()?,
+            )?,
         ),
         ("crates/libraries/cublas/api/src/generated/hip_calls.rs".to_owned(), on_hip.calls),
         ("crates/libcudaway-hooks/src/generated/names.rs".to_owned(), hooks::names(&nvml)?),
@@ -144,7 +153,8 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     files.extend(hip::files()?);
     files.push(nvjitlink::exports()?);
     files.push(refused::exports()?);
-    files.extend(library::files(&blas, &blas_bodies)?);
+    files.extend(library::files(&blas, &blas_bodies, &solver)?);
+    files.push(("crates/libraries/cusolver/api/src/generated/hip_calls.rs".to_owned(), solver.calls));
     files.extend(shells::preload_scripts());
     files.push((
         "tools/data/cuda-mapper.json".to_owned(),

@@ -36,6 +36,8 @@ pub enum LibraryChoice {
     Cpu,
     /// Our own kernels, on the CPU device too. cuRAND alone has some.
     Kernels,
+    /// On AMD GPUs our own code and not ROCm's library. cuSOLVER alone has that choice.
+    Own,
     /// A library: with names of NVIDIA's, in front of ours; or one that does its work, such as hipBLAS or a CBLAS.
     Path(PathBuf),
 }
@@ -190,7 +192,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
     ("CUDAWAY_DNN", "who computes for cuDNN: auto, cpu, onednn or a library's path; a list combines them"),
-    ("CUDAWAY_SOLVER", "who computes for cuSOLVER: auto, cpu or a library's path; a list combines them"),
+    (
+        "CUDAWAY_SOLVER",
+        "who computes for cuSOLVER: auto, cpu, hip, own or a library's path; a list combines them",
+    ),
     ("CUDAWAY_SPARSE", "who computes for cuSPARSE: auto, cpu or a library's path; a list combines them"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
     (
@@ -363,6 +368,7 @@ fn library(list: &str) -> Vec<LibraryChoice> {
             "hip" => LibraryChoice::Hip,
             "cpu" => LibraryChoice::Cpu,
             "kernels" => LibraryChoice::Kernels,
+            "own" => LibraryChoice::Own,
             path => LibraryChoice::Path(PathBuf::from(path)),
         })
         .collect()

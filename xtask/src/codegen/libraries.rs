@@ -9,6 +9,7 @@ use super::blas::{self, Routines};
 use super::bodies::Bodies;
 use super::facts::Signatures;
 use super::hip_blas::{OnHip, Way};
+use super::hip_solver;
 use super::library;
 use super::shown::Shown;
 use crate::libraries::{self, Library};
@@ -99,7 +100,10 @@ kernels beside the host library. What reaches hipRAND is shown by crates/librari
     (
     "cuSOLVER",
     "Dense systems, orthogonal factors, eigenvalues and singular values (cuSolverDN) and sparse systems on the CPU device, by crates/libraries/cusolver/cpu, in stream order and in captured graphs. On AMD
-GPUs the same code computes, on copies in the host's memory of what a call names: such a call waits for its stream and is done when it comes back, and answers `CUSOLVER_STATUS_NOT_SUPPORTED` where the stream is captured. Every name without a body answers that, too, once in the log. `cusolverGetVersion` follows the CUDA runtime that the process uses. Results and `info` are LAPACK's, in LAPACK's places; nothing
+GPUs ROCm's hipSOLVER computes (libhipsolver.so.0 and .so.1, ROCm 5.2 to 7.2; never run on a GPU), function by function as the column below says: work areas are as large as its functions
+ask for, and what has work for a stream cannot be captured. Which names a release lacks is in the log (`CUDAWAY_LOG=solver=info`). What hipSOLVER has not got, or means otherwise (systems without an array of pivots, norms of
+`gesvdaStridedBatched`), our own code computes there, on copies in the host's memory of what a call names: such a call waits for its stream and is done when it comes back, and answers `CUSOLVER_STATUS_NOT_SUPPORTED` where the stream is captured. Every name without a body answers that, too, once in the log. Solvers that refine (`DSgesv`) are hipSOLVER's solvers of the main type, with 0 iterations.
+`CUDAWAY_SOLVER=own` leaves hipSOLVER out. `cusolverGetVersion` follows the CUDA runtime that the process uses. Results and `info` are LAPACK's, in LAPACK's places; nothing
 is written beside them. Singular values, and eigenvalues of Hermitian matrices, are divided and conquered. `syevj`, `sygvj` and `gesvdj` are Jacobi's method and tell of it; the sweeps of `gesvdj` of 16 columns and more begin with vectors that divide and conquer has found, where at least 12 sweeps are allowed: one or two are enough then. `syevjBatched`, of whose sweeps nobody can ask, divides as `syevd` does. A singular value below the rounding of
 the largest has a singular vector that is merely orthogonal to the others there. Work areas are of a few elements and not used; algorithms, determinism, math modes and how a type may be emulated are kept, and nothing is emulated, all results are the same
 again on as many cores. `gesvd` and `gebrd` refuse matrices that are wide, `potrsBatched` other than one right side, `gesvdjBatched` more than 32 rows or columns, as the manual says. Mixed-precision systems (`DSgesv`, `ZCgels` and so on)
@@ -109,7 +113,7 @@ are factored in the main precision, which leaves nothing to be refined: the numb
 Sparse systems (cuSolverSP's `csrlsvqr` and `csrlsvchol`, with the matrix in the device's memory or the host's, and `csrlsvluHost`) are factored by faer; `reorder` 0 keeps the order of the columns, every other
 one takes faer's own (COLAMD, for Cholesky AMD). They have ended when they come back, and cannot be captured. `singularity` is the first column whose pivot is not above `tol`, counted from 0: the system is solved
 all the same, but where no factorization exists (a minor that is not positive, a column of LU without any entry that could be a pivot), and then x stays as it was. Cholesky reads the lower triangle alone. Factors that a program keeps (cusolverSp_LOWLEVEL_PREVIEW.h's `csrlu`, `csrqr` and `csrchol`, `csrqrsvBatched`) take columns in their order; a step whose step before is missing is refused, LU's pivots are the largest whatever the threshold allows, right sides stay as they are, positions count from 0 on the device as on the host, and solving by a Cholesky factor that there is none of answers `CUSOLVER_STATUS_ZERO_PIVOT`. Entries that are there twice are added, columns need not be in order. `csreigvsi` iterates as NVIDIA's library does: the eigenvalue is that of the vector before, and a call that does not converge succeeds; a shift that is an eigenvalue is moved by some units in the last place. `csreigsHost` counts by how often the determinant turns along the rectangle's boundary, in steps that stay where the smallest singular value shows that no eigenvalue is. `csrlsqvqrHost` takes columns that depend on others away one by one, and has 0 for their unknowns. cuSolverRF factors again in the pattern and the orders that it was given, with room for what elimination fills even where a caller left it out; `cusolverRfRefactor` always factors the values that were given last, and answers `CUSOLVER_STATUS_ZERO_PIVOT` with each algorithm; a handle that was not set up is not initialized, and values of another pattern are refused unless the fast mode is on. What `Extract` gives is memory of the C library's, which the program frees. `syevdx`, `sygvdx` and `gesvdaStridedBatched`'s norms tell the host something, for which they wait. The 266 to 367 names that are in no header are not exported. A handle that is none is refused. Shown by `cargo xtask test --only solver`
-(tools/solver-proof: drawn matrices in LAPACK's own measures beside NumPy's and SciPy's LAPACK, sparse ones by their residuals, refusals, streams, graphs; the same on a device that the driver takes for an AMD GPU and whose memory the host cannot read, so that a copy that is missing ends the program: crates/hip-recorder; never run on a GPU), crates/libraries/cusolver/cpu/tests, `examples/cusolver_systems.cu`",
+(tools/solver-proof: drawn matrices in LAPACK's own measures beside NumPy's and SciPy's LAPACK, sparse ones by their residuals, refusals, streams, graphs; the same on a device that the driver takes for an AMD GPU and whose memory the host cannot read, so that a copy that is missing ends the program: crates/hip-recorder; never run on a GPU), crates/libraries/cusolver/cpu/tests, for hipSOLVER by crates/libraries/cusolver/api/src/hip/tests.rs (what reaches libraries with the exports of ROCm 5.2, 5.7, 6.4 and 7.2) and `cargo xtask test --only rocm`, `examples/cusolver_systems.cu`",
     ),
     (
     "cuSPARSE",
@@ -148,6 +152,7 @@ pub fn markdown(
     bodies: &Bodies,
     routines: &Routines,
     on_hip: &OnHip,
+    solver: &hip_solver::OnHip,
     shown: &Shown,
 ) -> Result<String> {
     // Names of the same routine with the same answers are one row.
@@ -229,31 +234,51 @@ pub fn markdown(
         }
     }
     for library in libraries::all().iter().filter(|library| library.exports.is_some()) {
-        text += &by_name(library)?;
+        text += &by_name(library, solver)?;
     }
     Ok(text)
 }
 
 /// The chapter of a library whose bodies stand under their C names.
-fn by_name(library: &Library) -> Result<String> {
+fn by_name(library: &Library, solver: &hip_solver::OnHip) -> Result<String> {
     let bodies = super::bodies::scan(&library.api)?;
     let note = NOTES.iter().find(|(name, _)| *name == library.name).map_or("", |(_, note)| note);
     let files: Vec<String> = library.objects.iter().map(|object| format!("`{}`", object.file())).collect();
-    let mut text =
-        format!("\n## {}\n\n{}. {note}\n\n| names | answered |\n|---|---|\n", library.name, files.join(", "));
-    let mut rows: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    // Of these two names of one library may be answered differently on an AMD GPU.
+    let on_gpus = (library.name == "cuSOLVER").then_some(solver);
+    let (head, line) = if on_gpus.is_some() { (" AMD GPUs |", "---|") } else { ("", "") };
+    let mut text = format!(
+        "\n## {}\n\n{}. {note}\n\n| names | answered |{head}\n|---|---|{line}\n",
+        library.name,
+        files.join(", ")
+    );
+    let mut rows: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
     for name in library::names(library)? {
         let answer = match library::body(&bodies, &name) {
             Some(body) if body.refuses => "refuses",
             Some(_) => "yes",
             None => "no",
         };
-        rows.entry(answer).or_default().push(format!("`{name}`"));
+        let hip = on_gpus.map_or_else(String::new, |on_gpus| on_solver(on_gpus, &name, answer));
+        rows.entry((answer, hip)).or_default().push(format!("`{name}`"));
     }
-    rows.iter()
-        .rev()
-        .try_for_each(|(answer, names)| writeln!(text, "| {} | {answer} |", names.join(", ")))?;
+    rows.iter().rev().try_for_each(|((answer, hip), names)| {
+        let hip = if on_gpus.is_some() { format!(" {hip} |") } else { String::new() };
+        writeln!(text, "| {} | {answer} |{hip}", names.join(", "))
+    })?;
     Ok(text)
+}
+
+/// Who answers a name of cuSOLVER's on an AMD GPU.
+fn on_solver(solver: &hip_solver::OnHip, name: &str, answer: &str) -> String {
+    match solver.way(name) {
+        hip_solver::Way::Function { own: Some(own), .. } => format!("hipSOLVER, but not {own}"),
+        hip_solver::Way::Function { .. } => "hipSOLVER".to_owned(),
+        hip_solver::Way::ByHand => "hipSOLVER's functions of one type, where sizes fit".to_owned(),
+        hip_solver::Way::Ours => "ours".to_owned(),
+        hip_solver::Way::Lacks if answer == "yes" => "no function of hipSOLVER's".to_owned(),
+        hip_solver::Way::Lacks => "no".to_owned(),
+    }
 }
 
 /// `api::level2::gemv` → (`level2`, `gemv`)

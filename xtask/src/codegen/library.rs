@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::bodies::{self, Bodies, Body};
 use super::facts::{self, Signature, Signatures};
 use super::shells::{self, HEAD, PROMISE};
-use super::{NODES, blas};
+use super::{NODES, blas, hip_solver};
 use crate::libraries::{self, Library, Object};
 
 /// The names and the node of the shell with this file name.
@@ -55,7 +55,11 @@ fn faced(name: &str, face: u32) -> String {
 }
 
 /// Every generated file: (path, text).
-pub fn files(blas_signatures: &Signatures, blas_bodies: &Bodies) -> Result<Vec<(String, String)>> {
+pub fn files(
+    blas_signatures: &Signatures,
+    blas_bodies: &Bodies,
+    solver: &hip_solver::OnHip,
+) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for (library, object) in libraries::objects() {
         let names = object.names()?;
@@ -87,7 +91,7 @@ pub fn files(blas_signatures: &Signatures, blas_bodies: &Bodies) -> Result<Vec<(
             let bodies = bodies::scan(&library.api)?;
             files.push((
                 format!("{exports}/src/generated/exports.rs"),
-                exports_file(library, &signatures, &bodies)?,
+                exports_file(library, &signatures, &bodies, solver)?,
             ));
             if !library.releases.is_empty() {
                 files.push((format!("{}/src/generated/release.rs", library.api), release_file(library)?));
@@ -159,7 +163,12 @@ fn of_any_type(name: &str) -> Option<String> {
 }
 
 /// The C functions of a library whose bodies all stand under their C names.
-fn exports_file(library: &Library, signatures: &Signatures, bodies: &Bodies) -> Result<String> {
+fn exports_file(
+    library: &Library,
+    signatures: &Signatures,
+    bodies: &Bodies,
+    solver: &hip_solver::OnHip,
+) -> Result<String> {
     let names = names(library)?;
     let krate = format!("::{}", library.api.rsplit('/').nth(1).context("a crate below a library's folder")?);
     let of_any_type: BTreeSet<String> = names.iter().filter_map(|name| of_any_type(name)).collect();
@@ -182,7 +191,10 @@ fn exports_file(library: &Library, signatures: &Signatures, bodies: &Bodies) -> 
     for name in &names {
         let signature = signatures.get(name).unwrap_or(&unknown);
         let body = self::body(bodies, name).map(|body| (body, false));
-        let statement = shells::statement(&krate, &library.status, name, signature, body)?;
+        let mut statement = shells::statement(&krate, &library.status, name, signature, body)?;
+        if let Some(line) = solver.line(&krate, name).filter(|_| library.name == "cuSOLVER") {
+            statement = with_line(&krate, name, &statement, &line)?;
+        }
         if library.faces.is_empty() {
             text += &shells::exported(name, signature, body.is_some(), &statement);
         }
@@ -194,6 +206,18 @@ fn exports_file(library: &Library, signatures: &Signatures, bodies: &Bodies) -> 
         }
     }
     Ok(text)
+}
+
+/// The statement with a line before the body's call.
+fn with_line(krate: &str, name: &str, statement: &str, line: &str) -> Result<String> {
+    let entry = format!("{krate}::entry(\"{name}\", || ");
+    let (head, rest) = statement.split_once(&entry).with_context(|| format!("{name} has no body"))?;
+    let indent = "            ";
+    if let Some(rest) = rest.strip_prefix("{\n") {
+        return Ok(format!("{head}{entry}{{\n{indent}{line}\n{rest}"));
+    }
+    let (call, end) = rest.split_once(")\n").with_context(|| statement.to_owned())?;
+    Ok(format!("{head}{entry}{{\n{indent}{line}\n{indent}{call}\n        }})\n{end}"))
 }
 
 /// The statement, whose border learns which face is called.

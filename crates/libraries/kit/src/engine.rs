@@ -13,11 +13,12 @@ pub enum Engine {
     Hip,
 }
 
-/// Whether a library's variable leaves an engine in. A path adds a library to the choice and leaves out nothing, and kernels are
-/// another way for each.
+/// Whether a library's variable leaves an engine in. A path adds a library to the choice and leaves out nothing; kernels, and our
+/// own code instead of ROCm's, are another way for each.
 pub fn wants(choices: &[LibraryChoice], engine: &LibraryChoice) -> bool {
-    let names_none =
-        |choice: &&LibraryChoice| matches!(choice, LibraryChoice::Path(_) | LibraryChoice::Kernels);
+    let names_none = |choice: &&LibraryChoice| {
+        matches!(choice, LibraryChoice::Path(_) | LibraryChoice::Kernels | LibraryChoice::Own)
+    };
     let mut engines = choices.iter().filter(|choice| !names_none(choice)).peekable();
     engines.peek().is_none() || engines.any(|choice| choice == engine || *choice == LibraryChoice::Auto)
 }
@@ -57,6 +58,7 @@ mod tests {
             (vec![path.clone()], true, true),
             (vec![LibraryChoice::Auto], true, true),
             (vec![LibraryChoice::Kernels], true, true),
+            (vec![LibraryChoice::Own], true, true),
             (vec![LibraryChoice::Kernels, LibraryChoice::Cpu], true, false),
             (vec![LibraryChoice::Cpu], true, false),
             (vec![path, LibraryChoice::Hip], false, true),

@@ -40,6 +40,14 @@ impl Place {
         Ok(Place { context, engine, elsewhere: Elsewhere::OnCopies })
     }
 
+    /// Whether it is an AMD GPU; the calling thread is in its context then.
+    pub fn enter_hip(&self) -> Result<bool> {
+        match self.engine {
+            Engine::Cpu => Ok(false),
+            Engine::Hip => driver::context(Some(self.context)).map(|_| true),
+        }
+    }
+
     /// What computes asks this first, before it looks at its arguments.
     pub fn can_compute(&self) -> Result {
         match (self.engine, &self.elsewhere) {

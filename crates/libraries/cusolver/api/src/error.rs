@@ -19,6 +19,9 @@ pub enum Error {
     /// What is missing.
     #[error("not supported: {0}")]
     NotSupported(&'static str),
+    /// A status of hipSOLVER's.
+    #[error("hipSOLVER answers {0}")]
+    Hip(core::ffi::c_int),
     #[error("only general matrices are taken")]
     NotGeneral,
     /// cuSOLVER's own number of what is wrong with what solvers that refine are given.
@@ -43,6 +46,7 @@ impl Error {
             Error::InvalidValue(_) => cusolverStatus_t::CUSOLVER_STATUS_INVALID_VALUE,
             Error::Kit(_) => cusolverStatus_t::CUSOLVER_STATUS_EXECUTION_FAILED,
             Error::NotSupported(_) => cusolverStatus_t::CUSOLVER_STATUS_NOT_SUPPORTED,
+            Error::Hip(status) => crate::hip::convert::status(status),
             Error::NotGeneral => cusolverStatus_t::CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED,
             Error::Refinement(status, _) => status,
             Error::NoFactors => cusolverStatus_t::CUSOLVER_STATUS_INTERNAL_ERROR,

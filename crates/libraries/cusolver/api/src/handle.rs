@@ -4,10 +4,13 @@ use core::ffi::c_int;
 use std::sync::Arc;
 
 use kit::{Place, Registry};
+use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
 use crate::Result;
 use crate::error::require;
+use crate::hip::library::Library;
+use crate::hip::{HipCall, HipHandle};
 use crate::types::*;
 
 #[derive(Clone, Copy)]
@@ -61,6 +64,8 @@ impl State {
 pub struct Context {
     place: Place,
     state: Mutex<State>,
+    /// Made at the first call that hipSOLVER has.
+    hip: OnceCell<Arc<HipHandle>>,
 }
 
 // SAFETY: streams are the driver's numbers, good on every thread.
@@ -78,7 +83,7 @@ impl Context {
             math: cusolverMathMode_t::CUSOLVER_DEFAULT_MATH,
             emulation: Emulation::default(),
         };
-        Ok(Context { place, state: Mutex::new(state) })
+        Ok(Context { place, state: Mutex::new(state), hip: OnceCell::new() })
     }
 
     pub fn state(&self) -> State {
@@ -87,6 +92,23 @@ impl Context {
 
     pub fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock());
+    }
+
+    /// hipSOLVER on the handle's stream and in its modes; none on the CPU device, or where our own code computes. `enqueues`: work for
+    /// the stream follows.
+    pub fn hip(&self, enqueues: bool) -> Result<Option<HipCall>> {
+        if !self.place.enter_hip()? {
+            return Ok(None);
+        }
+        let Some(library) = Library::get() else { return Ok(None) };
+        let state = self.state();
+        if enqueues {
+            state.check()?;
+        }
+        let stream = kit::hip::stream(state.stream, enqueues)?;
+        let handle = self.hip.get_or_try_init(|| HipHandle::of(library).map(Arc::new))?;
+        handle.tell(stream.stream, &state)?;
+        Ok(Some(HipCall { handle: Arc::clone(handle), stream: state.stream }))
     }
 
     /// What computes asks this first.

@@ -1,5 +1,5 @@
-//! What the calls of cuSOLVER mean. The numbers are `cusolver_cpu`'s, on the CPU device in stream order, and where the device is an
-//! AMD GPU on copies, before the call comes back.
+//! What the calls of cuSOLVER mean. The numbers are `cusolver_cpu`'s, on the CPU device in stream order; on an AMD GPU hipSOLVER
+//! computes what it has ([`hip`]), and the rest is `cusolver_cpu`'s on copies, before the call comes back.
 
 #![expect(non_snake_case, non_camel_case_types, reason = "these are the C names")]
 
@@ -8,6 +8,7 @@ mod arguments;
 mod description;
 mod error;
 mod handle;
+pub mod hip;
 #[rustfmt::skip]
 #[path = "generated/release.rs"]
 mod release;

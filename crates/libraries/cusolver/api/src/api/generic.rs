@@ -46,7 +46,7 @@ macro_rules! typed {
 pub(super) use typed;
 
 /// The type of a type's real numbers.
-pub(super) fn real(ty: cudaDataType) -> cudaDataType {
+pub(crate) fn real(ty: cudaDataType) -> cudaDataType {
     match ty {
         cudaDataType::CUDA_C_32F => cudaDataType::CUDA_R_32F,
         cudaDataType::CUDA_C_64F => cudaDataType::CUDA_R_64F,
@@ -55,7 +55,7 @@ pub(super) fn real(ty: cudaDataType) -> cudaDataType {
 }
 
 /// One type for all, as the manual's tables have it.
-pub(super) fn same(ty: cudaDataType, others: &[cudaDataType]) -> Result {
+pub(crate) fn same(ty: cudaDataType, others: &[cudaDataType]) -> Result {
     require(others.iter().all(|other| *other == ty), "types that do not go together")
 }
 

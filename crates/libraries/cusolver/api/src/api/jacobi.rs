@@ -8,12 +8,15 @@ use border::Out;
 use cusolver_cpu::jacobi::{self, Outcome, Settings};
 use cusolver_cpu::{Field, Matrix, eigen};
 use kit::Registry;
+use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
 use super::systems::square_area;
 use crate::arguments::{Given, area, array, matrix, size, triangle, vectors};
 use crate::error::require;
 use crate::handle::{self, computing};
+use crate::hip::info::{HipInfo, Kind};
+use crate::hip::library::Library;
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -29,6 +32,8 @@ pub use self::{
 struct Info {
     settings: Mutex<Settings>,
     outcome: Mutex<Option<Outcome>>,
+    /// hipSOLVER's, made at the first call on an AMD GPU.
+    hip: OnceCell<HipInfo>,
 }
 
 /// Those of both kinds.
@@ -36,6 +41,17 @@ static INFOS: Registry<Info> = Registry::new();
 
 fn info_of<H>(info: *mut H) -> Result<Arc<Info>> {
     INFOS.get(info).map_err(|_| Error::InvalidValue("the parameters are none that were created"))
+}
+
+/// hipSOLVER's object behind it, with what the program said.
+pub(crate) fn hip_info<H>(
+    info: *mut H,
+    library: &'static Library,
+    kind: &'static Kind,
+) -> Result<*mut core::ffi::c_void> {
+    let info = info_of(info)?;
+    let settings = *info.settings.lock();
+    info.hip.get_or_try_init(|| HipInfo::new(library, kind))?.with(settings)
 }
 
 fn change<H>(info: *mut H, change: impl FnOnce(&mut Settings)) -> Result {

@@ -93,7 +93,7 @@ type Algorithms = Mutex<[cusolverAlgMode_t; 7]>;
 static PARAMS: Registry<Algorithms> = Registry::new();
 
 /// The parameters that a call of the 64-bit API takes; NULL is the default ones.
-pub(super) fn params(params: cusolverDnParams_t) -> Result<Option<Arc<Algorithms>>> {
+pub(crate) fn params(params: cusolverDnParams_t) -> Result<Option<Arc<Algorithms>>> {
     if params.is_null() { Ok(None) } else { Ok(Some(PARAMS.get(params)?)) }
 }
 

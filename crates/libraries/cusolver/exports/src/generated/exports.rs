@@ -32,6 +32,7 @@ pub unsafe extern "C" fn cusolverDnCCgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnCCgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCCgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnCCgels(
                 handle,
                 m,
@@ -71,6 +72,7 @@ pub unsafe extern "C" fn cusolverDnCCgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnCCgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCCgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnCCgels_bufferSize(
                 handle,
                 m,
@@ -110,6 +112,7 @@ pub unsafe extern "C" fn cusolverDnCCgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnCCgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCCgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnCCgesv(
                 handle,
                 n,
@@ -149,6 +152,7 @@ pub unsafe extern "C" fn cusolverDnCCgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnCCgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCCgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnCCgesv_bufferSize(
                 handle,
                 n,
@@ -188,6 +192,7 @@ pub unsafe extern "C" fn cusolverDnCEgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnCEgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCEgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnCEgels(
                 handle,
                 m,
@@ -227,6 +232,7 @@ pub unsafe extern "C" fn cusolverDnCEgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnCEgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCEgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnCEgels_bufferSize(
                 handle,
                 m,
@@ -266,6 +272,7 @@ pub unsafe extern "C" fn cusolverDnCEgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnCEgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCEgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnCEgesv(
                 handle,
                 n,
@@ -305,6 +312,7 @@ pub unsafe extern "C" fn cusolverDnCEgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnCEgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCEgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnCEgesv_bufferSize(
                 handle,
                 n,
@@ -344,6 +352,7 @@ pub unsafe extern "C" fn cusolverDnCKgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnCKgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCKgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnCKgels(
                 handle,
                 m,
@@ -383,6 +392,7 @@ pub unsafe extern "C" fn cusolverDnCKgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnCKgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCKgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnCKgels_bufferSize(
                 handle,
                 m,
@@ -422,6 +432,7 @@ pub unsafe extern "C" fn cusolverDnCKgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnCKgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCKgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnCKgesv(
                 handle,
                 n,
@@ -461,6 +472,7 @@ pub unsafe extern "C" fn cusolverDnCKgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnCKgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCKgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnCKgesv_bufferSize(
                 handle,
                 n,
@@ -500,6 +512,7 @@ pub unsafe extern "C" fn cusolverDnCYgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnCYgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCYgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnCYgels(
                 handle,
                 m,
@@ -539,6 +552,7 @@ pub unsafe extern "C" fn cusolverDnCYgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnCYgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCYgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnCYgels_bufferSize(
                 handle,
                 m,
@@ -578,6 +592,7 @@ pub unsafe extern "C" fn cusolverDnCYgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnCYgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCYgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnCYgesv(
                 handle,
                 n,
@@ -617,6 +632,7 @@ pub unsafe extern "C" fn cusolverDnCYgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnCYgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCYgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnCYgesv_bufferSize(
                 handle,
                 n,
@@ -654,6 +670,7 @@ pub unsafe extern "C" fn cusolverDnCgebrd(
         value handle, value m, value n, value A, value lda, value D, value E, value TAUQ, value TAUP, value Work, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnCgebrd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCgebrd(m, n, A, lda, D, E, TAUQ, TAUP, Work, Lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTgebrd(
                 handle,
                 m,
@@ -681,6 +698,7 @@ pub unsafe extern "C" fn cusolverDnCgebrd_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnCgebrd_bufferSize", (value handle, value m, value n, out Lwork), {
         ::cusolver::entry("cusolverDnCgebrd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCgebrd_bufferSize(m, n, Lwork));
             ::cusolver::api::orthogonal::cusolverDnTgebrd_bufferSize(
                 handle,
                 m,
@@ -707,6 +725,7 @@ pub unsafe extern "C" fn cusolverDnCgeqrf(
         value handle, value m, value n, value A, value lda, value TAU, value Workspace, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnCgeqrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCgeqrf(m, n, A, lda, TAU, Workspace, Lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTgeqrf(handle, m, n, A, lda, TAU, Workspace, Lwork, devInfo)
         })
     })
@@ -723,6 +742,7 @@ pub unsafe extern "C" fn cusolverDnCgeqrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnCgeqrf_bufferSize", (value handle, value m, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnCgeqrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCgeqrf_bufferSize(m, n, A, lda, lwork));
             ::cusolver::api::orthogonal::cusolverDnTgeqrf_bufferSize(
                 handle,
                 m,
@@ -758,6 +778,7 @@ pub unsafe extern "C" fn cusolverDnCgesvd(
         value handle, value jobu, value jobvt, value m, value n, value A, value lda, value S, value U, value ldu, value VT, value ldvt, value work, value lwork, value rwork, value info
     ), {
         ::cusolver::entry("cusolverDnCgesvd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCgesvd(jobu, jobvt, m, n, A, lda, S, U, ldu, VT, ldvt, work, lwork, rwork, info));
             ::cusolver::api::svd::cusolverDnTgesvd(
                 handle,
                 jobu,
@@ -789,6 +810,7 @@ pub unsafe extern "C" fn cusolverDnCgesvd_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnCgesvd_bufferSize", (value handle, value m, value n, out lwork), {
         ::cusolver::entry("cusolverDnCgesvd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCgesvd_bufferSize(m, n, lwork));
             ::cusolver::api::svd::cusolverDnTgesvd_bufferSize(handle, m, n, unsafe { Out::new(lwork, "lwork") }?)
         })
     })
@@ -822,6 +844,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdaStridedBatched(
         value handle, value jobz, value rank, value m, value n, value d_A, value lda, value strideA, value d_S, value strideS, value d_U, value ldu, value strideU, value d_V, value ldv, value strideV, value d_work, value lwork, value d_info, value h_R_nrmF, value batchSize
     ), {
         ::cusolver::entry("cusolverDnCgesvdaStridedBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCgesvdaStridedBatched(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, d_work, lwork, d_info, h_R_nrmF, batchSize));
             ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
                 handle,
                 jobz,
@@ -874,6 +897,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdaStridedBatched_bufferSize(
         value handle, value jobz, value rank, value m, value n, value d_A, value lda, value strideA, value d_S, value strideS, value d_U, value ldu, value strideU, value d_V, value ldv, value strideV, out lwork, value batchSize
     ), {
         ::cusolver::entry("cusolverDnCgesvdaStridedBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCgesvdaStridedBatched_bufferSize(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, lwork, batchSize));
             ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched_bufferSize(
                 handle,
                 jobz,
@@ -921,6 +945,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdj(
         value handle, value jobz, value econ, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnCgesvdj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCgesvdj(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnTgesvdj(
                 handle,
                 jobz,
@@ -966,6 +991,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdjBatched(
         value handle, value jobz, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, value work, value lwork, value info, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnCgesvdjBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCgesvdjBatched(jobz, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
                 handle,
                 jobz,
@@ -1009,6 +1035,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdjBatched_bufferSize(
         value handle, value jobz, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, out lwork, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnCgesvdjBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCgesvdjBatched_bufferSize(jobz, m, n, A, lda, S, U, ldu, V, ldv, lwork, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTgesvdjBatched_bufferSize(
                 handle,
                 jobz,
@@ -1050,6 +1077,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdj_bufferSize(
         value handle, value jobz, value econ, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnCgesvdj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCgesvdj_bufferSize(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, lwork, params));
             ::cusolver::api::jacobi::cusolverDnTgesvdj_bufferSize(
                 handle,
                 jobz,
@@ -1085,6 +1113,7 @@ pub unsafe extern "C" fn cusolverDnCgetrf(
         value handle, value m, value n, value A, value lda, value Workspace, value devIpiv, value devInfo
     ), {
         ::cusolver::entry("cusolverDnCgetrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCgetrf(m, n, A, lda, Workspace, devIpiv, devInfo));
             ::cusolver::api::systems::cusolverDnTgetrf(handle, m, n, A, lda, Workspace, devIpiv, devInfo)
         })
     })
@@ -1101,6 +1130,7 @@ pub unsafe extern "C" fn cusolverDnCgetrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnCgetrf_bufferSize", (value handle, value m, value n, value A, value lda, out Lwork), {
         ::cusolver::entry("cusolverDnCgetrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCgetrf_bufferSize(m, n, A, lda, Lwork));
             ::cusolver::api::systems::cusolverDnTgetrf_bufferSize(
                 handle,
                 m,
@@ -1130,6 +1160,7 @@ pub unsafe extern "C" fn cusolverDnCgetrs(
         value handle, value trans, value n, value nrhs, value A, value lda, value devIpiv, value B, value ldb, value devInfo
     ), {
         ::cusolver::entry("cusolverDnCgetrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCgetrs(trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo));
             ::cusolver::api::systems::cusolverDnTgetrs(handle, trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo)
         })
     })
@@ -1152,6 +1183,7 @@ pub unsafe extern "C" fn cusolverDnCheevd(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnCheevd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCheevd(jobz, uplo, n, A, lda, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTheevd(handle, jobz, uplo, n, A, lda, W, work, lwork, info)
         })
     })
@@ -1172,6 +1204,7 @@ pub unsafe extern "C" fn cusolverDnCheevd_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnCheevd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCheevd_bufferSize(jobz, uplo, n, A, lda, W, lwork));
             ::cusolver::api::eigen::cusolverDnTheevd_bufferSize(
                 handle,
                 jobz,
@@ -1209,6 +1242,7 @@ pub unsafe extern "C" fn cusolverDnCheevdx(
         value handle, value jobz, value range, value uplo, value n, value A, value lda, value vl, value vu, value il, value iu, value meig, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnCheevdx", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCheevdx(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTheevdx(
                 handle,
                 jobz,
@@ -1252,6 +1286,7 @@ pub unsafe extern "C" fn cusolverDnCheevdx_bufferSize(
         value handle, value jobz, value range, value uplo, value n, value A, value lda, value vl, value vu, value il, value iu, value meig, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnCheevdx_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCheevdx_bufferSize(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, lwork));
             ::cusolver::api::eigen::cusolverDnTheevdx_bufferSize(
                 handle,
                 jobz,
@@ -1290,6 +1325,7 @@ pub unsafe extern "C" fn cusolverDnCheevj(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnCheevj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCheevj(jobz, uplo, n, A, lda, W, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnTheevj(handle, jobz, uplo, n, A, lda, W, work, lwork, info, params)
         })
     })
@@ -1314,6 +1350,7 @@ pub unsafe extern "C" fn cusolverDnCheevjBatched(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnCheevjBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCheevjBatched(jobz, uplo, n, A, lda, W, work, lwork, info, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTheevjBatched(
                 handle,
                 jobz,
@@ -1349,6 +1386,7 @@ pub unsafe extern "C" fn cusolverDnCheevjBatched_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnCheevjBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCheevjBatched_bufferSize(jobz, uplo, n, A, lda, W, lwork, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTheevjBatched_bufferSize(
                 handle,
                 jobz,
@@ -1381,6 +1419,7 @@ pub unsafe extern "C" fn cusolverDnCheevj_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnCheevj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCheevj_bufferSize(jobz, uplo, n, A, lda, W, lwork, params));
             ::cusolver::api::jacobi::cusolverDnTheevj_bufferSize(
                 handle,
                 jobz,
@@ -1416,6 +1455,7 @@ pub unsafe extern "C" fn cusolverDnChegvd(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnChegvd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnChegvd(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnThegvd(
                 handle,
                 itype,
@@ -1453,6 +1493,7 @@ pub unsafe extern "C" fn cusolverDnChegvd_bufferSize(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnChegvd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnChegvd_bufferSize(itype, jobz, uplo, n, A, lda, B, ldb, W, lwork));
             ::cusolver::api::eigen::cusolverDnThegvd_bufferSize(
                 handle,
                 itype,
@@ -1496,6 +1537,7 @@ pub unsafe extern "C" fn cusolverDnChegvdx(
         value handle, value itype, value jobz, value range, value uplo, value n, value A, value lda, value B, value ldb, value vl, value vu, value il, value iu, value meig, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnChegvdx", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnChegvdx(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnThegvdx(
                 handle,
                 itype,
@@ -1545,6 +1587,7 @@ pub unsafe extern "C" fn cusolverDnChegvdx_bufferSize(
         value handle, value itype, value jobz, value range, value uplo, value n, value A, value lda, value B, value ldb, value vl, value vu, value il, value iu, value meig, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnChegvdx_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnChegvdx_bufferSize(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, lwork));
             ::cusolver::api::eigen::cusolverDnThegvdx_bufferSize(
                 handle,
                 itype,
@@ -1589,6 +1632,7 @@ pub unsafe extern "C" fn cusolverDnChegvj(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnChegvj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnChegvj(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnThegvj(
                 handle,
                 itype,
@@ -1628,6 +1672,7 @@ pub unsafe extern "C" fn cusolverDnChegvj_bufferSize(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnChegvj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnChegvj_bufferSize(itype, jobz, uplo, n, A, lda, B, ldb, W, lwork, params));
             ::cusolver::api::jacobi::cusolverDnThegvj_bufferSize(
                 handle,
                 itype,
@@ -1664,6 +1709,7 @@ pub unsafe extern "C" fn cusolverDnChetrd(
         value handle, value uplo, value n, value A, value lda, value d, value e, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnChetrd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnChetrd(uplo, n, A, lda, d, e, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnThetrd(handle, uplo, n, A, lda, d, e, tau, work, lwork, info)
         })
     })
@@ -1685,6 +1731,7 @@ pub unsafe extern "C" fn cusolverDnChetrd_bufferSize(
         value handle, value uplo, value n, value A, value lda, value d, value e, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnChetrd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnChetrd_bufferSize(uplo, n, A, lda, d, e, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnThetrd_bufferSize(
                 handle,
                 uplo,
@@ -1778,6 +1825,7 @@ pub unsafe extern "C" fn cusolverDnCpotrf(
         value handle, value uplo, value n, value A, value lda, value Workspace, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnCpotrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCpotrf(uplo, n, A, lda, Workspace, Lwork, devInfo));
             ::cusolver::api::systems::cusolverDnTpotrf(handle, uplo, n, A, lda, Workspace, Lwork, devInfo)
         })
     })
@@ -1797,6 +1845,7 @@ pub unsafe extern "C" fn cusolverDnCpotrfBatched(
         value handle, value uplo, value n, value Aarray, value lda, value infoArray, value batchSize
     ), {
         ::cusolver::entry("cusolverDnCpotrfBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCpotrfBatched(uplo, n, Aarray, lda, infoArray, batchSize));
             ::cusolver::api::systems::cusolverDnTpotrfBatched(handle, uplo, n, Aarray, lda, infoArray, batchSize)
         })
     })
@@ -1813,6 +1862,7 @@ pub unsafe extern "C" fn cusolverDnCpotrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnCpotrf_bufferSize", (value handle, value uplo, value n, value A, value lda, out Lwork), {
         ::cusolver::entry("cusolverDnCpotrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCpotrf_bufferSize(uplo, n, A, lda, Lwork));
             ::cusolver::api::systems::cusolverDnTpotrf_bufferSize(
                 handle,
                 uplo,
@@ -1840,6 +1890,7 @@ pub unsafe extern "C" fn cusolverDnCpotri(
         value handle, value uplo, value n, value A, value lda, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnCpotri", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCpotri(uplo, n, A, lda, work, lwork, devInfo));
             ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo)
         })
     })
@@ -1856,6 +1907,7 @@ pub unsafe extern "C" fn cusolverDnCpotri_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnCpotri_bufferSize", (value handle, value uplo, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnCpotri_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCpotri_bufferSize(uplo, n, A, lda, lwork));
             ::cusolver::api::systems::cusolverDnTpotri_bufferSize(
                 handle,
                 uplo,
@@ -1884,6 +1936,7 @@ pub unsafe extern "C" fn cusolverDnCpotrs(
         value handle, value uplo, value n, value nrhs, value A, value lda, value B, value ldb, value devInfo
     ), {
         ::cusolver::entry("cusolverDnCpotrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCpotrs(uplo, n, nrhs, A, lda, B, ldb, devInfo));
             ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo)
         })
     })
@@ -1906,6 +1959,7 @@ pub unsafe extern "C" fn cusolverDnCpotrsBatched(
         value handle, value uplo, value n, value nrhs, value A, value lda, value B, value ldb, value d_info, value batchSize
     ), {
         ::cusolver::entry("cusolverDnCpotrsBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCpotrsBatched(uplo, n, nrhs, A, lda, B, ldb, d_info, batchSize));
             ::cusolver::api::systems::cusolverDnTpotrsBatched(
                 handle,
                 uplo,
@@ -1974,6 +2028,7 @@ pub unsafe extern "C" fn cusolverDnCsytrf(
         value handle, value uplo, value n, value A, value lda, value ipiv, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnCsytrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCsytrf(uplo, n, A, lda, ipiv, work, lwork, info));
             ::cusolver::api::systems::cusolverDnTsytrf(handle, uplo, n, A, lda, ipiv, work, lwork, info)
         })
     })
@@ -1989,6 +2044,7 @@ pub unsafe extern "C" fn cusolverDnCsytrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnCsytrf_bufferSize", (value handle, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnCsytrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCsytrf_bufferSize(n, A, lda, lwork));
             ::cusolver::api::systems::cusolverDnTsytrf_bufferSize(
                 handle,
                 n,
@@ -2066,6 +2122,7 @@ pub unsafe extern "C" fn cusolverDnCungbr(
         value handle, value side, value m, value n, value k, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnCungbr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCungbr(side, m, n, k, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTungbr(handle, side, m, n, k, A, lda, tau, work, lwork, info)
         })
     })
@@ -2087,6 +2144,7 @@ pub unsafe extern "C" fn cusolverDnCungbr_bufferSize(
         value handle, value side, value m, value n, value k, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnCungbr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCungbr_bufferSize(side, m, n, k, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTungbr_bufferSize(
                 handle,
                 side,
@@ -2119,6 +2177,7 @@ pub unsafe extern "C" fn cusolverDnCungqr(
         value handle, value m, value n, value k, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnCungqr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCungqr(m, n, k, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTungqr(handle, m, n, k, A, lda, tau, work, lwork, info)
         })
     })
@@ -2139,6 +2198,7 @@ pub unsafe extern "C" fn cusolverDnCungqr_bufferSize(
         value handle, value m, value n, value k, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnCungqr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCungqr_bufferSize(m, n, k, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTungqr_bufferSize(
                 handle,
                 m,
@@ -2169,6 +2229,7 @@ pub unsafe extern "C" fn cusolverDnCungtr(
         value handle, value uplo, value n, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnCungtr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCungtr(uplo, n, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTungtr(handle, uplo, n, A, lda, tau, work, lwork, info)
         })
     })
@@ -2188,6 +2249,7 @@ pub unsafe extern "C" fn cusolverDnCungtr_bufferSize(
         value handle, value uplo, value n, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnCungtr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCungtr_bufferSize(uplo, n, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTungtr_bufferSize(
                 handle,
                 uplo,
@@ -2222,6 +2284,7 @@ pub unsafe extern "C" fn cusolverDnCunmqr(
         value handle, value side, value trans, value m, value n, value k, value A, value lda, value tau, value C, value ldc, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnCunmqr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCunmqr(side, trans, m, n, k, A, lda, tau, C, ldc, work, lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTunmqr(
                 handle,
                 side,
@@ -2261,6 +2324,7 @@ pub unsafe extern "C" fn cusolverDnCunmqr_bufferSize(
         value handle, value side, value trans, value m, value n, value k, value A, value lda, value tau, value C, value ldc, out lwork
     ), {
         ::cusolver::entry("cusolverDnCunmqr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCunmqr_bufferSize(side, trans, m, n, k, A, lda, tau, C, ldc, lwork));
             ::cusolver::api::orthogonal::cusolverDnTunmqr_bufferSize(
                 handle,
                 side,
@@ -2300,6 +2364,7 @@ pub unsafe extern "C" fn cusolverDnCunmtr(
         value handle, value side, value uplo, value trans, value m, value n, value A, value lda, value tau, value C, value ldc, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnCunmtr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnCunmtr(side, uplo, trans, m, n, A, lda, tau, C, ldc, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTunmtr(
                 handle,
                 side,
@@ -2339,6 +2404,7 @@ pub unsafe extern "C" fn cusolverDnCunmtr_bufferSize(
         value handle, value side, value uplo, value trans, value m, value n, value A, value lda, value tau, value C, value ldc, out lwork
     ), {
         ::cusolver::entry("cusolverDnCunmtr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnCunmtr_bufferSize(side, uplo, trans, m, n, A, lda, tau, C, ldc, lwork));
             ::cusolver::api::orthogonal::cusolverDnTunmtr_bufferSize(
                 handle,
                 side,
@@ -2378,6 +2444,7 @@ pub unsafe extern "C" fn cusolverDnDBgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnDBgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDBgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnDBgels(
                 handle,
                 m,
@@ -2417,6 +2484,7 @@ pub unsafe extern "C" fn cusolverDnDBgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnDBgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDBgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnDBgels_bufferSize(
                 handle,
                 m,
@@ -2456,6 +2524,7 @@ pub unsafe extern "C" fn cusolverDnDBgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnDBgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDBgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnDBgesv(
                 handle,
                 n,
@@ -2495,6 +2564,7 @@ pub unsafe extern "C" fn cusolverDnDBgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnDBgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDBgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnDBgesv_bufferSize(
                 handle,
                 n,
@@ -2534,6 +2604,7 @@ pub unsafe extern "C" fn cusolverDnDDgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnDDgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDDgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnDDgels(
                 handle,
                 m,
@@ -2573,6 +2644,7 @@ pub unsafe extern "C" fn cusolverDnDDgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnDDgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDDgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnDDgels_bufferSize(
                 handle,
                 m,
@@ -2612,6 +2684,7 @@ pub unsafe extern "C" fn cusolverDnDDgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnDDgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDDgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnDDgesv(
                 handle,
                 n,
@@ -2651,6 +2724,7 @@ pub unsafe extern "C" fn cusolverDnDDgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnDDgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDDgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnDDgesv_bufferSize(
                 handle,
                 n,
@@ -2690,6 +2764,7 @@ pub unsafe extern "C" fn cusolverDnDHgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnDHgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDHgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnDHgels(
                 handle,
                 m,
@@ -2729,6 +2804,7 @@ pub unsafe extern "C" fn cusolverDnDHgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnDHgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDHgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnDHgels_bufferSize(
                 handle,
                 m,
@@ -2768,6 +2844,7 @@ pub unsafe extern "C" fn cusolverDnDHgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnDHgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDHgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnDHgesv(
                 handle,
                 n,
@@ -2807,6 +2884,7 @@ pub unsafe extern "C" fn cusolverDnDHgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnDHgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDHgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnDHgesv_bufferSize(
                 handle,
                 n,
@@ -2846,6 +2924,7 @@ pub unsafe extern "C" fn cusolverDnDSgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnDSgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDSgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnDSgels(
                 handle,
                 m,
@@ -2885,6 +2964,7 @@ pub unsafe extern "C" fn cusolverDnDSgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnDSgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDSgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnDSgels_bufferSize(
                 handle,
                 m,
@@ -2924,6 +3004,7 @@ pub unsafe extern "C" fn cusolverDnDSgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnDSgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDSgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnDSgesv(
                 handle,
                 n,
@@ -2963,6 +3044,7 @@ pub unsafe extern "C" fn cusolverDnDSgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnDSgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDSgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnDSgesv_bufferSize(
                 handle,
                 n,
@@ -3002,6 +3084,7 @@ pub unsafe extern "C" fn cusolverDnDXgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnDXgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDXgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnDXgels(
                 handle,
                 m,
@@ -3041,6 +3124,7 @@ pub unsafe extern "C" fn cusolverDnDXgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnDXgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDXgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnDXgels_bufferSize(
                 handle,
                 m,
@@ -3080,6 +3164,7 @@ pub unsafe extern "C" fn cusolverDnDXgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnDXgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDXgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnDXgesv(
                 handle,
                 n,
@@ -3119,6 +3204,7 @@ pub unsafe extern "C" fn cusolverDnDXgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnDXgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDXgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnDXgesv_bufferSize(
                 handle,
                 n,
@@ -3190,6 +3276,7 @@ pub unsafe extern "C" fn cusolverDnDgebrd(
         value handle, value m, value n, value A, value lda, value D, value E, value TAUQ, value TAUP, value Work, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnDgebrd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDgebrd(m, n, A, lda, D, E, TAUQ, TAUP, Work, Lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTgebrd(
                 handle,
                 m,
@@ -3217,6 +3304,7 @@ pub unsafe extern "C" fn cusolverDnDgebrd_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnDgebrd_bufferSize", (value handle, value m, value n, out Lwork), {
         ::cusolver::entry("cusolverDnDgebrd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDgebrd_bufferSize(m, n, Lwork));
             ::cusolver::api::orthogonal::cusolverDnTgebrd_bufferSize(
                 handle,
                 m,
@@ -3243,6 +3331,7 @@ pub unsafe extern "C" fn cusolverDnDgeqrf(
         value handle, value m, value n, value A, value lda, value TAU, value Workspace, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnDgeqrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDgeqrf(m, n, A, lda, TAU, Workspace, Lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTgeqrf(handle, m, n, A, lda, TAU, Workspace, Lwork, devInfo)
         })
     })
@@ -3259,6 +3348,7 @@ pub unsafe extern "C" fn cusolverDnDgeqrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnDgeqrf_bufferSize", (value handle, value m, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnDgeqrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDgeqrf_bufferSize(m, n, A, lda, lwork));
             ::cusolver::api::orthogonal::cusolverDnTgeqrf_bufferSize(
                 handle,
                 m,
@@ -3294,6 +3384,7 @@ pub unsafe extern "C" fn cusolverDnDgesvd(
         value handle, value jobu, value jobvt, value m, value n, value A, value lda, value S, value U, value ldu, value VT, value ldvt, value work, value lwork, value rwork, value info
     ), {
         ::cusolver::entry("cusolverDnDgesvd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDgesvd(jobu, jobvt, m, n, A, lda, S, U, ldu, VT, ldvt, work, lwork, rwork, info));
             ::cusolver::api::svd::cusolverDnTgesvd(
                 handle,
                 jobu,
@@ -3325,6 +3416,7 @@ pub unsafe extern "C" fn cusolverDnDgesvd_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnDgesvd_bufferSize", (value handle, value m, value n, out lwork), {
         ::cusolver::entry("cusolverDnDgesvd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDgesvd_bufferSize(m, n, lwork));
             ::cusolver::api::svd::cusolverDnTgesvd_bufferSize(handle, m, n, unsafe { Out::new(lwork, "lwork") }?)
         })
     })
@@ -3358,6 +3450,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdaStridedBatched(
         value handle, value jobz, value rank, value m, value n, value d_A, value lda, value strideA, value d_S, value strideS, value d_U, value ldu, value strideU, value d_V, value ldv, value strideV, value d_work, value lwork, value d_info, value h_R_nrmF, value batchSize
     ), {
         ::cusolver::entry("cusolverDnDgesvdaStridedBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDgesvdaStridedBatched(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, d_work, lwork, d_info, h_R_nrmF, batchSize));
             ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
                 handle,
                 jobz,
@@ -3410,6 +3503,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdaStridedBatched_bufferSize(
         value handle, value jobz, value rank, value m, value n, value d_A, value lda, value strideA, value d_S, value strideS, value d_U, value ldu, value strideU, value d_V, value ldv, value strideV, out lwork, value batchSize
     ), {
         ::cusolver::entry("cusolverDnDgesvdaStridedBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDgesvdaStridedBatched_bufferSize(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, lwork, batchSize));
             ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched_bufferSize(
                 handle,
                 jobz,
@@ -3457,6 +3551,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdj(
         value handle, value jobz, value econ, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnDgesvdj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDgesvdj(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnTgesvdj(
                 handle,
                 jobz,
@@ -3502,6 +3597,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdjBatched(
         value handle, value jobz, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, value work, value lwork, value info, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnDgesvdjBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDgesvdjBatched(jobz, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
                 handle,
                 jobz,
@@ -3545,6 +3641,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdjBatched_bufferSize(
         value handle, value jobz, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, out lwork, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnDgesvdjBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDgesvdjBatched_bufferSize(jobz, m, n, A, lda, S, U, ldu, V, ldv, lwork, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTgesvdjBatched_bufferSize(
                 handle,
                 jobz,
@@ -3586,6 +3683,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdj_bufferSize(
         value handle, value jobz, value econ, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnDgesvdj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDgesvdj_bufferSize(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, lwork, params));
             ::cusolver::api::jacobi::cusolverDnTgesvdj_bufferSize(
                 handle,
                 jobz,
@@ -3621,6 +3719,7 @@ pub unsafe extern "C" fn cusolverDnDgetrf(
         value handle, value m, value n, value A, value lda, value Workspace, value devIpiv, value devInfo
     ), {
         ::cusolver::entry("cusolverDnDgetrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDgetrf(m, n, A, lda, Workspace, devIpiv, devInfo));
             ::cusolver::api::systems::cusolverDnTgetrf(handle, m, n, A, lda, Workspace, devIpiv, devInfo)
         })
     })
@@ -3637,6 +3736,7 @@ pub unsafe extern "C" fn cusolverDnDgetrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnDgetrf_bufferSize", (value handle, value m, value n, value A, value lda, out Lwork), {
         ::cusolver::entry("cusolverDnDgetrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDgetrf_bufferSize(m, n, A, lda, Lwork));
             ::cusolver::api::systems::cusolverDnTgetrf_bufferSize(
                 handle,
                 m,
@@ -3666,6 +3766,7 @@ pub unsafe extern "C" fn cusolverDnDgetrs(
         value handle, value trans, value n, value nrhs, value A, value lda, value devIpiv, value B, value ldb, value devInfo
     ), {
         ::cusolver::entry("cusolverDnDgetrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDgetrs(trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo));
             ::cusolver::api::systems::cusolverDnTgetrs(handle, trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo)
         })
     })
@@ -3752,6 +3853,7 @@ pub unsafe extern "C" fn cusolverDnDorgbr(
         value handle, value side, value m, value n, value k, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDorgbr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDorgbr(side, m, n, k, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTorgbr(handle, side, m, n, k, A, lda, tau, work, lwork, info)
         })
     })
@@ -3773,6 +3875,7 @@ pub unsafe extern "C" fn cusolverDnDorgbr_bufferSize(
         value handle, value side, value m, value n, value k, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnDorgbr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDorgbr_bufferSize(side, m, n, k, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTorgbr_bufferSize(
                 handle,
                 side,
@@ -3805,6 +3908,7 @@ pub unsafe extern "C" fn cusolverDnDorgqr(
         value handle, value m, value n, value k, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDorgqr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDorgqr(m, n, k, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTorgqr(handle, m, n, k, A, lda, tau, work, lwork, info)
         })
     })
@@ -3825,6 +3929,7 @@ pub unsafe extern "C" fn cusolverDnDorgqr_bufferSize(
         value handle, value m, value n, value k, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnDorgqr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDorgqr_bufferSize(m, n, k, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTorgqr_bufferSize(
                 handle,
                 m,
@@ -3855,6 +3960,7 @@ pub unsafe extern "C" fn cusolverDnDorgtr(
         value handle, value uplo, value n, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDorgtr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDorgtr(uplo, n, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTorgtr(handle, uplo, n, A, lda, tau, work, lwork, info)
         })
     })
@@ -3874,6 +3980,7 @@ pub unsafe extern "C" fn cusolverDnDorgtr_bufferSize(
         value handle, value uplo, value n, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnDorgtr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDorgtr_bufferSize(uplo, n, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTorgtr_bufferSize(
                 handle,
                 uplo,
@@ -3908,6 +4015,7 @@ pub unsafe extern "C" fn cusolverDnDormqr(
         value handle, value side, value trans, value m, value n, value k, value A, value lda, value tau, value C, value ldc, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnDormqr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDormqr(side, trans, m, n, k, A, lda, tau, C, ldc, work, lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTormqr(
                 handle,
                 side,
@@ -3947,6 +4055,7 @@ pub unsafe extern "C" fn cusolverDnDormqr_bufferSize(
         value handle, value side, value trans, value m, value n, value k, value A, value lda, value tau, value C, value ldc, out lwork
     ), {
         ::cusolver::entry("cusolverDnDormqr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDormqr_bufferSize(side, trans, m, n, k, A, lda, tau, C, ldc, lwork));
             ::cusolver::api::orthogonal::cusolverDnTormqr_bufferSize(
                 handle,
                 side,
@@ -3986,6 +4095,7 @@ pub unsafe extern "C" fn cusolverDnDormtr(
         value handle, value side, value uplo, value trans, value m, value n, value A, value lda, value tau, value C, value ldc, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDormtr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDormtr(side, uplo, trans, m, n, A, lda, tau, C, ldc, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTormtr(
                 handle,
                 side,
@@ -4025,6 +4135,7 @@ pub unsafe extern "C" fn cusolverDnDormtr_bufferSize(
         value handle, value side, value uplo, value trans, value m, value n, value A, value lda, value tau, value C, value ldc, out lwork
     ), {
         ::cusolver::entry("cusolverDnDormtr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDormtr_bufferSize(side, uplo, trans, m, n, A, lda, tau, C, ldc, lwork));
             ::cusolver::api::orthogonal::cusolverDnTormtr_bufferSize(
                 handle,
                 side,
@@ -4058,6 +4169,7 @@ pub unsafe extern "C" fn cusolverDnDpotrf(
         value handle, value uplo, value n, value A, value lda, value Workspace, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnDpotrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDpotrf(uplo, n, A, lda, Workspace, Lwork, devInfo));
             ::cusolver::api::systems::cusolverDnTpotrf(handle, uplo, n, A, lda, Workspace, Lwork, devInfo)
         })
     })
@@ -4077,6 +4189,7 @@ pub unsafe extern "C" fn cusolverDnDpotrfBatched(
         value handle, value uplo, value n, value Aarray, value lda, value infoArray, value batchSize
     ), {
         ::cusolver::entry("cusolverDnDpotrfBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDpotrfBatched(uplo, n, Aarray, lda, infoArray, batchSize));
             ::cusolver::api::systems::cusolverDnTpotrfBatched(handle, uplo, n, Aarray, lda, infoArray, batchSize)
         })
     })
@@ -4093,6 +4206,7 @@ pub unsafe extern "C" fn cusolverDnDpotrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnDpotrf_bufferSize", (value handle, value uplo, value n, value A, value lda, out Lwork), {
         ::cusolver::entry("cusolverDnDpotrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDpotrf_bufferSize(uplo, n, A, lda, Lwork));
             ::cusolver::api::systems::cusolverDnTpotrf_bufferSize(
                 handle,
                 uplo,
@@ -4120,6 +4234,7 @@ pub unsafe extern "C" fn cusolverDnDpotri(
         value handle, value uplo, value n, value A, value lda, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnDpotri", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDpotri(uplo, n, A, lda, work, lwork, devInfo));
             ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo)
         })
     })
@@ -4136,6 +4251,7 @@ pub unsafe extern "C" fn cusolverDnDpotri_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnDpotri_bufferSize", (value handle, value uplo, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnDpotri_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDpotri_bufferSize(uplo, n, A, lda, lwork));
             ::cusolver::api::systems::cusolverDnTpotri_bufferSize(
                 handle,
                 uplo,
@@ -4164,6 +4280,7 @@ pub unsafe extern "C" fn cusolverDnDpotrs(
         value handle, value uplo, value n, value nrhs, value A, value lda, value B, value ldb, value devInfo
     ), {
         ::cusolver::entry("cusolverDnDpotrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDpotrs(uplo, n, nrhs, A, lda, B, ldb, devInfo));
             ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo)
         })
     })
@@ -4186,6 +4303,7 @@ pub unsafe extern "C" fn cusolverDnDpotrsBatched(
         value handle, value uplo, value n, value nrhs, value A, value lda, value B, value ldb, value d_info, value batchSize
     ), {
         ::cusolver::entry("cusolverDnDpotrsBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDpotrsBatched(uplo, n, nrhs, A, lda, B, ldb, d_info, batchSize));
             ::cusolver::api::systems::cusolverDnTpotrsBatched(
                 handle,
                 uplo,
@@ -4219,6 +4337,7 @@ pub unsafe extern "C" fn cusolverDnDsyevd(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDsyevd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDsyevd(jobz, uplo, n, A, lda, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTsyevd(handle, jobz, uplo, n, A, lda, W, work, lwork, info)
         })
     })
@@ -4239,6 +4358,7 @@ pub unsafe extern "C" fn cusolverDnDsyevd_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnDsyevd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDsyevd_bufferSize(jobz, uplo, n, A, lda, W, lwork));
             ::cusolver::api::eigen::cusolverDnTsyevd_bufferSize(
                 handle,
                 jobz,
@@ -4276,6 +4396,7 @@ pub unsafe extern "C" fn cusolverDnDsyevdx(
         value handle, value jobz, value range, value uplo, value n, value A, value lda, value vl, value vu, value il, value iu, value meig, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDsyevdx", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDsyevdx(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTsyevdx(
                 handle,
                 jobz,
@@ -4319,6 +4440,7 @@ pub unsafe extern "C" fn cusolverDnDsyevdx_bufferSize(
         value handle, value jobz, value range, value uplo, value n, value A, value lda, value vl, value vu, value il, value iu, value meig, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnDsyevdx_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDsyevdx_bufferSize(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, lwork));
             ::cusolver::api::eigen::cusolverDnTsyevdx_bufferSize(
                 handle,
                 jobz,
@@ -4357,6 +4479,7 @@ pub unsafe extern "C" fn cusolverDnDsyevj(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnDsyevj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDsyevj(jobz, uplo, n, A, lda, W, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnTsyevj(handle, jobz, uplo, n, A, lda, W, work, lwork, info, params)
         })
     })
@@ -4381,6 +4504,7 @@ pub unsafe extern "C" fn cusolverDnDsyevjBatched(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnDsyevjBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDsyevjBatched(jobz, uplo, n, A, lda, W, work, lwork, info, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTsyevjBatched(
                 handle,
                 jobz,
@@ -4416,6 +4540,7 @@ pub unsafe extern "C" fn cusolverDnDsyevjBatched_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnDsyevjBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDsyevjBatched_bufferSize(jobz, uplo, n, A, lda, W, lwork, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTsyevjBatched_bufferSize(
                 handle,
                 jobz,
@@ -4448,6 +4573,7 @@ pub unsafe extern "C" fn cusolverDnDsyevj_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnDsyevj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDsyevj_bufferSize(jobz, uplo, n, A, lda, W, lwork, params));
             ::cusolver::api::jacobi::cusolverDnTsyevj_bufferSize(
                 handle,
                 jobz,
@@ -4483,6 +4609,7 @@ pub unsafe extern "C" fn cusolverDnDsygvd(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDsygvd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDsygvd(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTsygvd(
                 handle,
                 itype,
@@ -4520,6 +4647,7 @@ pub unsafe extern "C" fn cusolverDnDsygvd_bufferSize(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnDsygvd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDsygvd_bufferSize(itype, jobz, uplo, n, A, lda, B, ldb, W, lwork));
             ::cusolver::api::eigen::cusolverDnTsygvd_bufferSize(
                 handle,
                 itype,
@@ -4563,6 +4691,7 @@ pub unsafe extern "C" fn cusolverDnDsygvdx(
         value handle, value itype, value jobz, value range, value uplo, value n, value A, value lda, value B, value ldb, value vl, value vu, value il, value iu, value meig, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDsygvdx", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDsygvdx(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTsygvdx(
                 handle,
                 itype,
@@ -4612,6 +4741,7 @@ pub unsafe extern "C" fn cusolverDnDsygvdx_bufferSize(
         value handle, value itype, value jobz, value range, value uplo, value n, value A, value lda, value B, value ldb, value vl, value vu, value il, value iu, value meig, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnDsygvdx_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDsygvdx_bufferSize(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, lwork));
             ::cusolver::api::eigen::cusolverDnTsygvdx_bufferSize(
                 handle,
                 itype,
@@ -4656,6 +4786,7 @@ pub unsafe extern "C" fn cusolverDnDsygvj(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnDsygvj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDsygvj(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnTsygvj(
                 handle,
                 itype,
@@ -4695,6 +4826,7 @@ pub unsafe extern "C" fn cusolverDnDsygvj_bufferSize(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnDsygvj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDsygvj_bufferSize(itype, jobz, uplo, n, A, lda, B, ldb, W, lwork, params));
             ::cusolver::api::jacobi::cusolverDnTsygvj_bufferSize(
                 handle,
                 itype,
@@ -4731,6 +4863,7 @@ pub unsafe extern "C" fn cusolverDnDsytrd(
         value handle, value uplo, value n, value A, value lda, value d, value e, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDsytrd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDsytrd(uplo, n, A, lda, d, e, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTsytrd(handle, uplo, n, A, lda, d, e, tau, work, lwork, info)
         })
     })
@@ -4752,6 +4885,7 @@ pub unsafe extern "C" fn cusolverDnDsytrd_bufferSize(
         value handle, value uplo, value n, value A, value lda, value d, value e, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnDsytrd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDsytrd_bufferSize(uplo, n, A, lda, d, e, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTsytrd_bufferSize(
                 handle,
                 uplo,
@@ -4783,6 +4917,7 @@ pub unsafe extern "C" fn cusolverDnDsytrf(
         value handle, value uplo, value n, value A, value lda, value ipiv, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDsytrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnDsytrf(uplo, n, A, lda, ipiv, work, lwork, info));
             ::cusolver::api::systems::cusolverDnTsytrf(handle, uplo, n, A, lda, ipiv, work, lwork, info)
         })
     })
@@ -4798,6 +4933,7 @@ pub unsafe extern "C" fn cusolverDnDsytrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnDsytrf_bufferSize", (value handle, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnDsytrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnDsytrf_bufferSize(n, A, lda, lwork));
             ::cusolver::api::systems::cusolverDnTsytrf_bufferSize(
                 handle,
                 n,
@@ -4877,6 +5013,7 @@ pub unsafe extern "C" fn cusolverDnGeqrf(
         value handle, value params, value m, value n, value dataTypeA, value A, value lda, value dataTypeTau, value tau, value computeType, value pBuffer, value workspaceInBytes, value info
     ), {
         ::cusolver::entry("cusolverDnGeqrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnGeqrf(params, m, n, dataTypeA, A, lda, dataTypeTau, tau, computeType, pBuffer, workspaceInBytes, info));
             ::cusolver::api::first::cusolverDnGeqrf(
                 handle,
                 params,
@@ -4914,6 +5051,7 @@ pub unsafe extern "C" fn cusolverDnGeqrf_bufferSize(
         value handle, value params, value m, value n, value dataTypeA, value A, value lda, value dataTypeTau, value tau, value computeType, out workspaceInBytes
     ), {
         ::cusolver::entry("cusolverDnGeqrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnGeqrf_bufferSize(params, m, n, dataTypeA, A, lda, dataTypeTau, tau, computeType, workspaceInBytes));
             ::cusolver::api::first::cusolverDnGeqrf_bufferSize(
                 handle,
                 params,
@@ -5167,6 +5305,7 @@ pub unsafe extern "C" fn cusolverDnGetrf(
         value handle, value params, value m, value n, value dataTypeA, value A, value lda, value ipiv, value computeType, value pBuffer, value workspaceInBytes, value info
     ), {
         ::cusolver::entry("cusolverDnGetrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnGetrf(params, m, n, dataTypeA, A, lda, ipiv, computeType, pBuffer, workspaceInBytes, info));
             ::cusolver::api::first::cusolverDnGetrf(
                 handle,
                 params,
@@ -5201,6 +5340,7 @@ pub unsafe extern "C" fn cusolverDnGetrf_bufferSize(
         value handle, value params, value m, value n, value dataTypeA, value A, value lda, value computeType, out workspaceInBytes
     ), {
         ::cusolver::entry("cusolverDnGetrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnGetrf_bufferSize(params, m, n, dataTypeA, A, lda, computeType, workspaceInBytes));
             ::cusolver::api::first::cusolverDnGetrf_bufferSize(
                 handle,
                 params,
@@ -5236,6 +5376,7 @@ pub unsafe extern "C" fn cusolverDnGetrs(
         value handle, value params, value trans, value n, value nrhs, value dataTypeA, value A, value lda, value ipiv, value dataTypeB, value B, value ldb, value info
     ), {
         ::cusolver::entry("cusolverDnGetrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnGetrs(params, trans, n, nrhs, dataTypeA, A, lda, ipiv, dataTypeB, B, ldb, info));
             ::cusolver::api::first::cusolverDnGetrs(
                 handle,
                 params,
@@ -5657,6 +5798,7 @@ pub unsafe extern "C" fn cusolverDnPotrf(
         value handle, value params, value uplo, value n, value dataTypeA, value A, value lda, value computeType, value pBuffer, value workspaceInBytes, value info
     ), {
         ::cusolver::entry("cusolverDnPotrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnPotrf(params, uplo, n, dataTypeA, A, lda, computeType, pBuffer, workspaceInBytes, info));
             ::cusolver::api::first::cusolverDnPotrf(
                 handle,
                 params,
@@ -5690,6 +5832,7 @@ pub unsafe extern "C" fn cusolverDnPotrf_bufferSize(
         value handle, value params, value uplo, value n, value dataTypeA, value A, value lda, value computeType, out workspaceInBytes
     ), {
         ::cusolver::entry("cusolverDnPotrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnPotrf_bufferSize(params, uplo, n, dataTypeA, A, lda, computeType, workspaceInBytes));
             ::cusolver::api::first::cusolverDnPotrf_bufferSize(
                 handle,
                 params,
@@ -5724,6 +5867,7 @@ pub unsafe extern "C" fn cusolverDnPotrs(
         value handle, value params, value uplo, value n, value nrhs, value dataTypeA, value A, value lda, value dataTypeB, value B, value ldb, value info
     ), {
         ::cusolver::entry("cusolverDnPotrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnPotrs(params, uplo, n, nrhs, dataTypeA, A, lda, dataTypeB, B, ldb, info));
             ::cusolver::api::first::cusolverDnPotrs(
                 handle,
                 params,
@@ -5763,6 +5907,7 @@ pub unsafe extern "C" fn cusolverDnSBgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnSBgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSBgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnSBgels(
                 handle,
                 m,
@@ -5802,6 +5947,7 @@ pub unsafe extern "C" fn cusolverDnSBgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnSBgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSBgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnSBgels_bufferSize(
                 handle,
                 m,
@@ -5841,6 +5987,7 @@ pub unsafe extern "C" fn cusolverDnSBgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnSBgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSBgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnSBgesv(
                 handle,
                 n,
@@ -5880,6 +6027,7 @@ pub unsafe extern "C" fn cusolverDnSBgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnSBgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSBgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnSBgesv_bufferSize(
                 handle,
                 n,
@@ -5919,6 +6067,7 @@ pub unsafe extern "C" fn cusolverDnSHgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnSHgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSHgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnSHgels(
                 handle,
                 m,
@@ -5958,6 +6107,7 @@ pub unsafe extern "C" fn cusolverDnSHgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnSHgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSHgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnSHgels_bufferSize(
                 handle,
                 m,
@@ -5997,6 +6147,7 @@ pub unsafe extern "C" fn cusolverDnSHgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnSHgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSHgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnSHgesv(
                 handle,
                 n,
@@ -6036,6 +6187,7 @@ pub unsafe extern "C" fn cusolverDnSHgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnSHgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSHgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnSHgesv_bufferSize(
                 handle,
                 n,
@@ -6075,6 +6227,7 @@ pub unsafe extern "C" fn cusolverDnSSgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnSSgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSSgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnSSgels(
                 handle,
                 m,
@@ -6114,6 +6267,7 @@ pub unsafe extern "C" fn cusolverDnSSgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnSSgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSSgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnSSgels_bufferSize(
                 handle,
                 m,
@@ -6153,6 +6307,7 @@ pub unsafe extern "C" fn cusolverDnSSgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnSSgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSSgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnSSgesv(
                 handle,
                 n,
@@ -6192,6 +6347,7 @@ pub unsafe extern "C" fn cusolverDnSSgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnSSgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSSgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnSSgesv_bufferSize(
                 handle,
                 n,
@@ -6231,6 +6387,7 @@ pub unsafe extern "C" fn cusolverDnSXgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnSXgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSXgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnSXgels(
                 handle,
                 m,
@@ -6270,6 +6427,7 @@ pub unsafe extern "C" fn cusolverDnSXgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnSXgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSXgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnSXgels_bufferSize(
                 handle,
                 m,
@@ -6309,6 +6467,7 @@ pub unsafe extern "C" fn cusolverDnSXgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnSXgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSXgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnSXgesv(
                 handle,
                 n,
@@ -6348,6 +6507,7 @@ pub unsafe extern "C" fn cusolverDnSXgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnSXgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSXgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnSXgesv_bufferSize(
                 handle,
                 n,
@@ -6500,6 +6660,7 @@ pub unsafe extern "C" fn cusolverDnSgebrd(
         value handle, value m, value n, value A, value lda, value D, value E, value TAUQ, value TAUP, value Work, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnSgebrd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSgebrd(m, n, A, lda, D, E, TAUQ, TAUP, Work, Lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTgebrd(
                 handle,
                 m,
@@ -6527,6 +6688,7 @@ pub unsafe extern "C" fn cusolverDnSgebrd_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnSgebrd_bufferSize", (value handle, value m, value n, out Lwork), {
         ::cusolver::entry("cusolverDnSgebrd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSgebrd_bufferSize(m, n, Lwork));
             ::cusolver::api::orthogonal::cusolverDnTgebrd_bufferSize(
                 handle,
                 m,
@@ -6553,6 +6715,7 @@ pub unsafe extern "C" fn cusolverDnSgeqrf(
         value handle, value m, value n, value A, value lda, value TAU, value Workspace, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnSgeqrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSgeqrf(m, n, A, lda, TAU, Workspace, Lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTgeqrf(handle, m, n, A, lda, TAU, Workspace, Lwork, devInfo)
         })
     })
@@ -6569,6 +6732,7 @@ pub unsafe extern "C" fn cusolverDnSgeqrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnSgeqrf_bufferSize", (value handle, value m, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnSgeqrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSgeqrf_bufferSize(m, n, A, lda, lwork));
             ::cusolver::api::orthogonal::cusolverDnTgeqrf_bufferSize(
                 handle,
                 m,
@@ -6604,6 +6768,7 @@ pub unsafe extern "C" fn cusolverDnSgesvd(
         value handle, value jobu, value jobvt, value m, value n, value A, value lda, value S, value U, value ldu, value VT, value ldvt, value work, value lwork, value rwork, value info
     ), {
         ::cusolver::entry("cusolverDnSgesvd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSgesvd(jobu, jobvt, m, n, A, lda, S, U, ldu, VT, ldvt, work, lwork, rwork, info));
             ::cusolver::api::svd::cusolverDnTgesvd(
                 handle,
                 jobu,
@@ -6635,6 +6800,7 @@ pub unsafe extern "C" fn cusolverDnSgesvd_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnSgesvd_bufferSize", (value handle, value m, value n, out lwork), {
         ::cusolver::entry("cusolverDnSgesvd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSgesvd_bufferSize(m, n, lwork));
             ::cusolver::api::svd::cusolverDnTgesvd_bufferSize(handle, m, n, unsafe { Out::new(lwork, "lwork") }?)
         })
     })
@@ -6668,6 +6834,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdaStridedBatched(
         value handle, value jobz, value rank, value m, value n, value d_A, value lda, value strideA, value d_S, value strideS, value d_U, value ldu, value strideU, value d_V, value ldv, value strideV, value d_work, value lwork, value d_info, value h_R_nrmF, value batchSize
     ), {
         ::cusolver::entry("cusolverDnSgesvdaStridedBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSgesvdaStridedBatched(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, d_work, lwork, d_info, h_R_nrmF, batchSize));
             ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
                 handle,
                 jobz,
@@ -6720,6 +6887,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdaStridedBatched_bufferSize(
         value handle, value jobz, value rank, value m, value n, value d_A, value lda, value strideA, value d_S, value strideS, value d_U, value ldu, value strideU, value d_V, value ldv, value strideV, out lwork, value batchSize
     ), {
         ::cusolver::entry("cusolverDnSgesvdaStridedBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSgesvdaStridedBatched_bufferSize(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, lwork, batchSize));
             ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched_bufferSize(
                 handle,
                 jobz,
@@ -6767,6 +6935,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdj(
         value handle, value jobz, value econ, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnSgesvdj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSgesvdj(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnTgesvdj(
                 handle,
                 jobz,
@@ -6812,6 +6981,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdjBatched(
         value handle, value jobz, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, value work, value lwork, value info, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnSgesvdjBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSgesvdjBatched(jobz, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
                 handle,
                 jobz,
@@ -6855,6 +7025,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdjBatched_bufferSize(
         value handle, value jobz, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, out lwork, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnSgesvdjBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSgesvdjBatched_bufferSize(jobz, m, n, A, lda, S, U, ldu, V, ldv, lwork, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTgesvdjBatched_bufferSize(
                 handle,
                 jobz,
@@ -6896,6 +7067,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdj_bufferSize(
         value handle, value jobz, value econ, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnSgesvdj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSgesvdj_bufferSize(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, lwork, params));
             ::cusolver::api::jacobi::cusolverDnTgesvdj_bufferSize(
                 handle,
                 jobz,
@@ -6931,6 +7103,7 @@ pub unsafe extern "C" fn cusolverDnSgetrf(
         value handle, value m, value n, value A, value lda, value Workspace, value devIpiv, value devInfo
     ), {
         ::cusolver::entry("cusolverDnSgetrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSgetrf(m, n, A, lda, Workspace, devIpiv, devInfo));
             ::cusolver::api::systems::cusolverDnTgetrf(handle, m, n, A, lda, Workspace, devIpiv, devInfo)
         })
     })
@@ -6947,6 +7120,7 @@ pub unsafe extern "C" fn cusolverDnSgetrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnSgetrf_bufferSize", (value handle, value m, value n, value A, value lda, out Lwork), {
         ::cusolver::entry("cusolverDnSgetrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSgetrf_bufferSize(m, n, A, lda, Lwork));
             ::cusolver::api::systems::cusolverDnTgetrf_bufferSize(
                 handle,
                 m,
@@ -6976,6 +7150,7 @@ pub unsafe extern "C" fn cusolverDnSgetrs(
         value handle, value trans, value n, value nrhs, value A, value lda, value devIpiv, value B, value ldb, value devInfo
     ), {
         ::cusolver::entry("cusolverDnSgetrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSgetrs(trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo));
             ::cusolver::api::systems::cusolverDnTgetrs(handle, trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo)
         })
     })
@@ -7062,6 +7237,7 @@ pub unsafe extern "C" fn cusolverDnSorgbr(
         value handle, value side, value m, value n, value k, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSorgbr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSorgbr(side, m, n, k, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTorgbr(handle, side, m, n, k, A, lda, tau, work, lwork, info)
         })
     })
@@ -7083,6 +7259,7 @@ pub unsafe extern "C" fn cusolverDnSorgbr_bufferSize(
         value handle, value side, value m, value n, value k, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnSorgbr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSorgbr_bufferSize(side, m, n, k, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTorgbr_bufferSize(
                 handle,
                 side,
@@ -7115,6 +7292,7 @@ pub unsafe extern "C" fn cusolverDnSorgqr(
         value handle, value m, value n, value k, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSorgqr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSorgqr(m, n, k, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTorgqr(handle, m, n, k, A, lda, tau, work, lwork, info)
         })
     })
@@ -7135,6 +7313,7 @@ pub unsafe extern "C" fn cusolverDnSorgqr_bufferSize(
         value handle, value m, value n, value k, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnSorgqr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSorgqr_bufferSize(m, n, k, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTorgqr_bufferSize(
                 handle,
                 m,
@@ -7165,6 +7344,7 @@ pub unsafe extern "C" fn cusolverDnSorgtr(
         value handle, value uplo, value n, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSorgtr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSorgtr(uplo, n, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTorgtr(handle, uplo, n, A, lda, tau, work, lwork, info)
         })
     })
@@ -7184,6 +7364,7 @@ pub unsafe extern "C" fn cusolverDnSorgtr_bufferSize(
         value handle, value uplo, value n, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnSorgtr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSorgtr_bufferSize(uplo, n, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTorgtr_bufferSize(
                 handle,
                 uplo,
@@ -7218,6 +7399,7 @@ pub unsafe extern "C" fn cusolverDnSormqr(
         value handle, value side, value trans, value m, value n, value k, value A, value lda, value tau, value C, value ldc, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnSormqr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSormqr(side, trans, m, n, k, A, lda, tau, C, ldc, work, lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTormqr(
                 handle,
                 side,
@@ -7257,6 +7439,7 @@ pub unsafe extern "C" fn cusolverDnSormqr_bufferSize(
         value handle, value side, value trans, value m, value n, value k, value A, value lda, value tau, value C, value ldc, out lwork
     ), {
         ::cusolver::entry("cusolverDnSormqr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSormqr_bufferSize(side, trans, m, n, k, A, lda, tau, C, ldc, lwork));
             ::cusolver::api::orthogonal::cusolverDnTormqr_bufferSize(
                 handle,
                 side,
@@ -7296,6 +7479,7 @@ pub unsafe extern "C" fn cusolverDnSormtr(
         value handle, value side, value uplo, value trans, value m, value n, value A, value lda, value tau, value C, value ldc, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSormtr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSormtr(side, uplo, trans, m, n, A, lda, tau, C, ldc, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTormtr(
                 handle,
                 side,
@@ -7335,6 +7519,7 @@ pub unsafe extern "C" fn cusolverDnSormtr_bufferSize(
         value handle, value side, value uplo, value trans, value m, value n, value A, value lda, value tau, value C, value ldc, out lwork
     ), {
         ::cusolver::entry("cusolverDnSormtr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSormtr_bufferSize(side, uplo, trans, m, n, A, lda, tau, C, ldc, lwork));
             ::cusolver::api::orthogonal::cusolverDnTormtr_bufferSize(
                 handle,
                 side,
@@ -7368,6 +7553,7 @@ pub unsafe extern "C" fn cusolverDnSpotrf(
         value handle, value uplo, value n, value A, value lda, value Workspace, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnSpotrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSpotrf(uplo, n, A, lda, Workspace, Lwork, devInfo));
             ::cusolver::api::systems::cusolverDnTpotrf(handle, uplo, n, A, lda, Workspace, Lwork, devInfo)
         })
     })
@@ -7387,6 +7573,7 @@ pub unsafe extern "C" fn cusolverDnSpotrfBatched(
         value handle, value uplo, value n, value Aarray, value lda, value infoArray, value batchSize
     ), {
         ::cusolver::entry("cusolverDnSpotrfBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSpotrfBatched(uplo, n, Aarray, lda, infoArray, batchSize));
             ::cusolver::api::systems::cusolverDnTpotrfBatched(handle, uplo, n, Aarray, lda, infoArray, batchSize)
         })
     })
@@ -7403,6 +7590,7 @@ pub unsafe extern "C" fn cusolverDnSpotrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnSpotrf_bufferSize", (value handle, value uplo, value n, value A, value lda, out Lwork), {
         ::cusolver::entry("cusolverDnSpotrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSpotrf_bufferSize(uplo, n, A, lda, Lwork));
             ::cusolver::api::systems::cusolverDnTpotrf_bufferSize(
                 handle,
                 uplo,
@@ -7430,6 +7618,7 @@ pub unsafe extern "C" fn cusolverDnSpotri(
         value handle, value uplo, value n, value A, value lda, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnSpotri", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSpotri(uplo, n, A, lda, work, lwork, devInfo));
             ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo)
         })
     })
@@ -7446,6 +7635,7 @@ pub unsafe extern "C" fn cusolverDnSpotri_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnSpotri_bufferSize", (value handle, value uplo, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnSpotri_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSpotri_bufferSize(uplo, n, A, lda, lwork));
             ::cusolver::api::systems::cusolverDnTpotri_bufferSize(
                 handle,
                 uplo,
@@ -7474,6 +7664,7 @@ pub unsafe extern "C" fn cusolverDnSpotrs(
         value handle, value uplo, value n, value nrhs, value A, value lda, value B, value ldb, value devInfo
     ), {
         ::cusolver::entry("cusolverDnSpotrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSpotrs(uplo, n, nrhs, A, lda, B, ldb, devInfo));
             ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo)
         })
     })
@@ -7496,6 +7687,7 @@ pub unsafe extern "C" fn cusolverDnSpotrsBatched(
         value handle, value uplo, value n, value nrhs, value A, value lda, value B, value ldb, value d_info, value batchSize
     ), {
         ::cusolver::entry("cusolverDnSpotrsBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSpotrsBatched(uplo, n, nrhs, A, lda, B, ldb, d_info, batchSize));
             ::cusolver::api::systems::cusolverDnTpotrsBatched(
                 handle,
                 uplo,
@@ -7529,6 +7721,7 @@ pub unsafe extern "C" fn cusolverDnSsyevd(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSsyevd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSsyevd(jobz, uplo, n, A, lda, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTsyevd(handle, jobz, uplo, n, A, lda, W, work, lwork, info)
         })
     })
@@ -7549,6 +7742,7 @@ pub unsafe extern "C" fn cusolverDnSsyevd_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnSsyevd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSsyevd_bufferSize(jobz, uplo, n, A, lda, W, lwork));
             ::cusolver::api::eigen::cusolverDnTsyevd_bufferSize(
                 handle,
                 jobz,
@@ -7586,6 +7780,7 @@ pub unsafe extern "C" fn cusolverDnSsyevdx(
         value handle, value jobz, value range, value uplo, value n, value A, value lda, value vl, value vu, value il, value iu, value meig, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSsyevdx", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSsyevdx(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTsyevdx(
                 handle,
                 jobz,
@@ -7629,6 +7824,7 @@ pub unsafe extern "C" fn cusolverDnSsyevdx_bufferSize(
         value handle, value jobz, value range, value uplo, value n, value A, value lda, value vl, value vu, value il, value iu, value meig, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnSsyevdx_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSsyevdx_bufferSize(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, lwork));
             ::cusolver::api::eigen::cusolverDnTsyevdx_bufferSize(
                 handle,
                 jobz,
@@ -7667,6 +7863,7 @@ pub unsafe extern "C" fn cusolverDnSsyevj(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnSsyevj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSsyevj(jobz, uplo, n, A, lda, W, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnTsyevj(handle, jobz, uplo, n, A, lda, W, work, lwork, info, params)
         })
     })
@@ -7691,6 +7888,7 @@ pub unsafe extern "C" fn cusolverDnSsyevjBatched(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnSsyevjBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSsyevjBatched(jobz, uplo, n, A, lda, W, work, lwork, info, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTsyevjBatched(
                 handle,
                 jobz,
@@ -7726,6 +7924,7 @@ pub unsafe extern "C" fn cusolverDnSsyevjBatched_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnSsyevjBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSsyevjBatched_bufferSize(jobz, uplo, n, A, lda, W, lwork, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTsyevjBatched_bufferSize(
                 handle,
                 jobz,
@@ -7758,6 +7957,7 @@ pub unsafe extern "C" fn cusolverDnSsyevj_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnSsyevj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSsyevj_bufferSize(jobz, uplo, n, A, lda, W, lwork, params));
             ::cusolver::api::jacobi::cusolverDnTsyevj_bufferSize(
                 handle,
                 jobz,
@@ -7793,6 +7993,7 @@ pub unsafe extern "C" fn cusolverDnSsygvd(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSsygvd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSsygvd(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTsygvd(
                 handle,
                 itype,
@@ -7830,6 +8031,7 @@ pub unsafe extern "C" fn cusolverDnSsygvd_bufferSize(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnSsygvd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSsygvd_bufferSize(itype, jobz, uplo, n, A, lda, B, ldb, W, lwork));
             ::cusolver::api::eigen::cusolverDnTsygvd_bufferSize(
                 handle,
                 itype,
@@ -7873,6 +8075,7 @@ pub unsafe extern "C" fn cusolverDnSsygvdx(
         value handle, value itype, value jobz, value range, value uplo, value n, value A, value lda, value B, value ldb, value vl, value vu, value il, value iu, value meig, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSsygvdx", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSsygvdx(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTsygvdx(
                 handle,
                 itype,
@@ -7922,6 +8125,7 @@ pub unsafe extern "C" fn cusolverDnSsygvdx_bufferSize(
         value handle, value itype, value jobz, value range, value uplo, value n, value A, value lda, value B, value ldb, value vl, value vu, value il, value iu, value meig, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnSsygvdx_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSsygvdx_bufferSize(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, lwork));
             ::cusolver::api::eigen::cusolverDnTsygvdx_bufferSize(
                 handle,
                 itype,
@@ -7966,6 +8170,7 @@ pub unsafe extern "C" fn cusolverDnSsygvj(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnSsygvj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSsygvj(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnTsygvj(
                 handle,
                 itype,
@@ -8005,6 +8210,7 @@ pub unsafe extern "C" fn cusolverDnSsygvj_bufferSize(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnSsygvj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSsygvj_bufferSize(itype, jobz, uplo, n, A, lda, B, ldb, W, lwork, params));
             ::cusolver::api::jacobi::cusolverDnTsygvj_bufferSize(
                 handle,
                 itype,
@@ -8041,6 +8247,7 @@ pub unsafe extern "C" fn cusolverDnSsytrd(
         value handle, value uplo, value n, value A, value lda, value d, value e, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSsytrd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSsytrd(uplo, n, A, lda, d, e, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTsytrd(handle, uplo, n, A, lda, d, e, tau, work, lwork, info)
         })
     })
@@ -8062,6 +8269,7 @@ pub unsafe extern "C" fn cusolverDnSsytrd_bufferSize(
         value handle, value uplo, value n, value A, value lda, value d, value e, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnSsytrd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSsytrd_bufferSize(uplo, n, A, lda, d, e, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTsytrd_bufferSize(
                 handle,
                 uplo,
@@ -8093,6 +8301,7 @@ pub unsafe extern "C" fn cusolverDnSsytrf(
         value handle, value uplo, value n, value A, value lda, value ipiv, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSsytrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnSsytrf(uplo, n, A, lda, ipiv, work, lwork, info));
             ::cusolver::api::systems::cusolverDnTsytrf(handle, uplo, n, A, lda, ipiv, work, lwork, info)
         })
     })
@@ -8108,6 +8317,7 @@ pub unsafe extern "C" fn cusolverDnSsytrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnSsytrf_bufferSize", (value handle, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnSsytrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnSsytrf_bufferSize(n, A, lda, lwork));
             ::cusolver::api::systems::cusolverDnTsytrf_bufferSize(
                 handle,
                 n,
@@ -8477,6 +8687,7 @@ pub unsafe extern "C" fn cusolverDnXgeqrf(
         value handle, value params, value m, value n, value dataTypeA, value A, value lda, value dataTypeTau, value tau, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXgeqrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnXgeqrf(params, m, n, dataTypeA, A, lda, dataTypeTau, tau, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
             ::cusolver::api::generic::cusolverDnXgeqrf(
                 handle,
                 params,
@@ -8517,6 +8728,7 @@ pub unsafe extern "C" fn cusolverDnXgeqrf_bufferSize(
         value handle, value params, value m, value n, value dataTypeA, value A, value lda, value dataTypeTau, value tau, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
     ), {
         ::cusolver::entry("cusolverDnXgeqrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXgeqrf_bufferSize(params, m, n, dataTypeA, A, lda, dataTypeTau, tau, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost));
             ::cusolver::api::generic::cusolverDnXgeqrf_bufferSize(
                 handle,
                 params,
@@ -8565,6 +8777,7 @@ pub unsafe extern "C" fn cusolverDnXgesvd(
         value handle, value params, value jobu, value jobvt, value m, value n, value dataTypeA, value A, value lda, value dataTypeS, value S, value dataTypeU, value U, value ldu, value dataTypeVT, value VT, value ldvt, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXgesvd", || {
+            ::cusolver::on_hip!(handle, true, by_hand::cusolverDnXgesvd(params, jobu, jobvt, m, n, dataTypeA, A, lda, dataTypeS, S, dataTypeU, U, ldu, dataTypeVT, VT, ldvt, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
             ::cusolver::api::generic::cusolverDnXgesvd(
                 handle,
                 params,
@@ -8621,6 +8834,7 @@ pub unsafe extern "C" fn cusolverDnXgesvd_bufferSize(
         value handle, value params, value jobu, value jobvt, value m, value n, value dataTypeA, value A, value lda, value dataTypeS, value S, value dataTypeU, value U, value ldu, value dataTypeVT, value VT, value ldvt, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
     ), {
         ::cusolver::entry("cusolverDnXgesvd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, by_hand::cusolverDnXgesvd_bufferSize(params, jobu, jobvt, m, n, dataTypeA, A, lda, dataTypeS, S, dataTypeU, U, ldu, dataTypeVT, VT, ldvt, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost));
             ::cusolver::api::generic::cusolverDnXgesvd_bufferSize(
                 handle,
                 params,
@@ -8655,6 +8869,7 @@ pub unsafe extern "C" fn cusolverDnXgesvdjGetResidual(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnXgesvdjGetResidual", (value handle, value info, out residual), {
         ::cusolver::entry("cusolverDnXgesvdjGetResidual", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXgesvdjGetResidual(info, residual));
             ::cusolver::api::jacobi::cusolverDnXgesvdjGetResidual(
                 handle,
                 info,
@@ -8672,6 +8887,7 @@ pub unsafe extern "C" fn cusolverDnXgesvdjGetSweeps(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnXgesvdjGetSweeps", (value handle, value info, out executed_sweeps), {
         ::cusolver::entry("cusolverDnXgesvdjGetSweeps", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXgesvdjGetSweeps(info, executed_sweeps));
             ::cusolver::api::jacobi::cusolverDnXgesvdjGetSweeps(
                 handle,
                 info,
@@ -8976,6 +9192,7 @@ pub unsafe extern "C" fn cusolverDnXgetrf(
         value handle, value params, value m, value n, value dataTypeA, value A, value lda, value ipiv, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXgetrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnXgetrf(params, m, n, dataTypeA, A, lda, ipiv, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
             ::cusolver::api::generic::cusolverDnXgetrf(
                 handle,
                 params,
@@ -9013,6 +9230,7 @@ pub unsafe extern "C" fn cusolverDnXgetrf_bufferSize(
         value handle, value params, value m, value n, value dataTypeA, value A, value lda, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
     ), {
         ::cusolver::entry("cusolverDnXgetrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXgetrf_bufferSize(params, m, n, dataTypeA, A, lda, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost));
             ::cusolver::api::generic::cusolverDnXgetrf_bufferSize(
                 handle,
                 params,
@@ -9049,6 +9267,7 @@ pub unsafe extern "C" fn cusolverDnXgetrs(
         value handle, value params, value trans, value n, value nrhs, value dataTypeA, value A, value lda, value ipiv, value dataTypeB, value B, value ldb, value info
     ), {
         ::cusolver::entry("cusolverDnXgetrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnXgetrs(params, trans, n, nrhs, dataTypeA, A, lda, ipiv, dataTypeB, B, ldb, info));
             ::cusolver::api::generic::cusolverDnXgetrs(
                 handle,
                 params,
@@ -9444,6 +9663,7 @@ pub unsafe extern "C" fn cusolverDnXpotrf(
         value handle, value params, value uplo, value n, value dataTypeA, value A, value lda, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXpotrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnXpotrf(params, uplo, n, dataTypeA, A, lda, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
             ::cusolver::api::generic::cusolverDnXpotrf(
                 handle,
                 params,
@@ -9480,6 +9700,7 @@ pub unsafe extern "C" fn cusolverDnXpotrf_bufferSize(
         value handle, value params, value uplo, value n, value dataTypeA, value A, value lda, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
     ), {
         ::cusolver::entry("cusolverDnXpotrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXpotrf_bufferSize(params, uplo, n, dataTypeA, A, lda, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost));
             ::cusolver::api::generic::cusolverDnXpotrf_bufferSize(
                 handle,
                 params,
@@ -9515,6 +9736,7 @@ pub unsafe extern "C" fn cusolverDnXpotrs(
         value handle, value params, value uplo, value n, value nrhs, value dataTypeA, value A, value lda, value dataTypeB, value B, value ldb, value info
     ), {
         ::cusolver::entry("cusolverDnXpotrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnXpotrs(params, uplo, n, nrhs, dataTypeA, A, lda, dataTypeB, B, ldb, info));
             ::cusolver::api::generic::cusolverDnXpotrs(
                 handle,
                 params,
@@ -9728,6 +9950,7 @@ pub unsafe extern "C" fn cusolverDnXsyevd(
         value handle, value params, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXsyevd", || {
+            ::cusolver::on_hip!(handle, true, by_hand::cusolverDnXsyevd(params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
             ::cusolver::api::generic::cusolverDnXsyevd(
                 handle,
                 params,
@@ -9770,6 +9993,7 @@ pub unsafe extern "C" fn cusolverDnXsyevd_bufferSize(
         value handle, value params, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
     ), {
         ::cusolver::entry("cusolverDnXsyevd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, by_hand::cusolverDnXsyevd_bufferSize(params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost));
             ::cusolver::api::generic::cusolverDnXsyevd_bufferSize(
                 handle,
                 params,
@@ -9818,6 +10042,7 @@ pub unsafe extern "C" fn cusolverDnXsyevdx(
         value handle, value params, value jobz, value range, value uplo, value n, value dataTypeA, value A, value lda, value vl, value vu, value il, value iu, value meig64, value dataTypeW, value W, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXsyevdx", || {
+            ::cusolver::on_hip!(handle, true, by_hand::cusolverDnXsyevdx(params, jobz, range, uplo, n, dataTypeA, A, lda, vl, vu, il, iu, meig64, dataTypeW, W, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
             ::cusolver::api::generic::cusolverDnXsyevdx(
                 handle,
                 params,
@@ -9872,6 +10097,7 @@ pub unsafe extern "C" fn cusolverDnXsyevdx_bufferSize(
         value handle, value params, value jobz, value range, value uplo, value n, value dataTypeA, value A, value lda, value vl, value vu, value il, value iu, value h_meig, value dataTypeW, value W, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
     ), {
         ::cusolver::entry("cusolverDnXsyevdx_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, by_hand::cusolverDnXsyevdx_bufferSize(params, jobz, range, uplo, n, dataTypeA, A, lda, vl, vu, il, iu, h_meig, dataTypeW, W, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost));
             ::cusolver::api::generic::cusolverDnXsyevdx_bufferSize(
                 handle,
                 params,
@@ -9905,6 +10131,7 @@ pub unsafe extern "C" fn cusolverDnXsyevjGetResidual(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnXsyevjGetResidual", (value handle, value info, out residual), {
         ::cusolver::entry("cusolverDnXsyevjGetResidual", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXsyevjGetResidual(info, residual));
             ::cusolver::api::jacobi::cusolverDnXsyevjGetResidual(
                 handle,
                 info,
@@ -9922,6 +10149,7 @@ pub unsafe extern "C" fn cusolverDnXsyevjGetSweeps(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnXsyevjGetSweeps", (value handle, value info, out executed_sweeps), {
         ::cusolver::entry("cusolverDnXsyevjGetSweeps", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXsyevjGetSweeps(info, executed_sweeps));
             ::cusolver::api::jacobi::cusolverDnXsyevjGetSweeps(
                 handle,
                 info,
@@ -10548,6 +10776,7 @@ pub unsafe extern "C" fn cusolverDnZCgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnZCgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZCgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnZCgels(
                 handle,
                 m,
@@ -10587,6 +10816,7 @@ pub unsafe extern "C" fn cusolverDnZCgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnZCgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZCgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnZCgels_bufferSize(
                 handle,
                 m,
@@ -10626,6 +10856,7 @@ pub unsafe extern "C" fn cusolverDnZCgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnZCgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZCgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnZCgesv(
                 handle,
                 n,
@@ -10665,6 +10896,7 @@ pub unsafe extern "C" fn cusolverDnZCgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnZCgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZCgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnZCgesv_bufferSize(
                 handle,
                 n,
@@ -10704,6 +10936,7 @@ pub unsafe extern "C" fn cusolverDnZEgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnZEgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZEgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnZEgels(
                 handle,
                 m,
@@ -10743,6 +10976,7 @@ pub unsafe extern "C" fn cusolverDnZEgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnZEgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZEgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnZEgels_bufferSize(
                 handle,
                 m,
@@ -10782,6 +11016,7 @@ pub unsafe extern "C" fn cusolverDnZEgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnZEgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZEgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnZEgesv(
                 handle,
                 n,
@@ -10821,6 +11056,7 @@ pub unsafe extern "C" fn cusolverDnZEgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnZEgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZEgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnZEgesv_bufferSize(
                 handle,
                 n,
@@ -10860,6 +11096,7 @@ pub unsafe extern "C" fn cusolverDnZKgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnZKgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZKgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnZKgels(
                 handle,
                 m,
@@ -10899,6 +11136,7 @@ pub unsafe extern "C" fn cusolverDnZKgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnZKgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZKgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnZKgels_bufferSize(
                 handle,
                 m,
@@ -10938,6 +11176,7 @@ pub unsafe extern "C" fn cusolverDnZKgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnZKgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZKgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnZKgesv(
                 handle,
                 n,
@@ -10977,6 +11216,7 @@ pub unsafe extern "C" fn cusolverDnZKgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnZKgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZKgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnZKgesv_bufferSize(
                 handle,
                 n,
@@ -11016,6 +11256,7 @@ pub unsafe extern "C" fn cusolverDnZYgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnZYgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZYgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnZYgels(
                 handle,
                 m,
@@ -11055,6 +11296,7 @@ pub unsafe extern "C" fn cusolverDnZYgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnZYgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZYgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnZYgels_bufferSize(
                 handle,
                 m,
@@ -11094,6 +11336,7 @@ pub unsafe extern "C" fn cusolverDnZYgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnZYgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZYgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnZYgesv(
                 handle,
                 n,
@@ -11133,6 +11376,7 @@ pub unsafe extern "C" fn cusolverDnZYgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnZYgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZYgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnZYgesv_bufferSize(
                 handle,
                 n,
@@ -11172,6 +11416,7 @@ pub unsafe extern "C" fn cusolverDnZZgels(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnZZgels", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZZgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnZZgels(
                 handle,
                 m,
@@ -11211,6 +11456,7 @@ pub unsafe extern "C" fn cusolverDnZZgels_bufferSize(
         value handle, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnZZgels_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZZgels_bufferSize(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnZZgels_bufferSize(
                 handle,
                 m,
@@ -11250,6 +11496,7 @@ pub unsafe extern "C" fn cusolverDnZZgesv(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value iter, value d_info
     ), {
         ::cusolver::entry("cusolverDnZZgesv", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZZgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
             ::cusolver::api::mixed::cusolverDnZZgesv(
                 handle,
                 n,
@@ -11289,6 +11536,7 @@ pub unsafe extern "C" fn cusolverDnZZgesv_bufferSize(
         value handle, value n, value nrhs, value dA, value ldda, value dipiv, value dB, value lddb, value dX, value lddx, value dWorkspace, out lwork_bytes
     ), {
         ::cusolver::entry("cusolverDnZZgesv_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZZgesv_bufferSize(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes));
             ::cusolver::api::mixed::cusolverDnZZgesv_bufferSize(
                 handle,
                 n,
@@ -11326,6 +11574,7 @@ pub unsafe extern "C" fn cusolverDnZgebrd(
         value handle, value m, value n, value A, value lda, value D, value E, value TAUQ, value TAUP, value Work, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnZgebrd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZgebrd(m, n, A, lda, D, E, TAUQ, TAUP, Work, Lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTgebrd(
                 handle,
                 m,
@@ -11353,6 +11602,7 @@ pub unsafe extern "C" fn cusolverDnZgebrd_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnZgebrd_bufferSize", (value handle, value m, value n, out Lwork), {
         ::cusolver::entry("cusolverDnZgebrd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZgebrd_bufferSize(m, n, Lwork));
             ::cusolver::api::orthogonal::cusolverDnTgebrd_bufferSize(
                 handle,
                 m,
@@ -11379,6 +11629,7 @@ pub unsafe extern "C" fn cusolverDnZgeqrf(
         value handle, value m, value n, value A, value lda, value TAU, value Workspace, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnZgeqrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZgeqrf(m, n, A, lda, TAU, Workspace, Lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTgeqrf(handle, m, n, A, lda, TAU, Workspace, Lwork, devInfo)
         })
     })
@@ -11395,6 +11646,7 @@ pub unsafe extern "C" fn cusolverDnZgeqrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnZgeqrf_bufferSize", (value handle, value m, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnZgeqrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZgeqrf_bufferSize(m, n, A, lda, lwork));
             ::cusolver::api::orthogonal::cusolverDnTgeqrf_bufferSize(
                 handle,
                 m,
@@ -11430,6 +11682,7 @@ pub unsafe extern "C" fn cusolverDnZgesvd(
         value handle, value jobu, value jobvt, value m, value n, value A, value lda, value S, value U, value ldu, value VT, value ldvt, value work, value lwork, value rwork, value info
     ), {
         ::cusolver::entry("cusolverDnZgesvd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZgesvd(jobu, jobvt, m, n, A, lda, S, U, ldu, VT, ldvt, work, lwork, rwork, info));
             ::cusolver::api::svd::cusolverDnTgesvd(
                 handle,
                 jobu,
@@ -11461,6 +11714,7 @@ pub unsafe extern "C" fn cusolverDnZgesvd_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnZgesvd_bufferSize", (value handle, value m, value n, out lwork), {
         ::cusolver::entry("cusolverDnZgesvd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZgesvd_bufferSize(m, n, lwork));
             ::cusolver::api::svd::cusolverDnTgesvd_bufferSize(handle, m, n, unsafe { Out::new(lwork, "lwork") }?)
         })
     })
@@ -11494,6 +11748,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdaStridedBatched(
         value handle, value jobz, value rank, value m, value n, value d_A, value lda, value strideA, value d_S, value strideS, value d_U, value ldu, value strideU, value d_V, value ldv, value strideV, value d_work, value lwork, value d_info, value h_R_nrmF, value batchSize
     ), {
         ::cusolver::entry("cusolverDnZgesvdaStridedBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZgesvdaStridedBatched(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, d_work, lwork, d_info, h_R_nrmF, batchSize));
             ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
                 handle,
                 jobz,
@@ -11546,6 +11801,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdaStridedBatched_bufferSize(
         value handle, value jobz, value rank, value m, value n, value d_A, value lda, value strideA, value d_S, value strideS, value d_U, value ldu, value strideU, value d_V, value ldv, value strideV, out lwork, value batchSize
     ), {
         ::cusolver::entry("cusolverDnZgesvdaStridedBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZgesvdaStridedBatched_bufferSize(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, lwork, batchSize));
             ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched_bufferSize(
                 handle,
                 jobz,
@@ -11593,6 +11849,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdj(
         value handle, value jobz, value econ, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnZgesvdj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZgesvdj(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnTgesvdj(
                 handle,
                 jobz,
@@ -11638,6 +11895,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdjBatched(
         value handle, value jobz, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, value work, value lwork, value info, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnZgesvdjBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZgesvdjBatched(jobz, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
                 handle,
                 jobz,
@@ -11681,6 +11939,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdjBatched_bufferSize(
         value handle, value jobz, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, out lwork, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnZgesvdjBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZgesvdjBatched_bufferSize(jobz, m, n, A, lda, S, U, ldu, V, ldv, lwork, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTgesvdjBatched_bufferSize(
                 handle,
                 jobz,
@@ -11722,6 +11981,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdj_bufferSize(
         value handle, value jobz, value econ, value m, value n, value A, value lda, value S, value U, value ldu, value V, value ldv, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnZgesvdj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZgesvdj_bufferSize(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, lwork, params));
             ::cusolver::api::jacobi::cusolverDnTgesvdj_bufferSize(
                 handle,
                 jobz,
@@ -11757,6 +12017,7 @@ pub unsafe extern "C" fn cusolverDnZgetrf(
         value handle, value m, value n, value A, value lda, value Workspace, value devIpiv, value devInfo
     ), {
         ::cusolver::entry("cusolverDnZgetrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZgetrf(m, n, A, lda, Workspace, devIpiv, devInfo));
             ::cusolver::api::systems::cusolverDnTgetrf(handle, m, n, A, lda, Workspace, devIpiv, devInfo)
         })
     })
@@ -11773,6 +12034,7 @@ pub unsafe extern "C" fn cusolverDnZgetrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnZgetrf_bufferSize", (value handle, value m, value n, value A, value lda, out Lwork), {
         ::cusolver::entry("cusolverDnZgetrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZgetrf_bufferSize(m, n, A, lda, Lwork));
             ::cusolver::api::systems::cusolverDnTgetrf_bufferSize(
                 handle,
                 m,
@@ -11802,6 +12064,7 @@ pub unsafe extern "C" fn cusolverDnZgetrs(
         value handle, value trans, value n, value nrhs, value A, value lda, value devIpiv, value B, value ldb, value devInfo
     ), {
         ::cusolver::entry("cusolverDnZgetrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZgetrs(trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo));
             ::cusolver::api::systems::cusolverDnTgetrs(handle, trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo)
         })
     })
@@ -11824,6 +12087,7 @@ pub unsafe extern "C" fn cusolverDnZheevd(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZheevd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZheevd(jobz, uplo, n, A, lda, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTheevd(handle, jobz, uplo, n, A, lda, W, work, lwork, info)
         })
     })
@@ -11844,6 +12108,7 @@ pub unsafe extern "C" fn cusolverDnZheevd_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnZheevd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZheevd_bufferSize(jobz, uplo, n, A, lda, W, lwork));
             ::cusolver::api::eigen::cusolverDnTheevd_bufferSize(
                 handle,
                 jobz,
@@ -11881,6 +12146,7 @@ pub unsafe extern "C" fn cusolverDnZheevdx(
         value handle, value jobz, value range, value uplo, value n, value A, value lda, value vl, value vu, value il, value iu, value meig, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZheevdx", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZheevdx(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnTheevdx(
                 handle,
                 jobz,
@@ -11924,6 +12190,7 @@ pub unsafe extern "C" fn cusolverDnZheevdx_bufferSize(
         value handle, value jobz, value range, value uplo, value n, value A, value lda, value vl, value vu, value il, value iu, value meig, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnZheevdx_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZheevdx_bufferSize(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, lwork));
             ::cusolver::api::eigen::cusolverDnTheevdx_bufferSize(
                 handle,
                 jobz,
@@ -11962,6 +12229,7 @@ pub unsafe extern "C" fn cusolverDnZheevj(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnZheevj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZheevj(jobz, uplo, n, A, lda, W, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnTheevj(handle, jobz, uplo, n, A, lda, W, work, lwork, info, params)
         })
     })
@@ -11986,6 +12254,7 @@ pub unsafe extern "C" fn cusolverDnZheevjBatched(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, value work, value lwork, value info, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnZheevjBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZheevjBatched(jobz, uplo, n, A, lda, W, work, lwork, info, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTheevjBatched(
                 handle,
                 jobz,
@@ -12021,6 +12290,7 @@ pub unsafe extern "C" fn cusolverDnZheevjBatched_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork, value params, value batchSize
     ), {
         ::cusolver::entry("cusolverDnZheevjBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZheevjBatched_bufferSize(jobz, uplo, n, A, lda, W, lwork, params, batchSize));
             ::cusolver::api::jacobi::cusolverDnTheevjBatched_bufferSize(
                 handle,
                 jobz,
@@ -12053,6 +12323,7 @@ pub unsafe extern "C" fn cusolverDnZheevj_bufferSize(
         value handle, value jobz, value uplo, value n, value A, value lda, value W, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnZheevj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZheevj_bufferSize(jobz, uplo, n, A, lda, W, lwork, params));
             ::cusolver::api::jacobi::cusolverDnTheevj_bufferSize(
                 handle,
                 jobz,
@@ -12088,6 +12359,7 @@ pub unsafe extern "C" fn cusolverDnZhegvd(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZhegvd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZhegvd(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnThegvd(
                 handle,
                 itype,
@@ -12125,6 +12397,7 @@ pub unsafe extern "C" fn cusolverDnZhegvd_bufferSize(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnZhegvd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZhegvd_bufferSize(itype, jobz, uplo, n, A, lda, B, ldb, W, lwork));
             ::cusolver::api::eigen::cusolverDnThegvd_bufferSize(
                 handle,
                 itype,
@@ -12168,6 +12441,7 @@ pub unsafe extern "C" fn cusolverDnZhegvdx(
         value handle, value itype, value jobz, value range, value uplo, value n, value A, value lda, value B, value ldb, value vl, value vu, value il, value iu, value meig, value W, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZhegvdx", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZhegvdx(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, work, lwork, info));
             ::cusolver::api::eigen::cusolverDnThegvdx(
                 handle,
                 itype,
@@ -12217,6 +12491,7 @@ pub unsafe extern "C" fn cusolverDnZhegvdx_bufferSize(
         value handle, value itype, value jobz, value range, value uplo, value n, value A, value lda, value B, value ldb, value vl, value vu, value il, value iu, value meig, value W, out lwork
     ), {
         ::cusolver::entry("cusolverDnZhegvdx_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZhegvdx_bufferSize(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, lwork));
             ::cusolver::api::eigen::cusolverDnThegvdx_bufferSize(
                 handle,
                 itype,
@@ -12261,6 +12536,7 @@ pub unsafe extern "C" fn cusolverDnZhegvj(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, value work, value lwork, value info, value params
     ), {
         ::cusolver::entry("cusolverDnZhegvj", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZhegvj(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info, params));
             ::cusolver::api::jacobi::cusolverDnThegvj(
                 handle,
                 itype,
@@ -12300,6 +12576,7 @@ pub unsafe extern "C" fn cusolverDnZhegvj_bufferSize(
         value handle, value itype, value jobz, value uplo, value n, value A, value lda, value B, value ldb, value W, out lwork, value params
     ), {
         ::cusolver::entry("cusolverDnZhegvj_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZhegvj_bufferSize(itype, jobz, uplo, n, A, lda, B, ldb, W, lwork, params));
             ::cusolver::api::jacobi::cusolverDnThegvj_bufferSize(
                 handle,
                 itype,
@@ -12336,6 +12613,7 @@ pub unsafe extern "C" fn cusolverDnZhetrd(
         value handle, value uplo, value n, value A, value lda, value d, value e, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZhetrd", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZhetrd(uplo, n, A, lda, d, e, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnThetrd(handle, uplo, n, A, lda, d, e, tau, work, lwork, info)
         })
     })
@@ -12357,6 +12635,7 @@ pub unsafe extern "C" fn cusolverDnZhetrd_bufferSize(
         value handle, value uplo, value n, value A, value lda, value d, value e, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnZhetrd_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZhetrd_bufferSize(uplo, n, A, lda, d, e, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnThetrd_bufferSize(
                 handle,
                 uplo,
@@ -12450,6 +12729,7 @@ pub unsafe extern "C" fn cusolverDnZpotrf(
         value handle, value uplo, value n, value A, value lda, value Workspace, value Lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnZpotrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZpotrf(uplo, n, A, lda, Workspace, Lwork, devInfo));
             ::cusolver::api::systems::cusolverDnTpotrf(handle, uplo, n, A, lda, Workspace, Lwork, devInfo)
         })
     })
@@ -12469,6 +12749,7 @@ pub unsafe extern "C" fn cusolverDnZpotrfBatched(
         value handle, value uplo, value n, value Aarray, value lda, value infoArray, value batchSize
     ), {
         ::cusolver::entry("cusolverDnZpotrfBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZpotrfBatched(uplo, n, Aarray, lda, infoArray, batchSize));
             ::cusolver::api::systems::cusolverDnTpotrfBatched(handle, uplo, n, Aarray, lda, infoArray, batchSize)
         })
     })
@@ -12485,6 +12766,7 @@ pub unsafe extern "C" fn cusolverDnZpotrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnZpotrf_bufferSize", (value handle, value uplo, value n, value A, value lda, out Lwork), {
         ::cusolver::entry("cusolverDnZpotrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZpotrf_bufferSize(uplo, n, A, lda, Lwork));
             ::cusolver::api::systems::cusolverDnTpotrf_bufferSize(
                 handle,
                 uplo,
@@ -12512,6 +12794,7 @@ pub unsafe extern "C" fn cusolverDnZpotri(
         value handle, value uplo, value n, value A, value lda, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnZpotri", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZpotri(uplo, n, A, lda, work, lwork, devInfo));
             ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo)
         })
     })
@@ -12528,6 +12811,7 @@ pub unsafe extern "C" fn cusolverDnZpotri_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnZpotri_bufferSize", (value handle, value uplo, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnZpotri_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZpotri_bufferSize(uplo, n, A, lda, lwork));
             ::cusolver::api::systems::cusolverDnTpotri_bufferSize(
                 handle,
                 uplo,
@@ -12556,6 +12840,7 @@ pub unsafe extern "C" fn cusolverDnZpotrs(
         value handle, value uplo, value n, value nrhs, value A, value lda, value B, value ldb, value devInfo
     ), {
         ::cusolver::entry("cusolverDnZpotrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZpotrs(uplo, n, nrhs, A, lda, B, ldb, devInfo));
             ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo)
         })
     })
@@ -12578,6 +12863,7 @@ pub unsafe extern "C" fn cusolverDnZpotrsBatched(
         value handle, value uplo, value n, value nrhs, value A, value lda, value B, value ldb, value d_info, value batchSize
     ), {
         ::cusolver::entry("cusolverDnZpotrsBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZpotrsBatched(uplo, n, nrhs, A, lda, B, ldb, d_info, batchSize));
             ::cusolver::api::systems::cusolverDnTpotrsBatched(
                 handle,
                 uplo,
@@ -12610,6 +12896,7 @@ pub unsafe extern "C" fn cusolverDnZsytrf(
         value handle, value uplo, value n, value A, value lda, value ipiv, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZsytrf", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZsytrf(uplo, n, A, lda, ipiv, work, lwork, info));
             ::cusolver::api::systems::cusolverDnTsytrf(handle, uplo, n, A, lda, ipiv, work, lwork, info)
         })
     })
@@ -12625,6 +12912,7 @@ pub unsafe extern "C" fn cusolverDnZsytrf_bufferSize(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverDnZsytrf_bufferSize", (value handle, value n, value A, value lda, out lwork), {
         ::cusolver::entry("cusolverDnZsytrf_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZsytrf_bufferSize(n, A, lda, lwork));
             ::cusolver::api::systems::cusolverDnTsytrf_bufferSize(
                 handle,
                 n,
@@ -12702,6 +12990,7 @@ pub unsafe extern "C" fn cusolverDnZungbr(
         value handle, value side, value m, value n, value k, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZungbr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZungbr(side, m, n, k, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTungbr(handle, side, m, n, k, A, lda, tau, work, lwork, info)
         })
     })
@@ -12723,6 +13012,7 @@ pub unsafe extern "C" fn cusolverDnZungbr_bufferSize(
         value handle, value side, value m, value n, value k, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnZungbr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZungbr_bufferSize(side, m, n, k, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTungbr_bufferSize(
                 handle,
                 side,
@@ -12755,6 +13045,7 @@ pub unsafe extern "C" fn cusolverDnZungqr(
         value handle, value m, value n, value k, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZungqr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZungqr(m, n, k, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTungqr(handle, m, n, k, A, lda, tau, work, lwork, info)
         })
     })
@@ -12775,6 +13066,7 @@ pub unsafe extern "C" fn cusolverDnZungqr_bufferSize(
         value handle, value m, value n, value k, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnZungqr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZungqr_bufferSize(m, n, k, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTungqr_bufferSize(
                 handle,
                 m,
@@ -12805,6 +13097,7 @@ pub unsafe extern "C" fn cusolverDnZungtr(
         value handle, value uplo, value n, value A, value lda, value tau, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZungtr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZungtr(uplo, n, A, lda, tau, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTungtr(handle, uplo, n, A, lda, tau, work, lwork, info)
         })
     })
@@ -12824,6 +13117,7 @@ pub unsafe extern "C" fn cusolverDnZungtr_bufferSize(
         value handle, value uplo, value n, value A, value lda, value tau, out lwork
     ), {
         ::cusolver::entry("cusolverDnZungtr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZungtr_bufferSize(uplo, n, A, lda, tau, lwork));
             ::cusolver::api::orthogonal::cusolverDnTungtr_bufferSize(
                 handle,
                 uplo,
@@ -12858,6 +13152,7 @@ pub unsafe extern "C" fn cusolverDnZunmqr(
         value handle, value side, value trans, value m, value n, value k, value A, value lda, value tau, value C, value ldc, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnZunmqr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZunmqr(side, trans, m, n, k, A, lda, tau, C, ldc, work, lwork, devInfo));
             ::cusolver::api::orthogonal::cusolverDnTunmqr(
                 handle,
                 side,
@@ -12897,6 +13192,7 @@ pub unsafe extern "C" fn cusolverDnZunmqr_bufferSize(
         value handle, value side, value trans, value m, value n, value k, value A, value lda, value tau, value C, value ldc, out lwork
     ), {
         ::cusolver::entry("cusolverDnZunmqr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZunmqr_bufferSize(side, trans, m, n, k, A, lda, tau, C, ldc, lwork));
             ::cusolver::api::orthogonal::cusolverDnTunmqr_bufferSize(
                 handle,
                 side,
@@ -12936,6 +13232,7 @@ pub unsafe extern "C" fn cusolverDnZunmtr(
         value handle, value side, value uplo, value trans, value m, value n, value A, value lda, value tau, value C, value ldc, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZunmtr", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnZunmtr(side, uplo, trans, m, n, A, lda, tau, C, ldc, work, lwork, info));
             ::cusolver::api::orthogonal::cusolverDnTunmtr(
                 handle,
                 side,
@@ -12975,6 +13272,7 @@ pub unsafe extern "C" fn cusolverDnZunmtr_bufferSize(
         value handle, value side, value uplo, value trans, value m, value n, value A, value lda, value tau, value C, value ldc, out lwork
     ), {
         ::cusolver::entry("cusolverDnZunmtr_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnZunmtr_bufferSize(side, uplo, trans, m, n, A, lda, tau, C, ldc, lwork));
             ::cusolver::api::orthogonal::cusolverDnTunmtr_bufferSize(
                 handle,
                 side,
