@@ -272,11 +272,15 @@ fn by_name(library: &Library, solver: &hip_solver::OnHip) -> Result<String> {
 /// Who answers a name of cuSOLVER's on an AMD GPU.
 fn on_solver(solver: &hip_solver::OnHip, name: &str, answer: &str) -> String {
     match solver.way(name) {
-        hip_solver::Way::Function { own: Some(own), .. } => format!("hipSOLVER, but not {own}"),
+        hip_solver::Way::Function { own: Some(own), .. } => {
+            format!("hipSOLVER; {own}: our own code, on copies")
+        }
         hip_solver::Way::Function { .. } => "hipSOLVER".to_owned(),
-        hip_solver::Way::ByHand => "hipSOLVER's functions of one type, where sizes fit".to_owned(),
+        hip_solver::Way::ByHand => {
+            "hipSOLVER's functions of one type, where sizes fit, else our own code, on copies".to_owned()
+        }
         hip_solver::Way::Ours => "ours".to_owned(),
-        hip_solver::Way::Lacks if answer == "yes" => "no function of hipSOLVER's".to_owned(),
+        hip_solver::Way::Lacks if answer == "yes" => "our own code, on copies".to_owned(),
         hip_solver::Way::Lacks => "no".to_owned(),
     }
 }
