@@ -1,4 +1,4 @@
-//! `cargo xtask samples`: NVIDIA's cuda-samples, and of CUDALibrarySamples those for cuFFT and cuRAND, built as their CMakeLists
+//! `cargo xtask samples`: NVIDIA's cuda-samples, and of CUDALibrarySamples those for libraries of ours, built as their CMakeLists
 //! ask and run on our libraries as a user would; docs/samples.md and docs/library-samples.md are made of what came of it.
 
 mod build;
@@ -30,7 +30,7 @@ use results::{Results, Sample};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// In place of cuda-samples those of github.com/NVIDIA/CUDALibrarySamples for cuFFT and cuRAND, of which every second is tried.
+    /// In place of cuda-samples those of github.com/NVIDIA/CUDALibrarySamples for our libraries, of which every second is tried.
     #[arg(long)]
     library_samples: bool,
     /// A checkout of the samples; else the variable SAMPLES, or LIBRARY_SAMPLES; else they are cloned.
@@ -169,7 +169,18 @@ fn folders(checkout: &Path, home: &Path, builder: &Builder) -> Result<Vec<Folder
 
 /// Of each library's samples every second, a folder for each program. Each has a script of its own, which no other leads to.
 fn library_folders(checkout: &Path, home: &Path, builder: &Builder) -> Result<Vec<Folder>> {
-    const LIBRARIES: &[&str] = &["cuFFT", "cuRAND/Host"];
+    const LIBRARIES: &[&str] = &[
+        "cuBLAS/Emulation",
+        "cuBLAS/Extensions",
+        "cuBLAS/Level-1",
+        "cuBLAS/Level-2",
+        "cuBLAS/Level-3",
+        "cuBLASLt",
+        "cuFFT",
+        "cuRAND/Host",
+        "cuSOLVER",
+        "cuSPARSE",
+    ];
     let mut found = Vec::new();
     for library in LIBRARIES {
         let mut samples = Vec::new();

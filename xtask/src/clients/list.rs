@@ -509,6 +509,62 @@ const CUPY: Client = Client {
             known: &[],
         },
         Suite {
+            name: "scipy.special",
+            tests: Tests::Pytest(&["tests/cupyx_tests/scipy_tests/special_tests"]),
+            sample: 20_000,
+            null_passes: None,
+            known: &[],
+        },
+        Suite {
+            name: "scipy.ndimage",
+            tests: Tests::Pytest(&["tests/cupyx_tests/scipy_tests/ndimage_tests"]),
+            sample: 20_000,
+            null_passes: None,
+            known: &[],
+        },
+        Suite {
+            name: "scipy.signal",
+            tests: Tests::Pytest(&[
+                "tests/cupyx_tests/scipy_tests/signal_tests",
+                "tests/cupyx_tests/signal_tests",
+            ]),
+            sample: 20_000,
+            null_passes: None,
+            known: &[],
+        },
+        Suite {
+            name: "scipy.fft, linalg, stats, spatial, interpolate",
+            tests: Tests::Pytest(&[
+                "tests/cupyx_tests/scipy_tests/fft_tests",
+                "tests/cupyx_tests/scipy_tests/fftpack_tests",
+                "tests/cupyx_tests/scipy_tests/linalg_tests",
+                "tests/cupyx_tests/scipy_tests/stats_tests",
+                "tests/cupyx_tests/scipy_tests/spatial_tests",
+                "tests/cupyx_tests/scipy_tests/interpolate_tests",
+                "tests/cupyx_tests/scipy_tests/test_get_array_module.py",
+            ]),
+            sample: 20_000,
+            null_passes: None,
+            known: &[],
+        },
+        Suite {
+            name: "cupyx: jit, tools, profiler and others",
+            tests: Tests::Pytest(&[
+                "tests/cupyx_tests/jit_tests",
+                "tests/cupyx_tests/tools_tests",
+                "tests/cupyx_tests/profiler_tests",
+                "tests/cupyx_tests/test_cupyx.py",
+                "tests/cupyx_tests/test_optimize.py",
+                "tests/cupyx_tests/test_pinned_array.py",
+                "tests/cupyx_tests/test_rsqrt.py",
+                "tests/cupyx_tests/test_runtime.py",
+                "tests/cupyx_tests/test_time.py",
+            ]),
+            sample: 20_000,
+            null_passes: None,
+            known: &[],
+        },
+        Suite {
             name: "fft",
             tests: Tests::Pytest(&["tests/cupy_tests/fft_tests"]),
             sample: 0,
@@ -557,8 +613,8 @@ const CUPY: Client = Client {
     note: "NVIDIA's cuFFT and cuRAND are installed beside it, and ours stand in their places; there are two CPU devices. Of `fft` 538 tests want \
            callbacks in LTO IR (`cb_ver='jit'`), which our cuFFT refuses (`CUFFT_NOT_SUPPORTED`); 552 are of the callbacks before those \
            (`cb_ver='legacy'`), which they leave out under `LD_PRELOAD` and count as passed all the same: they prove nothing. Two tests of its cache \
-           of plans want a plan of several devices to take a work area, and ours takes none. Of `random` those of multivariate normal \
-           numbers need cuSPARSE, which was not there yet.",
+           of plans want a plan of several devices to take a work area, and ours takes none. Of `scipy.signal` those of \
+           `max_len_seq` fail where its kernel's first launches take baseline code, lane by lane: it counts on a warp's lanes going in step.",
 };
 
 const TRITON: Client = Client {

@@ -33,11 +33,26 @@ const HEADERS_WHOLE: &[&str] = &["nvidia-nvtx==13.5.25"];
 /// What CMake links besides a library: its `FindCUDAToolkit` knows what each of NVIDIA's needs.
 const BESIDES: &[(&str, &[&str])] = &[("CUDA::cusolver", &["CUDA::cublas", "CUDA::cusparse"])];
 
+/// What CMake finds where the compiler looks for libraries.
+const TOOLKIT: &[&str] = &[
+    "CUDA::cudart",
+    "CUDA::cublas",
+    "CUDA::cublasLt",
+    "CUDA::cufft",
+    "CUDA::curand",
+    "CUDA::cusolver",
+    "CUDA::cusolverMg",
+    "CUDA::cusparse",
+    "CUDA::nvrtc",
+    "CUDA::nvJitLink",
+];
+
 /// Libraries as people call them.
 const NAMES: &[(&str, &str)] = &[
     ("cufft_static", "cuFFT's static library"),
     ("cufft", "cuFFT"),
     ("curand", "cuRAND"),
+    ("cusolverMg", "cuSOLVERMg"),
     ("cusolver", "cuSOLVER"),
     ("cusparse", "cuSPARSE"),
     ("nvjpeg", "nvJPEG"),
@@ -84,14 +99,15 @@ impl Builder {
         let Some(target) = folder.targets.first() else { return Err(left_out(folder)) };
         let mut lacking: Vec<String> = linked(target).into_iter().filter_map(|it| self.lacks(it)).collect();
         lacking.dedup();
-        if !lacking.is_empty() {
-            let said = format!("needs {}, which we do not have yet", lacking.join(", "));
-            return Err(NotBuilt { said, is_graphics: false, is_broken: false });
-        }
-        self.compile(folder, target).map_err(|error| NotBuilt {
-            said: without_folders(&format!("{error:#}")),
-            is_graphics: false,
-            is_broken: true,
+        let elsewhere = linked(target).into_iter().find_map(package);
+        // Some name libraries that they do not use.
+        self.compile(folder, target).map_err(|error| {
+            let said = match (lacking.as_slice(), elsewhere) {
+                ([], None) => without_folders(&format!("{error:#}")),
+                ([], Some(package)) => format!("needs {package}"),
+                (names, _) => format!("needs {}, which we do not have yet", names.join(", ")),
+            };
+            NotBuilt { said, is_graphics: false, is_broken: lacking.is_empty() && elsewhere.is_none() }
         })
     }
 
@@ -207,6 +223,7 @@ impl Builder {
                 Some(name) => with_path(&self.lib, name, &mut words),
                 None if name == "OpenMP::OpenMP_CXX" => words.push("-lgomp".to_owned()),
                 None if name.starts_with('/') => words.push(name.to_owned()),
+                None if package(name).is_some() => {}
                 None => words.push(format!("-l{name}")),
             }
         }
@@ -304,11 +321,20 @@ fn has_device_code(target: &Target) -> bool {
     !target.as_cuda.is_empty() || target.sources.iter().any(is_cuda)
 }
 
-/// The libraries that it names, and those that CMake adds.
+/// The libraries that it names, and those that CMake adds. NVIDIA's may be named as the linker has them.
 fn linked(target: &Target) -> Vec<&str> {
-    let named = target.libraries.iter().map(String::as_str);
-    let added = BESIDES.iter().filter(|(name, _)| target.libraries.iter().any(|it| it == name));
-    named.chain(added.flat_map(|(_, besides)| besides.iter().copied())).collect()
+    let of_toolkit = |name: &str| TOOLKIT.iter().copied().find(|it| it.strip_prefix("CUDA::") == Some(name));
+    let named = target.libraries.iter().map(|name| of_toolkit(name).unwrap_or(name));
+    let named: Vec<&str> = named.collect();
+    let added = BESIDES.iter().filter(|(name, _)| named.contains(name)).flat_map(|(_, besides)| *besides);
+    let added: Vec<&str> = added.copied().filter(|name| !named.contains(name)).collect();
+    [named, added].concat()
+}
+
+/// The package of a library that is neither ours nor the compiler's: none is there.
+fn package(library: &str) -> Option<&str> {
+    let (package, _) = library.split_once("::")?;
+    (!["CUDA", "OpenMP"].contains(&package)).then_some(package)
 }
 
 fn uses_openmp(target: &Target) -> bool {
@@ -346,9 +372,9 @@ mod tests {
 
     #[test]
     fn libraries_bring_those_that_they_need() {
-        let libraries = ["CUDA::cusolver", "m"].map(str::to_owned).to_vec();
+        let libraries = ["cusolver", "m", "CUDA::cusparse"].map(str::to_owned).to_vec();
         let target = Target { libraries, ..Target::default() };
-        assert_eq!(linked(&target), ["CUDA::cusolver", "m", "CUDA::cublas", "CUDA::cusparse"]);
+        assert_eq!(linked(&target), ["CUDA::cusolver", "m", "CUDA::cusparse", "CUDA::cublas"]);
         assert!(linked(&Target::default()).is_empty());
     }
 

@@ -93,6 +93,7 @@ pub fn read(source: &Path, binary: &Path, machine: &Machine) -> Result<Vec<Folde
         ("CMAKE_VERSION", "3.31.0"),
         ("CMAKE_COMMAND", "cmake"),
         ("CMAKE_CUDA_COMPILER", "nvcc"),
+        ("CMAKE_CUDA_COMPILER_VERSION", "13.5"),
         ("CUDAToolkit_INCLUDE_DIRS", &format!("{toolkit}/include")),
         ("CUDAToolkit_LIBRARY_DIR", &format!("{toolkit}/lib")),
         ("CUDAToolkit_BIN_DIR", &format!("{toolkit}/bin")),

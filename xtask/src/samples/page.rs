@@ -24,13 +24,13 @@ side by side) and to compile them. What is left is the sample's own, mostly the 
 other programs beside, so the clock says more than it should.
 ";
 
-const LIBRARY_HEAD: &str = "# NVIDIA's CUDALibrarySamples for cuFFT and cuRAND on our libraries
+const LIBRARY_HEAD: &str = "# NVIDIA's CUDALibrarySamples on our libraries
 
 Written by `cargo xtask samples --library-samples` from `tools/data/library-samples.json`, which it writes too, and the reasons in
 `tools/data/library-samples-notes.json`. The samples are NVIDIA's and no part of this tree: `--from DIR` or `LIBRARY_SAMPLES=DIR` names a
 checkout of github.com/NVIDIA/CUDALibrarySamples, else it is cloned.
 
-Tried are those with odd names: of the folders of a library, in the order of the alphabet, the first, the third and so on. The others are
+Tried are those for cuBLAS, cuBLASLt, cuFFT, cuRAND, cuSOLVER and cuSPARSE with odd names (there are none for cuDNN): of the folders of a library, in the order of the alphabet, the first, the third and so on. The others are
 left for whoever wants to see ours meet what it was not made beside.
 
 Each is built from what its own CMakeLists asks for, by nvcc 13.5 or the machine's own compiler, and run by `cudaway run` on two CPU

@@ -37,7 +37,8 @@ fn is_same(printed: &str, shown: &str) -> bool {
         (Ok(a), Ok(b)) => (a - b).abs() <= 2e-6 + 1e-5 * b.abs(),
         _ => a == b,
     };
-    let (printed, shown): (Vec<&str>, Vec<&str>) = (printed.split(' ').collect(), shown.split(' ').collect());
+    let printed: Vec<&str> = printed.split_whitespace().collect();
+    let shown: Vec<&str> = shown.split_whitespace().collect();
     printed.len() == shown.len() && printed.into_iter().zip(shown).all(near)
 }
 
@@ -61,6 +62,7 @@ mod tests {
         assert_eq!(difference("Host\n47.776665\n", "Host\n47.776642\n"), None);
         assert!(difference("Host\n47.778\n", "Host\n47.776642\n").is_some());
         assert!(difference("Host\n", "Device\n").is_some());
+        assert_eq!(difference("1.0   2\n", "1.0 2\n"), None);
     }
 
     #[test]
