@@ -6,7 +6,8 @@ import numpy as np
 import scipy.sparse
 
 from draw import SHAPES, Dense, Sparse, Vector, op
-from library import (COL, DEVICE, H, HOST, I32, I64, N, ROW, T, TYPES, Failure, Scope, i64, is_complex, size, stored, wide)
+from library import (COL, DEVICE, H, HOST, I32, I64, N, NOT_SUPPORTED, ROW, T, TYPES, Failure, Scope, device, i64, is_complex, size,
+                     stored, wide)
 from near import check
 from vectors import SparseVector, factor
 
@@ -358,6 +359,19 @@ def in_order(library, rng):
         twice = a.dense @ (a.dense @ x.dense)
         sizes = np.abs(a.dense) @ (np.abs(a.dense) @ np.abs(x.dense))
         check(x.get(), twice, sizes, 104, "r64f", "r64f", "two products")
+        if device.ON_COPIES:
+            before = y.get()
+            status = device.refused_in_capture(library, stream, lambda: library.status(
+                "cusparseSpMV", handle, N, alpha.at, a.descriptor, x.descriptor, beta.at, y.descriptor, TYPES["r64f"][0], 0, None))
+            if status != NOT_SUPPORTED or (y.get() != before).any():
+                raise Failure(f"a product in a capture: {status}")
+            if not device.waits(library, stream, lambda: call(x, y)):
+                raise Failure("a product did not wait for its stream")
+            sizes = np.abs(a.dense) @ np.abs(x.get())
+            check(y.get(), a.dense @ x.get(), sizes, 52, "r64f", "r64f", "behind a held stream")
+            library("cusparseDestroy", handle)
+            library.runtime("cudaStreamDestroy", stream)
+            return 3
         graph, ready = ctypes.c_void_p(), ctypes.c_void_p()
         library.runtime("cudaStreamBeginCapture", stream, 0)
         call(x, y)

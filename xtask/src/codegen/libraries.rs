@@ -117,19 +117,20 @@ all the same, but where no factorization exists (a minor that is not positive, a
     ),
     (
     "cuSPARSE",
-    "The generic and the typed API on the CPU device, by crates/libraries/cusparse/cpu, in stream order and in captured graphs; on AMD GPUs what computes answers
-`CUSPARSE_STATUS_NOT_SUPPORTED` (hipSPARSE is a later step), as does every name without a body, once in the log. `cusparseGetVersion` follows the CUDA runtime that the process
+    "The generic and the typed API on the CPU device, by crates/libraries/cusparse/cpu, in stream order and in captured graphs. On AMD GPUs the same code computes, on copies in the host's memory of what a call names
+(of a typed call's bare arrays some to the end of their allocation): such a call waits for its stream and is done when it comes back, and answers
+`CUSPARSE_STATUS_NOT_SUPPORTED` where the stream is captured. Every name without a body answers that, too, once in the log. `cusparseGetVersion` follows the CUDA runtime that the process
 uses. Algorithms are hints: all give the same numbers, and the same again on as many cores. Work areas are of a few bytes and not used. Calls that tell the host a size (`cusparseDenseToSparse_analysis`,
 `cusparseSpGEMM_workEstimation` and `_compute`, `cusparseSpGEMMreuse_workEstimation` and `_nnz`, `cusparseSpGEAM_nnz`) wait for the stream and cannot be captured. Entries that are there twice are added; coordinates need not be in order, but for
 `updateMatrix`, which takes values in the order of rows. Types are those of the manual's tables; 16-bit types and `int8_t` are computed in `float` or `int32_t`, sums in the order of rows. Not supported: indices of 16 bits, Blocked-ELL in
 `SpMV`, Sliced-ELL in `SpMM`, transposed matrices in blocks or slices, transposed factors of `SpGEMM`, conjugated ones of `SDDMM`, batches of `SpSM`, conversions of batches. `SpSV` and `SpSM` keep the
-triangle's values from the analysis on: values that change in memory come in by `updateMatrix`; rows are solved one behind the other, right sides on all cores. A row or column number out of range ends the work and is logged as an error; nothing is written outside of the arrays. A handle or descriptor that is
+triangle's values from the analysis on: values that change in memory come in by `updateMatrix`; rows are solved one behind the other, right sides on all cores. A row or column number out of range ends the work and is logged as an error, on copies it is the call's answer (`CUSPARSE_STATUS_INTERNAL_ERROR`); nothing is written outside of the arrays. A handle or descriptor that is
 none is refused (NVIDIA's library follows it). `cusparseSpMatGetSize` of Blocked-ELL says how many values are stored. Typed calls do what generic ones do with
 matrices in bare arrays, so the same holds for them; policies are hints. Solutions of `csrsv2`, `csrsm2`, `bsrsv2` and `bsrsm2` are made of the values that their own call is given. Blocks are factorized and solved as the entries
 that they are. `csrcolor` is greedy in the order of rows. `gtsvInterleavedBatch` without pivots is algorithm 0, the others and `gpsvInterleavedBatch` exchange rows; the diagonals stay as they are. What the
 manual says no to is refused: transposed matrices in `bsrmv`, `bsrxmv`, `bsrmm` and `bsrsm2`, blocks of one value in `bsrmv` and `bsrxmv`, the conjugated transposed of right sides. `SpMVOp` is the product without an epilogue, of CSR that is not transposed in uniform types; the description keeps where the matrix lies, and each run reads the values that are there. Not there: operators in LTO IR (`SpMMOp`, and `SpMVOp` with an epilogue: `CUSPARSE_STATUS_NOT_SUPPORTED`),
 and what no text that was at hand describes (`SpMVGeneric` with `cusparseSpMVDescr_t`, `SpMatConvert`, `SpMatSetStridedBatch` of 11). The logger tells of calls that fail, not of those that succeed. Shown by `cargo xtask test --only sparse` (tools/sparse-proof: drawn matrices beside NumPy and SciPy, with the objects of CUDA 11 and of 12 and 13,
-refusals by NVIDIA's numbers, streams, graphs), `examples/cusparse_products.cu`",
+refusals by NVIDIA's numbers, streams, graphs; the same on a device that the driver takes for an AMD GPU and whose memory the host cannot read, so that a copy that is missing ends the program: crates/hip-recorder; never run on a GPU), `examples/cusparse_products.cu`",
     ),
 ];
 

@@ -73,7 +73,7 @@ pub const SPARSE: Proof = Proof {
     oldest: true,
     names: &["cusparse", "cusparseCreate", "cusparseDestroy", "handle"],
     in_front: None,
-    on_copies: false,
+    on_copies: true,
 };
 
 impl Proof {
@@ -90,7 +90,11 @@ impl Proof {
         }
         if self.on_copies {
             let title = format!("{}, on copies of memory that the host cannot read", self.title);
-            self.tell(&title, self.prove_on_copies(installed, seed), report);
+            self.tell(&title, self.prove_on_copies(installed, seed, false), report);
+            if self.oldest {
+                let title = format!("{title}, CUDA 11's object");
+                self.tell(&title, self.prove_on_copies(installed, seed, true), report);
+            }
         }
         if let Some((name, fetch)) = self.in_front {
             let title = format!("{}, {name} in front", self.title);
@@ -145,13 +149,15 @@ impl Proof {
     }
 
     /// On a device that the driver takes for an AMD GPU, and whose memory the host cannot read: a copy that is missing ends the program.
-    fn prove_on_copies(&self, installed: &Installed, seed: u64) -> Result<Ended> {
+    fn prove_on_copies(&self, installed: &Installed, seed: u64, oldest: bool) -> Result<Ended> {
         // Not in the checkout: what a variable names is not opened where others may write, and a checkout may lie there.
         let folder = testkit::temporary()?;
         let far = Recorder::far(installed, folder.path())?;
         let library = crate::libraries::named(self.library);
-        let newest = library.objects.iter().rfind(|object| !object.part).context("an object")?;
-        let run = self.proof(installed, seed, &newest.file(), "libcudart.so.13")?;
+        let newest = library.objects.iter().rfind(|object| !object.part);
+        let object = if oldest { library.objects.first() } else { newest }.context("an object")?;
+        let runtime = if oldest { "libcudart.so.11.0" } else { "libcudart.so.13" };
+        let run = self.proof(installed, seed, &object.file(), runtime)?;
         far.on_far(run).env(self.chosen_by, "auto").env("PROOF_ON_COPIES", "1").run()
     }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use cuda_abi::{CUDA_MEMCPY2D, CUdeviceptr, CUmemorytype, CUpointer_attribute, CUresult, CUstream};
 
 use crate::driver::{Driver, check, driver};
-use crate::{Error, Result, stream};
+use crate::{Addresses, Error, Result, stream};
 
 /// Bytes as a call names them: some behind each other, once, or again and again at a distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +131,14 @@ pub unsafe fn write<T: Copy>(values: &[T], to: *mut T) -> Result {
         copy_there(to.addr() as u64, values.as_ptr().cast(), extent, none)?;
     }
     stream::synchronize(none)
+}
+
+/// As [`near_in_work`], of addresses that say how much lies there, which they may not have known before.
+///
+/// # Panics
+/// As it does.
+pub fn all_in_work<A: Addresses>(at: A) -> A {
+    at.near().unwrap_or_else(|error| std::panic::resume_unwind(Box::new(error)))
 }
 
 /// Runs the work when the stream has come to it, on this thread: what it follows is here then, and what it has changed is

@@ -27,7 +27,7 @@ unsafe impl Sync for Context {}
 impl Context {
     /// For the calling thread's device.
     pub fn new() -> Result<Context> {
-        let place = Place::of_current_device(&config::get().sparse, "cuSPARSE on AMD GPUs")?;
+        let place = Place::on_copies(&config::get().sparse)?;
         let state = State {
             stream: cudaStream_t::default(),
             pointers: cusparsePointerMode_t::CUSPARSE_POINTER_MODE_HOST,

@@ -1,5 +1,5 @@
-//! What the calls of cuSPARSE mean. The numbers are `cusparse_cpu`'s, on the CPU device in stream order; what computes answers
-//! that it is not supported where the device is an AMD GPU.
+//! What the calls of cuSPARSE mean. The numbers are `cusparse_cpu`'s, on the CPU device in stream order, and where the device is an
+//! AMD GPU on copies, before the call comes back.
 
 #![expect(non_snake_case, non_camel_case_types, reason = "these are the C names")]
 

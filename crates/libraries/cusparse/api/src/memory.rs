@@ -56,8 +56,6 @@ unsafe impl Addresses for SparseMatrix {
     fn near(mut self) -> kit::Result<Self> {
         let (offsets, indices, values) = counts(&self).unwrap_or_default();
         let bytes = |ty| index_bytes(ty).unwrap_or(8);
-        // Of no rows there may be no offsets.
-        let offsets = if self.rows == 0 && self.nnz == 0 { 0 } else { offsets };
         let [of_offsets, of_indices, of_values] =
             [self.strides.offsets, self.strides.indices, self.strides.values]
                 .map(|stride| (self.batches, stride));

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use border::Out;
 use cusparse_cpu::Boost;
-use kit::Address;
 
 pub use self::cusparseTbsrilu02_analysis as cusparseTbsric02_analysis;
 pub use self::cusparseTbsrilu02_bufferSize as cusparseTbsric02_bufferSize;
@@ -55,13 +54,13 @@ fn note(info: &Info, row: Option<usize>, a: &SparseMatrix) {
 
 fn lower_upper<T: Computed, I>(handle: cusparseHandle_t, a: Result<SparseMatrix>, info: *mut I) -> Result {
     let (context, info, a) = (handle::get(handle)?, INFOS.get(info)?, a?);
-    let boost = info.boost.lock().map(Address);
-    context.enqueue(a, move |a| {
+    let boost = *info.boost.lock();
+    context.enqueue((a, boost), move |(a, boost)| {
         // SAFETY: cuSPARSE's contract: the arrays and numbers are there until the stream has come here.
         let (pattern, values, boost) = unsafe {
-            let boost = boost.map(|boost| {
-                let (tolerance, value) = boost.get();
-                Boost { tolerance: tolerance.get::<f64>(), value: value.get::<T>() }
+            let boost = boost.map(|(tolerance, value)| Boost {
+                tolerance: tolerance.get::<f64>(),
+                value: value.get::<T>(),
             });
             (pattern(&a), slice_mut::<T>(a.values, a.nnz), boost)
         };

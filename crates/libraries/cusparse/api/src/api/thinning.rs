@@ -376,6 +376,7 @@ fn to_dense<T: Computed>(
             let offsets = slice::<c_int>(sparse.offsets, if rows == 0 { 0 } else { rows + 1 });
             let nnz = offsets.last().map_or(0, |last| i64::from(*last) - i64::from(sparse.base.0));
             sparse.nnz = nnz.max(0) as usize;
+            let sparse = kit::far::all_in_work(sparse);
             let sums = cusparse_cpu::to_dense(&matrix::<T, c_int>(&sparse, 0).0, by_columns);
             blend(dense.values, T::TYPE, dense.layout(), &sums, (T::ONE, T::ZERO));
         }
