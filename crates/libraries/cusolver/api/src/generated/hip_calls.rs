@@ -7,7 +7,7 @@ use crate::hip::call::{hand_on, no_iterations, routines};
 use crate::hip::convert::*;
 use crate::types::*;
 
-pub const NAMES: [&CStr; 247] = [
+pub const NAMES: [&CStr; 255] = [
     c"hipsolverDnCCgels",
     c"hipsolverDnCCgels_bufferSize",
     c"hipsolverDnCCgesv",
@@ -183,6 +183,8 @@ pub const NAMES: [&CStr; 247] = [
     c"hipsolverDnSsytrd_bufferSize",
     c"hipsolverDnSsytrf",
     c"hipsolverDnSsytrf_bufferSize",
+    c"hipsolverDnXgeev",
+    c"hipsolverDnXgeev_bufferSize",
     c"hipsolverDnXgeqrf",
     c"hipsolverDnXgeqrf_bufferSize",
     c"hipsolverDnXgesvdjGetResidual",
@@ -196,11 +198,17 @@ pub const NAMES: [&CStr; 247] = [
     c"hipsolverDnXpotrf",
     c"hipsolverDnXpotrf_bufferSize",
     c"hipsolverDnXpotrs",
+    c"hipsolverDnXsyevBatched",
+    c"hipsolverDnXsyevBatched_bufferSize",
+    c"hipsolverDnXsyevd",
+    c"hipsolverDnXsyevd_bufferSize",
     c"hipsolverDnXsyevjGetResidual",
     c"hipsolverDnXsyevjGetSweeps",
     c"hipsolverDnXsyevjSetMaxSweeps",
     c"hipsolverDnXsyevjSetSortEig",
     c"hipsolverDnXsyevjSetTolerance",
+    c"hipsolverDnXsytrs",
+    c"hipsolverDnXsytrs_bufferSize",
     c"hipsolverDnZZgels",
     c"hipsolverDnZZgels_bufferSize",
     c"hipsolverDnZZgesv",
@@ -432,78 +440,86 @@ pub const hipsolverDnSsytrd: usize = 171;
 pub const hipsolverDnSsytrd_bufferSize: usize = 172;
 pub const hipsolverDnSsytrf: usize = 173;
 pub const hipsolverDnSsytrf_bufferSize: usize = 174;
-pub const hipsolverDnXgeqrf: usize = 175;
-pub const hipsolverDnXgeqrf_bufferSize: usize = 176;
-pub const hipsolverDnXgesvdjGetResidual: usize = 177;
-pub const hipsolverDnXgesvdjGetSweeps: usize = 178;
-pub const hipsolverDnXgesvdjSetMaxSweeps: usize = 179;
-pub const hipsolverDnXgesvdjSetSortEig: usize = 180;
-pub const hipsolverDnXgesvdjSetTolerance: usize = 181;
-pub const hipsolverDnXgetrf: usize = 182;
-pub const hipsolverDnXgetrf_bufferSize: usize = 183;
-pub const hipsolverDnXgetrs: usize = 184;
-pub const hipsolverDnXpotrf: usize = 185;
-pub const hipsolverDnXpotrf_bufferSize: usize = 186;
-pub const hipsolverDnXpotrs: usize = 187;
-pub const hipsolverDnXsyevjGetResidual: usize = 188;
-pub const hipsolverDnXsyevjGetSweeps: usize = 189;
-pub const hipsolverDnXsyevjSetMaxSweeps: usize = 190;
-pub const hipsolverDnXsyevjSetSortEig: usize = 191;
-pub const hipsolverDnXsyevjSetTolerance: usize = 192;
-pub const hipsolverDnZZgels: usize = 193;
-pub const hipsolverDnZZgels_bufferSize: usize = 194;
-pub const hipsolverDnZZgesv: usize = 195;
-pub const hipsolverDnZZgesv_bufferSize: usize = 196;
-pub const hipsolverDnZgebrd: usize = 197;
-pub const hipsolverDnZgebrd_bufferSize: usize = 198;
-pub const hipsolverDnZgeqrf: usize = 199;
-pub const hipsolverDnZgeqrf_bufferSize: usize = 200;
-pub const hipsolverDnZgesvd: usize = 201;
-pub const hipsolverDnZgesvd_bufferSize: usize = 202;
-pub const hipsolverDnZgesvdaStridedBatched: usize = 203;
-pub const hipsolverDnZgesvdaStridedBatched_bufferSize: usize = 204;
-pub const hipsolverDnZgesvdj: usize = 205;
-pub const hipsolverDnZgesvdjBatched: usize = 206;
-pub const hipsolverDnZgesvdjBatched_bufferSize: usize = 207;
-pub const hipsolverDnZgesvdj_bufferSize: usize = 208;
-pub const hipsolverDnZgetrf: usize = 209;
-pub const hipsolverDnZgetrf_bufferSize: usize = 210;
-pub const hipsolverDnZgetrs: usize = 211;
-pub const hipsolverDnZheevd: usize = 212;
-pub const hipsolverDnZheevd_bufferSize: usize = 213;
-pub const hipsolverDnZheevdx: usize = 214;
-pub const hipsolverDnZheevdx_bufferSize: usize = 215;
-pub const hipsolverDnZheevj: usize = 216;
-pub const hipsolverDnZheevjBatched: usize = 217;
-pub const hipsolverDnZheevjBatched_bufferSize: usize = 218;
-pub const hipsolverDnZheevj_bufferSize: usize = 219;
-pub const hipsolverDnZhegvd: usize = 220;
-pub const hipsolverDnZhegvd_bufferSize: usize = 221;
-pub const hipsolverDnZhegvdx: usize = 222;
-pub const hipsolverDnZhegvdx_bufferSize: usize = 223;
-pub const hipsolverDnZhegvj: usize = 224;
-pub const hipsolverDnZhegvj_bufferSize: usize = 225;
-pub const hipsolverDnZhetrd: usize = 226;
-pub const hipsolverDnZhetrd_bufferSize: usize = 227;
-pub const hipsolverDnZpotrf: usize = 228;
-pub const hipsolverDnZpotrfBatched: usize = 229;
-pub const hipsolverDnZpotrf_bufferSize: usize = 230;
-pub const hipsolverDnZpotri: usize = 231;
-pub const hipsolverDnZpotri_bufferSize: usize = 232;
-pub const hipsolverDnZpotrs: usize = 233;
-pub const hipsolverDnZpotrsBatched: usize = 234;
-pub const hipsolverDnZsytrf: usize = 235;
-pub const hipsolverDnZsytrf_bufferSize: usize = 236;
-pub const hipsolverDnZungbr: usize = 237;
-pub const hipsolverDnZungbr_bufferSize: usize = 238;
-pub const hipsolverDnZungqr: usize = 239;
-pub const hipsolverDnZungqr_bufferSize: usize = 240;
-pub const hipsolverDnZungtr: usize = 241;
-pub const hipsolverDnZungtr_bufferSize: usize = 242;
-pub const hipsolverDnZunmqr: usize = 243;
-pub const hipsolverDnZunmqr_bufferSize: usize = 244;
-pub const hipsolverDnZunmtr: usize = 245;
-pub const hipsolverDnZunmtr_bufferSize: usize = 246;
+pub const hipsolverDnXgeev: usize = 175;
+pub const hipsolverDnXgeev_bufferSize: usize = 176;
+pub const hipsolverDnXgeqrf: usize = 177;
+pub const hipsolverDnXgeqrf_bufferSize: usize = 178;
+pub const hipsolverDnXgesvdjGetResidual: usize = 179;
+pub const hipsolverDnXgesvdjGetSweeps: usize = 180;
+pub const hipsolverDnXgesvdjSetMaxSweeps: usize = 181;
+pub const hipsolverDnXgesvdjSetSortEig: usize = 182;
+pub const hipsolverDnXgesvdjSetTolerance: usize = 183;
+pub const hipsolverDnXgetrf: usize = 184;
+pub const hipsolverDnXgetrf_bufferSize: usize = 185;
+pub const hipsolverDnXgetrs: usize = 186;
+pub const hipsolverDnXpotrf: usize = 187;
+pub const hipsolverDnXpotrf_bufferSize: usize = 188;
+pub const hipsolverDnXpotrs: usize = 189;
+pub const hipsolverDnXsyevBatched: usize = 190;
+pub const hipsolverDnXsyevBatched_bufferSize: usize = 191;
+pub const hipsolverDnXsyevd: usize = 192;
+pub const hipsolverDnXsyevd_bufferSize: usize = 193;
+pub const hipsolverDnXsyevjGetResidual: usize = 194;
+pub const hipsolverDnXsyevjGetSweeps: usize = 195;
+pub const hipsolverDnXsyevjSetMaxSweeps: usize = 196;
+pub const hipsolverDnXsyevjSetSortEig: usize = 197;
+pub const hipsolverDnXsyevjSetTolerance: usize = 198;
+pub const hipsolverDnXsytrs: usize = 199;
+pub const hipsolverDnXsytrs_bufferSize: usize = 200;
+pub const hipsolverDnZZgels: usize = 201;
+pub const hipsolverDnZZgels_bufferSize: usize = 202;
+pub const hipsolverDnZZgesv: usize = 203;
+pub const hipsolverDnZZgesv_bufferSize: usize = 204;
+pub const hipsolverDnZgebrd: usize = 205;
+pub const hipsolverDnZgebrd_bufferSize: usize = 206;
+pub const hipsolverDnZgeqrf: usize = 207;
+pub const hipsolverDnZgeqrf_bufferSize: usize = 208;
+pub const hipsolverDnZgesvd: usize = 209;
+pub const hipsolverDnZgesvd_bufferSize: usize = 210;
+pub const hipsolverDnZgesvdaStridedBatched: usize = 211;
+pub const hipsolverDnZgesvdaStridedBatched_bufferSize: usize = 212;
+pub const hipsolverDnZgesvdj: usize = 213;
+pub const hipsolverDnZgesvdjBatched: usize = 214;
+pub const hipsolverDnZgesvdjBatched_bufferSize: usize = 215;
+pub const hipsolverDnZgesvdj_bufferSize: usize = 216;
+pub const hipsolverDnZgetrf: usize = 217;
+pub const hipsolverDnZgetrf_bufferSize: usize = 218;
+pub const hipsolverDnZgetrs: usize = 219;
+pub const hipsolverDnZheevd: usize = 220;
+pub const hipsolverDnZheevd_bufferSize: usize = 221;
+pub const hipsolverDnZheevdx: usize = 222;
+pub const hipsolverDnZheevdx_bufferSize: usize = 223;
+pub const hipsolverDnZheevj: usize = 224;
+pub const hipsolverDnZheevjBatched: usize = 225;
+pub const hipsolverDnZheevjBatched_bufferSize: usize = 226;
+pub const hipsolverDnZheevj_bufferSize: usize = 227;
+pub const hipsolverDnZhegvd: usize = 228;
+pub const hipsolverDnZhegvd_bufferSize: usize = 229;
+pub const hipsolverDnZhegvdx: usize = 230;
+pub const hipsolverDnZhegvdx_bufferSize: usize = 231;
+pub const hipsolverDnZhegvj: usize = 232;
+pub const hipsolverDnZhegvj_bufferSize: usize = 233;
+pub const hipsolverDnZhetrd: usize = 234;
+pub const hipsolverDnZhetrd_bufferSize: usize = 235;
+pub const hipsolverDnZpotrf: usize = 236;
+pub const hipsolverDnZpotrfBatched: usize = 237;
+pub const hipsolverDnZpotrf_bufferSize: usize = 238;
+pub const hipsolverDnZpotri: usize = 239;
+pub const hipsolverDnZpotri_bufferSize: usize = 240;
+pub const hipsolverDnZpotrs: usize = 241;
+pub const hipsolverDnZpotrsBatched: usize = 242;
+pub const hipsolverDnZsytrf: usize = 243;
+pub const hipsolverDnZsytrf_bufferSize: usize = 244;
+pub const hipsolverDnZungbr: usize = 245;
+pub const hipsolverDnZungbr_bufferSize: usize = 246;
+pub const hipsolverDnZungqr: usize = 247;
+pub const hipsolverDnZungqr_bufferSize: usize = 248;
+pub const hipsolverDnZungtr: usize = 249;
+pub const hipsolverDnZungtr_bufferSize: usize = 250;
+pub const hipsolverDnZunmqr: usize = 251;
+pub const hipsolverDnZunmqr_bufferSize: usize = 252;
+pub const hipsolverDnZunmtr: usize = 253;
+pub const hipsolverDnZunmtr_bufferSize: usize = 254;
 
 routines! {
     hip;
@@ -1181,6 +1197,12 @@ routines! {
     fn cusolverDnSsytrf_bufferSize(n: c_int, A: *mut f32, lda: c_int, lwork: *mut c_int) {
         hand_on!(hip, hipsolverDnSsytrf_bufferSize(c_int = n, *mut f32 = A, c_int = lda, *mut c_int = lwork));
     }
+    fn cusolverDnXgeev(params: cusolverDnParams_t, jobvl: cusolverEigMode_t, jobvr: cusolverEigMode_t, n: i64, dataTypeA: cudaDataType, A: *mut c_void, lda: i64, dataTypeW: cudaDataType, W: *mut c_void, dataTypeVL: cudaDataType, VL: *mut c_void, ldvl: i64, dataTypeVR: cudaDataType, VR: *mut c_void, ldvr: i64, computeType: cudaDataType, bufferOnDevice: *mut c_void, workspaceInBytesOnDevice: usize, bufferOnHost: *mut c_void, workspaceInBytesOnHost: usize, info: *mut c_int) {
+        hand_on!(hip, hipsolverDnXgeev(*mut c_void = hip.params(params)?, c_uint = eig_mode(jobvl)?, c_uint = eig_mode(jobvr)?, i64 = n, cudaDataType = dataTypeA, *mut c_void = A, i64 = lda, cudaDataType = dataTypeW, *mut c_void = W, cudaDataType = dataTypeVL, *mut c_void = VL, i64 = ldvl, cudaDataType = dataTypeVR, *mut c_void = VR, i64 = ldvr, cudaDataType = computeType, *mut c_void = bufferOnDevice, usize = workspaceInBytesOnDevice, *mut c_void = bufferOnHost, usize = workspaceInBytesOnHost, *mut c_int = info));
+    }
+    fn cusolverDnXgeev_bufferSize(params: cusolverDnParams_t, jobvl: cusolverEigMode_t, jobvr: cusolverEigMode_t, n: i64, dataTypeA: cudaDataType, A: *const c_void, lda: i64, dataTypeW: cudaDataType, W: *const c_void, dataTypeVL: cudaDataType, VL: *const c_void, ldvl: i64, dataTypeVR: cudaDataType, VR: *const c_void, ldvr: i64, computeType: cudaDataType, workspaceInBytesOnDevice: *mut usize, workspaceInBytesOnHost: *mut usize) {
+        hand_on!(hip, hipsolverDnXgeev_bufferSize(*mut c_void = hip.params(params)?, c_uint = eig_mode(jobvl)?, c_uint = eig_mode(jobvr)?, i64 = n, cudaDataType = dataTypeA, *const c_void = A, i64 = lda, cudaDataType = dataTypeW, *const c_void = W, cudaDataType = dataTypeVL, *const c_void = VL, i64 = ldvl, cudaDataType = dataTypeVR, *const c_void = VR, i64 = ldvr, cudaDataType = computeType, *mut usize = workspaceInBytesOnDevice, *mut usize = workspaceInBytesOnHost));
+    }
     fn cusolverDnXgeqrf(params: cusolverDnParams_t, m: i64, n: i64, dataTypeA: cudaDataType, A: *mut c_void, lda: i64, dataTypeTau: cudaDataType, tau: *mut c_void, computeType: cudaDataType, bufferOnDevice: *mut c_void, workspaceInBytesOnDevice: usize, bufferOnHost: *mut c_void, workspaceInBytesOnHost: usize, info: *mut c_int) {
         hand_on!(hip, hipsolverDnXgeqrf(*mut c_void = hip.params(params)?, i64 = m, i64 = n, cudaDataType = dataTypeA, *mut c_void = A, i64 = lda, cudaDataType = dataTypeTau, *mut c_void = tau, cudaDataType = computeType, *mut c_void = bufferOnDevice, usize = workspaceInBytesOnDevice, *mut c_void = bufferOnHost, usize = workspaceInBytesOnHost, *mut c_int = info));
         if unsafe { crate::hip::by_hand::cusolverDnXgeqrf(hip, params, m, n, dataTypeA, A, lda, dataTypeTau, tau, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info) }? { return Ok(true); }
@@ -1220,6 +1242,20 @@ routines! {
         hand_on!(hip, hipsolverDnXpotrs(*mut c_void = hip.params(params)?, c_uint = fill_mode(uplo)?, i64 = n, i64 = nrhs, cudaDataType = dataTypeA, *const c_void = A, i64 = lda, cudaDataType = dataTypeB, *mut c_void = B, i64 = ldb, *mut c_int = info));
         if unsafe { crate::hip::by_hand::cusolverDnXpotrs(hip, params, uplo, n, nrhs, dataTypeA, A, lda, dataTypeB, B, ldb, info) }? { return Ok(true); }
     }
+    fn cusolverDnXsyevBatched(params: cusolverDnParams_t, jobz: cusolverEigMode_t, uplo: cublasFillMode_t, n: i64, dataTypeA: cudaDataType, A: *mut c_void, lda: i64, dataTypeW: cudaDataType, W: *mut c_void, computeType: cudaDataType, bufferOnDevice: *mut c_void, workspaceInBytesOnDevice: usize, bufferOnHost: *mut c_void, workspaceInBytesOnHost: usize, info: *mut c_int, batchSize: i64) {
+        hand_on!(hip, hipsolverDnXsyevBatched(*mut c_void = hip.params(params)?, c_uint = eig_mode(jobz)?, c_uint = fill_mode(uplo)?, i64 = n, cudaDataType = dataTypeA, *mut c_void = A, i64 = lda, cudaDataType = dataTypeW, *mut c_void = W, cudaDataType = computeType, *mut c_void = bufferOnDevice, usize = workspaceInBytesOnDevice, *mut c_void = bufferOnHost, usize = workspaceInBytesOnHost, *mut c_int = info, i64 = batchSize));
+    }
+    fn cusolverDnXsyevBatched_bufferSize(params: cusolverDnParams_t, jobz: cusolverEigMode_t, uplo: cublasFillMode_t, n: i64, dataTypeA: cudaDataType, A: *const c_void, lda: i64, dataTypeW: cudaDataType, W: *const c_void, computeType: cudaDataType, workspaceInBytesOnDevice: *mut usize, workspaceInBytesOnHost: *mut usize, batchSize: i64) {
+        hand_on!(hip, hipsolverDnXsyevBatched_bufferSize(*mut c_void = hip.params(params)?, c_uint = eig_mode(jobz)?, c_uint = fill_mode(uplo)?, i64 = n, cudaDataType = dataTypeA, *const c_void = A, i64 = lda, cudaDataType = dataTypeW, *const c_void = W, cudaDataType = computeType, *mut usize = workspaceInBytesOnDevice, *mut usize = workspaceInBytesOnHost, i64 = batchSize));
+    }
+    fn cusolverDnXsyevd(params: cusolverDnParams_t, jobz: cusolverEigMode_t, uplo: cublasFillMode_t, n: i64, dataTypeA: cudaDataType, A: *mut c_void, lda: i64, dataTypeW: cudaDataType, W: *mut c_void, computeType: cudaDataType, bufferOnDevice: *mut c_void, workspaceInBytesOnDevice: usize, bufferOnHost: *mut c_void, workspaceInBytesOnHost: usize, info: *mut c_int) {
+        hand_on!(hip, hipsolverDnXsyevd(*mut c_void = hip.params(params)?, c_uint = eig_mode(jobz)?, c_uint = fill_mode(uplo)?, i64 = n, cudaDataType = dataTypeA, *mut c_void = A, i64 = lda, cudaDataType = dataTypeW, *mut c_void = W, cudaDataType = computeType, *mut c_void = bufferOnDevice, usize = workspaceInBytesOnDevice, *mut c_void = bufferOnHost, usize = workspaceInBytesOnHost, *mut c_int = info));
+        if unsafe { crate::hip::by_hand::cusolverDnXsyevd(hip, params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info) }? { return Ok(true); }
+    }
+    fn cusolverDnXsyevd_bufferSize(params: cusolverDnParams_t, jobz: cusolverEigMode_t, uplo: cublasFillMode_t, n: i64, dataTypeA: cudaDataType, A: *const c_void, lda: i64, dataTypeW: cudaDataType, W: *const c_void, computeType: cudaDataType, workspaceInBytesOnDevice: *mut usize, workspaceInBytesOnHost: *mut usize) {
+        hand_on!(hip, hipsolverDnXsyevd_bufferSize(*mut c_void = hip.params(params)?, c_uint = eig_mode(jobz)?, c_uint = fill_mode(uplo)?, i64 = n, cudaDataType = dataTypeA, *const c_void = A, i64 = lda, cudaDataType = dataTypeW, *const c_void = W, cudaDataType = computeType, *mut usize = workspaceInBytesOnDevice, *mut usize = workspaceInBytesOnHost));
+        if unsafe { crate::hip::by_hand::cusolverDnXsyevd_bufferSize(hip, params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost) }? { return Ok(true); }
+    }
     fn cusolverDnXsyevjGetResidual(info: syevjInfo_t, residual: *mut f64) {
         hip.synchronize()?;
         hand_on!(hip, hipsolverDnXsyevjGetResidual(*mut c_void = hip.syevj_info(info)?, *mut f64 = residual));
@@ -1227,6 +1263,14 @@ routines! {
     fn cusolverDnXsyevjGetSweeps(info: syevjInfo_t, executed_sweeps: *mut c_int) {
         hip.synchronize()?;
         hand_on!(hip, hipsolverDnXsyevjGetSweeps(*mut c_void = hip.syevj_info(info)?, *mut c_int = executed_sweeps));
+    }
+    fn cusolverDnXsytrs(uplo: cublasFillMode_t, n: i64, nrhs: i64, dataTypeA: cudaDataType, A: *const c_void, lda: i64, ipiv: *const i64, dataTypeB: cudaDataType, B: *mut c_void, ldb: i64, bufferOnDevice: *mut c_void, workspaceInBytesOnDevice: usize, bufferOnHost: *mut c_void, workspaceInBytesOnHost: usize, info: *mut c_int) {
+        // Our own code's: without pivots.
+        if ipiv.is_null() { return Ok(false); }
+        hand_on!(hip, hipsolverDnXsytrs(c_uint = fill_mode(uplo)?, i64 = n, i64 = nrhs, cudaDataType = dataTypeA, *const c_void = A, i64 = lda, *const i64 = ipiv, cudaDataType = dataTypeB, *mut c_void = B, i64 = ldb, *mut c_void = bufferOnDevice, usize = workspaceInBytesOnDevice, *mut c_void = bufferOnHost, usize = workspaceInBytesOnHost, *mut c_int = info));
+    }
+    fn cusolverDnXsytrs_bufferSize(uplo: cublasFillMode_t, n: i64, nrhs: i64, dataTypeA: cudaDataType, A: *const c_void, lda: i64, ipiv: *const i64, dataTypeB: cudaDataType, B: *mut c_void, ldb: i64, workspaceInBytesOnDevice: *mut usize, workspaceInBytesOnHost: *mut usize) {
+        hand_on!(hip, hipsolverDnXsytrs_bufferSize(c_uint = fill_mode(uplo)?, i64 = n, i64 = nrhs, cudaDataType = dataTypeA, *const c_void = A, i64 = lda, *const i64 = ipiv, cudaDataType = dataTypeB, *mut c_void = B, i64 = ldb, *mut usize = workspaceInBytesOnDevice, *mut usize = workspaceInBytesOnHost));
     }
     fn cusolverDnZCgels(m: c_int, n: c_int, nrhs: c_int, dA: *mut cuDoubleComplex, ldda: c_int, dB: *mut cuDoubleComplex, lddb: c_int, dX: *mut cuDoubleComplex, lddx: c_int, dWorkspace: *mut c_void, lwork_bytes: usize, iter: *mut c_int, d_info: *mut c_int) {
         unsafe { no_iterations(iter) }?;

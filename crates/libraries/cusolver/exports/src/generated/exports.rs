@@ -8586,6 +8586,7 @@ pub unsafe extern "C" fn cusolverDnXgeev(
         value handle, value params, value jobvl, value jobvr, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value dataTypeVL, value VL, value ldvl, value dataTypeVR, value VR, value ldvr, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXgeev", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnXgeev(params, jobvl, jobvr, n, dataTypeA, A, lda, dataTypeW, W, dataTypeVL, VL, ldvl, dataTypeVR, VR, ldvr, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
             ::cusolver::api::generic::cusolverDnXgeev(
                 handle,
                 params,
@@ -8640,6 +8641,7 @@ pub unsafe extern "C" fn cusolverDnXgeev_bufferSize(
         value handle, value params, value jobvl, value jobvr, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value dataTypeVL, value VL, value ldvl, value dataTypeVR, value VR, value ldvr, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
     ), {
         ::cusolver::entry("cusolverDnXgeev_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXgeev_bufferSize(params, jobvl, jobvr, n, dataTypeA, A, lda, dataTypeW, W, dataTypeVL, VL, ldvl, dataTypeVR, VR, ldvr, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost));
             ::cusolver::api::generic::cusolverDnXgeev_bufferSize(
                 handle,
                 params,
@@ -9863,6 +9865,7 @@ pub unsafe extern "C" fn cusolverDnXsyevBatched(
         value handle, value params, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info, value batchSize
     ), {
         ::cusolver::entry("cusolverDnXsyevBatched", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnXsyevBatched(params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info, batchSize));
             ::cusolver::api::generic::cusolverDnXsyevBatched(
                 handle,
                 params,
@@ -9907,6 +9910,7 @@ pub unsafe extern "C" fn cusolverDnXsyevBatched_bufferSize(
         value handle, value params, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost, value batchSize
     ), {
         ::cusolver::entry("cusolverDnXsyevBatched_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXsyevBatched_bufferSize(params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost, batchSize));
             ::cusolver::api::generic::cusolverDnXsyevBatched_bufferSize(
                 handle,
                 params,
@@ -9950,7 +9954,7 @@ pub unsafe extern "C" fn cusolverDnXsyevd(
         value handle, value params, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXsyevd", || {
-            ::cusolver::on_hip!(handle, true, by_hand::cusolverDnXsyevd(params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnXsyevd(params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
             ::cusolver::api::generic::cusolverDnXsyevd(
                 handle,
                 params,
@@ -9993,7 +9997,7 @@ pub unsafe extern "C" fn cusolverDnXsyevd_bufferSize(
         value handle, value params, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value computeType, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
     ), {
         ::cusolver::entry("cusolverDnXsyevd_bufferSize", || {
-            ::cusolver::on_hip!(handle, false, by_hand::cusolverDnXsyevd_bufferSize(params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost));
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXsyevd_bufferSize(params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost));
             ::cusolver::api::generic::cusolverDnXsyevd_bufferSize(
                 handle,
                 params,
@@ -10626,6 +10630,7 @@ pub unsafe extern "C" fn cusolverDnXsytrs(
         value handle, value uplo, value n, value nrhs, value dataTypeA, value A, value lda, value ipiv, value dataTypeB, value B, value ldb, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXsytrs", || {
+            ::cusolver::on_hip!(handle, true, calls::cusolverDnXsytrs(uplo, n, nrhs, dataTypeA, A, lda, ipiv, dataTypeB, B, ldb, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
             ::cusolver::api::generic::cusolverDnXsytrs(
                 handle,
                 uplo,
@@ -10668,6 +10673,7 @@ pub unsafe extern "C" fn cusolverDnXsytrs_bufferSize(
         value handle, value uplo, value n, value nrhs, value dataTypeA, value A, value lda, value ipiv, value dataTypeB, value B, value ldb, out workspaceInBytesOnDevice, out workspaceInBytesOnHost
     ), {
         ::cusolver::entry("cusolverDnXsytrs_bufferSize", || {
+            ::cusolver::on_hip!(handle, false, calls::cusolverDnXsytrs_bufferSize(uplo, n, nrhs, dataTypeA, A, lda, ipiv, dataTypeB, B, ldb, workspaceInBytesOnDevice, workspaceInBytesOnHost));
             ::cusolver::api::generic::cusolverDnXsytrs_bufferSize(
                 handle,
                 uplo,
