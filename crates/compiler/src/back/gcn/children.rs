@@ -226,7 +226,7 @@ impl Header {
             let facts_at = KERNELS + KERNEL_BYTES * self.kernels.len() as u64;
             put(FACTS, &facts_at.to_le_bytes());
             for (at, facts) in (facts_at..).step_by(Facts::BYTES as usize).zip(facts) {
-                facts.into_iter().for_each(|facts| put(at, &facts.to_bytes()));
+                facts.iter().for_each(|facts| put(at, &facts.to_bytes()));
             }
         }
         bytes

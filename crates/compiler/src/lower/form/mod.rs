@@ -148,6 +148,7 @@ impl<'a> Lowerer<'_, '_, 'a> {
                 return fail(span, format!("'{}' {}", instruction.full_name(), message));
             }
         }
+        words::check_priorities(instruction)?;
         let mut seen = 0u32;
         for modifier in &instruction.modifiers {
             let Some(group) = words::alternative(modifier.value) else { continue };

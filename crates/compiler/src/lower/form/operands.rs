@@ -14,12 +14,15 @@ use crate::ir::Ty;
 
 /// What an operand has to be: `0` the first type, `1` the second; `0+` that or wider; `w` an integer of twice the first
 /// type's width; `m0` what a lane has of a matrix of the first type; `u` and `U` integers of 32 and 64 bits, `r` a register of
-/// 32; `a` an address; `c` a constant integer, `l` 128, `s` a size in units of 16; `f` `.f32`; `p` a predicate; `-` is not looked at. With `=` in front there are as
+/// 32; `a` an address; `c` a constant integer, `e` one up to 15, `l` 128, `s` a size in units of 16; `f` `.f32`; `p` a predicate; `[` an
+/// address in brackets; `{` a list; `n0` an integer or bits of 32 where `m0` is no float; `-` is not looked at. With `%` in front it is
+/// a register, with `?` it may be in brackets. With `=` in front there are as
 /// many operands as words, with `<` no more.
 #[derive(Clone, Copy)]
 struct Want {
     ty: Type,
     may_be_wider: bool,
+    may_be_address: bool,
     only: Only,
 }
 
@@ -33,6 +36,12 @@ enum Only {
     Sizes,
     /// 128.
     Line,
+    /// 0 to 15.
+    Events,
+    /// What stands in brackets.
+    Addresses,
+    /// What stands in braces.
+    Lists,
 }
 
 /// Opcodes, with a blank between them, and the operands of their forms: the first that fits.
@@ -75,11 +84,11 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
             typed(&["0=u8|s8|u16|s16|u32|s32|u64|s64|f32|f64", "1=bf16"], "0 1"),
             typed(&["0=bf16", "1=u8|s8|u16|s16|u32|s32|u64|s64|f32|f64"], "0 1"),
             typed(&["0=u8|s8|u16|s16|u32|s32|u64|s64|f32|f64"], "0+ 1"),
-            typed(&["0=f16|f16x2", "1=e4m3x2|e5m2x2|bf16"], "0+ 1"),
+            typed(&["0=f16|f16x2", "1=e4m3x2|e5m2x2|e2m3x2|e3m2x2|bf16"], "0+ 1"),
             typed(&["0=bf16", "1=f16|bf16"], "0 1"),
             typed(
                 &[
-                    "0=bf16x2|e4m3x2|e5m2x2|tf32|ue8m0x2|e2m1x2",
+                    "0=bf16x2|e4m3x2|e5m2x2|tf32|ue8m0x2|e2m1x2|e2m3x2|e3m2x2",
                     "1=f32|f16x2|bf16x2|e4m3x2|e5m2x2|e2m3x2|e3m2x2|ue8m0x2",
                 ],
                 "0 1 1",
@@ -100,6 +109,7 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
             typed(&["test_wait|try_wait", "parity"], "p - u u"),
             typed(&["test_wait|try_wait"], "p - U u"),
             typed(&["expect_tx|complete_tx|init"], "- u"),
+            typed(&["inval"], "= -"),
             typed(&["pending_count"], "u U"),
         ],
     ),
@@ -115,18 +125,34 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
     ("getctarank", &[typed(&[], "u 0")]),
     (
         "createpolicy",
-        &[typed(&["fractional"], "< U f"), typed(&["range"], "< U - u u"), typed(&["cvt"], "U U")],
+        &[typed(&["fractional"], "< U f"), typed(&["range"], "= U [ u u"), typed(&["cvt"], "= U U")],
     ),
     ("applypriority discard", &[typed(&[], "= - l")]),
     ("prefetch prefetchu", &[typed(&[], "= -")]),
-    ("pmevent", &[typed(&[], "= c")]),
+    ("pmevent", &[typed(&["!mask"], "= e"), typed(&[], "= c")]),
+    ("istypep", &[typed(&[], "p U")]),
+    ("match", &[typed(&["any"], "u 0 u"), typed(&["all"], "u 0 u")]),
+    ("stmatrix", &[typed(&[], "- {")]),
+    ("ldmatrix", &[typed(&[], "{ -")]),
+    ("tld4", &[typed(&[], "0 - o")]),
+    ("tex", &[typed(&["level"], "- - 1"), typed(&["!grad"], "- - o")]),
+    ("tensormap", &[typed(&["cp_fenceproxy"], "- - l")]),
+    ("tcgen05", &[typed(&["cp"], "- U"), typed(&["mma", "!sp"], "- ?U U u")]),
     ("alloca", &[typed(&[], "< 0 0 c")]),
-    ("barrier bar", &[typed(&["red", "popc"], "u"), typed(&["sync|arrive", "!cluster|warp"], "u u")]),
+    (
+        "barrier bar",
+        &[
+            typed(&["red", "popc"], "u"),
+            typed(&["sync|arrive", "!cluster|warp"], "u u"),
+            typed(&["warp", "sync"], "u"),
+        ],
+    ),
     ("elect", &[typed(&[], "- u")]),
-    ("vote", &[typed(&["sync", "ballot"], "u p u"), typed(&["sync"], "p p u")]),
-    ("stacksave stackrestore nanosleep", &[typed(&[], "0")]),
+    ("vote", &[typed(&["sync", "ballot"], "- p u"), typed(&["sync"], "p p u")]),
+    ("stacksave nanosleep", &[typed(&[], "0")]),
+    ("stackrestore", &[typed(&[], "%0")]),
     ("movmatrix", &[typed(&[], "r r")]),
-    ("sured", &[typed(&["b"], "- 0")]),
+    ("sured", &[typed(&["b"], "- 0"), typed(&["p"], "- %0")]),
     ("txq", &[typed(&["level"], "0 - u")]),
     (
         "cp",
@@ -138,13 +164,23 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
     ),
     ("multimem", &[typed(&["ld_reduce"], "0 -"), typed(&["st|red", "!cp"], "- 0"), typed(&["cp"], "- - s")]),
     ("mma", &[typed(&["sp|sp::ordered_metadata"], "m0 m1 m2 m3 r"), typed(&[], "m0 m1 m2 m3")]),
-    ("wmma", &[typed(&["load"], "m0 - u"), typed(&["store"], "- m0 u"), typed(&["mma"], "- m1 m1")]),
+    ("wmma", &[typed(&["load"], "n0 - u"), typed(&["store"], "- n0 u"), typed(&["mma"], "- n1 n1")]),
 ];
 
 impl Want {
     fn read(word: &str, types: &[Type]) -> Option<Want> {
-        let exactly = |ty| Want { ty, may_be_wider: false, only: Only::All };
+        if let Some(rest) = word.strip_prefix('%') {
+            return Want::read(rest, types).map(|want| Want { only: Only::Registers, ..want });
+        }
+        if let Some(rest) = word.strip_prefix('?') {
+            return Want::read(rest, types).map(|want| Want { may_be_address: true, ..want });
+        }
+        let exactly = |ty| Want { ty, may_be_wider: false, may_be_address: false, only: Only::All };
         Some(match word {
+            "[" => Want { may_be_address: true, only: Only::Addresses, ..exactly(Type::B64) },
+            "{" => Want { only: Only::Lists, ..exactly(Type::B32) },
+            "e" => Want { only: Only::Events, ..exactly(Type::U32) },
+            "o" => exactly(Type::B32),
             "u" => exactly(Type::U32),
             "U" => exactly(Type::U64),
             "r" => Want { only: Only::Registers, ..exactly(Type::B32) },
@@ -158,10 +194,11 @@ impl Want {
                 16 => Type::U32,
                 _ => Type::U64,
             }),
-            _ => match word.strip_prefix('m') {
+            _ => match word.strip_prefix(['m', 'n']) {
                 Some(nth) => exactly(match types.get(nth.parse::<usize>().ok()?)? {
                     ty @ (Type::F32 | Type::F64) => *ty,
                     Type::F16 | Type::Bf16 | Type::Tf32 | Type::S32 => Type::U32,
+                    _ if word.starts_with('n') => Type::U32,
                     _ => Type::B32,
                 }),
                 None => {
@@ -174,15 +211,14 @@ impl Want {
 
     /// Whether a register of that type will do.
     fn takes(self, register: Type) -> bool {
-        if matches!(self.only, Only::Constants | Only::Line) {
+        let has_none = [Only::Constants, Only::Line, Only::Events, Only::Addresses, Only::Lists];
+        if has_none.contains(&self.only) {
             return false;
         }
         if register == Type::Pred || self.ty == Type::Pred {
             return register == self.ty;
         }
         let is_wide_enough = match self.may_be_wider {
-            // 128 bits hold integers alone.
-            true if kind(self.ty) == Kind::Float && register.bits() > 64 => false,
             true => register.bits() >= self.ty.bits(),
             false => register.bits() == self.ty.bits().max(8),
         };
@@ -199,7 +235,10 @@ impl Want {
     /// Whether a constant will do.
     fn takes_constant(self, constant: ptx::Constant) -> bool {
         use ptx::Constant as C;
-        if self.only == Only::Registers {
+        if [Only::Registers, Only::Addresses, Only::Lists].contains(&self.only) {
+            return false;
+        }
+        if self.only == Only::Events && constant.integer().is_none_or(|event| !(0..16).contains(&event)) {
             return false;
         }
         if self.only == Only::Line && constant.integer() != Some(128) {
@@ -229,7 +268,7 @@ fn part(bits: usize) -> Option<Want> {
         64 => Type::B64,
         _ => return None,
     };
-    Some(Want { ty, may_be_wider: false, only: Only::All })
+    Some(Want { ty, may_be_wider: false, may_be_address: false, only: Only::All })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -302,7 +341,7 @@ impl<'a> Lowerer<'_, '_, 'a> {
                 _ => Ok(()),
             },
             OperandKind::Address(address) => {
-                if want.is_some() {
+                if want.is_some_and(|want| !want.may_be_address) {
                     return fail(operand.span, "an address stands where a value does");
                 }
                 let is_first = instruction.operands.first().is_some_and(|it| std::ptr::eq(it, operand));
@@ -335,6 +374,10 @@ impl<'a> Lowerer<'_, '_, 'a> {
                 if want.is_some_and(|want| want.only == Only::Constants) {
                     return fail(operand.span, "a list stands where one value does");
                 }
+                let want = want.map(|want| match want.only {
+                    Only::Lists => Want { only: Only::All, ..want },
+                    _ => want,
+                });
                 self.check_list(want, list, instruction)
             }
             OperandKind::Pair(left, right) => {
@@ -357,6 +400,10 @@ impl<'a> Lowerer<'_, '_, 'a> {
         instruction: &Instruction<'a>,
     ) -> Lower {
         let opcode = instruction.opcode.value;
+        // Several values in one have no selector for it.
+        if name == "WARP_SZ" && opcode.starts_with('v') && opcode.ends_with(['2', '4']) {
+            return fail(span, format!("'{name}' is no operand of '{opcode}'"));
+        }
         if name == "WARP_SZ" {
             return match want {
                 Some(want) if !want.takes_constant(ptx::Constant::Signed(32)) => {
@@ -457,12 +504,26 @@ impl<'a> Lowerer<'_, '_, 'a> {
             Some(Entity::Register(_)) if instruction.has("param::func") => {
                 fail(base.span, format!("'{name}' is not a parameter of a function"))
             }
+            Some(Entity::Register(register))
+                if register.declared.bits() < 64 && is("multimem") && instruction.has("red") =>
+            {
+                fail(
+                    base.span,
+                    format!("'{name}' is of type '{}', the address of 64 bits", register.declared),
+                )
+            }
             // What these do with an address takes more than a `ld`.
             Some(Entity::Register(register))
                 if register.declared.bits() < 32
                     && (["createpolicy", "tensormap", "wmma", "tcgen05"].into_iter().any(is)
-                        || (is("ldmatrix") || is("stmatrix")) && !instruction.has("shared")
-                        || is("multimem") && instruction.has("red")
+                        || (is("ldmatrix") || is("stmatrix"))
+                            && !instruction.has("shared")
+                            && !instruction.has("shared::cta")
+                        || is("prefetch") && instruction.has("tensormap")
+                        || is("cp")
+                            && instruction.has("mbarrier")
+                            && !instruction.has("shared")
+                            && !instruction.has("shared::cta")
                         || is_first && is("st") && (instruction.has("async") || instruction.has("bulk"))
                         || is_first && is("red") && instruction.has("async")) =>
             {
@@ -485,7 +546,7 @@ impl<'a> Lowerer<'_, '_, 'a> {
 
     /// `{x, y}` behind a texture or a tensor map: of one width, and integers where they count elements or layers.
     fn check_coordinates(&mut self, list: &[Operand<'a>], instruction: &Instruction<'a>) -> Lower {
-        let want = Want { ty: Type::U32, may_be_wider: false, only: Only::Registers };
+        let want = Want { ty: Type::U32, may_be_wider: false, may_be_address: false, only: Only::Registers };
         match instruction.opcode.value {
             "suld" | "sust" | "sured" => self.check_list(Some(want), list, instruction),
             "tex" | "tld4" if ["a1d", "a2d", "acube", "a2dms"].into_iter().any(|it| instruction.has(it)) => {

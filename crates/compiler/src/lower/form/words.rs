@@ -1,5 +1,8 @@
 //! Modifiers that are not with each other, or not without each other, and types that an instruction has not.
 
+use ptx::ast::Instruction;
+
+use super::super::instruction::{Lower, fail};
 use super::{Clash, clash};
 
 const NO_TYPE: &str = "is not there for this type";
@@ -29,6 +32,20 @@ pub(super) fn alternative(word: &str) -> Option<u32> {
     })
 }
 
+/// A policy has one priority, or two: what does not get the first is evicted first, or as it would be.
+pub(super) fn check_priorities(instruction: &Instruction<'_>) -> Lower {
+    if instruction.opcode.value != "createpolicy" {
+        return Ok(());
+    }
+    let mut all = instruction.modifiers.iter().filter(|it| it.value.starts_with("L2::evict"));
+    let (_, second, third) = (all.next(), all.next(), all.next());
+    let is_second = |word: &str| matches!(word, "L2::evict_first" | "L2::evict_unchanged");
+    match third.or(second.filter(|it| !is_second(it.value))) {
+        Some(wrong) => fail(wrong.span, format!("'.{}' is no second priority", wrong.value)),
+        None => Ok(()),
+    }
+}
+
 /// Opcodes, with a blank between them, and what cannot be.
 pub(super) const CLASHES: &[(&str, &[Clash])] = &[
     (
@@ -37,12 +54,22 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["ftz", "0=bf16|bf16x2"], "has no '.ftz'"),
             clash(&["sat"], "has no '.sat'"),
             clash(&["relu"], "has no '.relu'"),
-            clash(&["0=u16|u32|u64"], "is of signed types alone"),
+            clash(&["0=u16|u32|u64|b16|b32|b64"], "is of signed types alone"),
         ],
     ),
     ("and or xor", &[clash(&["!0=pred|b16|b32|b64"], NO_TYPE)]),
-    ("bfind sad add addc sub subc", &[clash(&["0=b16|b32|b64"], NO_TYPE)]),
-    ("ex2", &[clash(&["0=bf16|bf16x2", "!ftz"], "needs '.ftz'")]),
+    ("bfind sad add addc sub subc rem mad madc", &[clash(&["0=b16|b32|b64"], NO_TYPE)]),
+    (
+        "ex2",
+        &[clash(&["0=bf16|bf16x2", "!ftz"], "needs '.ftz'"), clash(&["0=f16|f16x2", "ftz"], "has no '.ftz'")],
+    ),
+    ("shl", &[clash(&["!0=b16|b32|b64"], NO_TYPE)]),
+    ("szext", &[clash(&["!0=u32|s32"], NO_TYPE)]),
+    ("madc", &[clash(&["sat"], "has no '.sat'")]),
+    ("mad madc", &[clash(&["wide", "cc"], "has no '.cc'")]),
+    ("add sub mul fma mad div min max", &[clash(&["ftz", "0=f64"], "has no '.ftz'")]),
+    ("slct", &[clash(&["ftz", "!1=f32"], "has no '.ftz'")]),
+    ("ldmatrix stmatrix", &[clash(&["shared::cluster"], SPACE)]),
     ("add sub", &[clash(&["ftz", "1=f16|bf16"], "has no '.ftz'")]),
     ("redux", &[clash(&["add|min|max", "0=b32"], NO_TYPE), clash(&["and|or|xor", "!0=b32"], NO_TYPE)]),
     (
@@ -58,7 +85,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["rna"], ROUNDING),
             clash(&["sat", "0=u32"], "has no '.sat' for this type"),
             clash(&["ftz", "0=bf16|bf16x2"], "has no '.ftz'"),
-            clash(&["sat", "0=f32x2"], "has no '.sat'"),
+            clash(&["sat", "0=f32x2|f64|u16x2|s16x2"], "has no '.sat'"),
         ],
     ),
     (
@@ -67,6 +94,10 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["ftz", "0=bf16|bf16x2"], "has no '.ftz'"),
             clash(&["!rn|rz|rm|rp"], "has no rounding"),
             clash(&["relu", "0=f32|f64|f32x2"], "has no '.relu'"),
+            clash(&["rz|rm|rp", "0=f16|f16x2"], ROUNDING),
+            clash(&["sat", "0=bf16|bf16x2"], "has no '.sat'"),
+            clash(&["sat", "relu"], "has '.sat' and '.relu'"),
+            clash(&["ftz", "1=f16|bf16"], "has no '.ftz'"),
         ],
     ),
     (
@@ -111,6 +142,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["0=bf16x2", "!1=bf16x2"], NO_TYPE),
             clash(&["0=f16x2", "!1=f16x2"], NO_TYPE),
             clash(&["0=f32", "1=f16x2|bf16x2"], NO_TYPE),
+            clash(&["ftz", "!1=f16|f16x2|f32"], "has no '.ftz'"),
             clash(&["equ|neu|ltu|leu|gtu|geu|num|nan", "!1=f16|f16x2|bf16|bf16x2|f32|f64"], COMPARISON),
         ],
     ),
@@ -131,7 +163,21 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
         &[
             clash(&["acq_rel|release|sc"], NO_ORDER),
             clash(&["wb|wt"], CACHE),
-            clash(&["volatile", "const"], SPACE),
+            clash(&["volatile", "const|param|param::entry|param::func"], SPACE),
+            clash(&["nc", "relaxed|acquire|volatile|mmio"], "has a memory order"),
+            clash(&["nc", "lu|cv"], CACHE),
+            clash(
+                &[
+                    "mmio|volatile",
+                    "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate",
+                ],
+                CACHE,
+            ),
+            clash(
+                &["v8", "shared|shared::cta|shared::cluster|local|const|param|param::entry|param::func"],
+                SPACE,
+            ),
+            clash(&["L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last", "!v4|v8"], CACHE),
             clash(&["nc", "!global"], SPACE),
             clash(&["relaxed|acquire", "!cta|cluster|gpu|sys"], NEEDS_SCOPE),
             clash(&["cta|cluster|gpu|sys", "!relaxed|acquire"], NEEDS_ORDER),
@@ -173,6 +219,16 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["relaxed|release", "!cta|cluster|gpu|sys|async"], NEEDS_SCOPE),
             clash(&["cta|cluster|gpu|sys", "!relaxed|release"], NEEDS_ORDER),
             clash(&["relaxed|release|mmio", "param|param::func|local"], SPACE),
+            clash(&["volatile|L2::cache_hint", "param|param::func"], SPACE),
+            clash(
+                &[
+                    "mmio|volatile",
+                    "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate",
+                ],
+                CACHE,
+            ),
+            clash(&["v8", "shared|shared::cta|shared::cluster|local|param|param::func"], SPACE),
+            clash(&["L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last", "!v4|v8"], CACHE),
             clash(&["relaxed|release|mmio|volatile", "wb|cg|cs|wt"], CACHE),
             clash(&["mmio", "!relaxed|acquire|release"], "has no memory order"),
             clash(&["mmio", "shared|shared::cta|shared::cluster"], SPACE),
@@ -217,7 +273,14 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["v2|v4|v8", "shared|shared::cta|shared::cluster"], SPACE),
         ],
     ),
-    ("red", &[clash(&["acquire|acq_rel"], NO_ORDER), clash(&["exch|cas"], "has no such operation")]),
+    (
+        "red",
+        &[
+            clash(&["acquire|acq_rel"], NO_ORDER),
+            clash(&["exch|cas"], "has no such operation"),
+            clash(&["async", "!relaxed|mmio"], "has no memory order"),
+        ],
+    ),
     ("applypriority", &[clash(&["!L2::evict_normal"], "has no priority")]),
     (
         "applypriority discard",
@@ -229,6 +292,11 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
         &[
             clash(&["!L1|L2|tensormap|L2::evict_last|L2::evict_normal"], "has no level"),
             clash(&["tensormap", "L1|L2"], "has two levels"),
+            clash(&["L2::evict_last|L2::evict_normal", "L1|L2|tensormap"], "has two levels"),
+            clash(&["L2::evict_last|L2::evict_normal", "local"], SPACE),
+            clash(&["L2::evict_last", "L2::evict_normal"], "has two priorities"),
+            clash(&["L2::evict_unchanged|L2::evict_first"], "has no such priority"),
+            clash(&["param::entry", "!tensormap"], SPACE),
             clash(&["tensormap", "shared|shared::cta|shared::cluster|local|global"], SPACE),
             clash(&["!tensormap", "param|const|shared|shared::cta|shared::cluster"], SPACE),
         ],
@@ -237,6 +305,9 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
         "cp",
         &[
             clash(&["async", "lu|cs|cv|wb|wt"], CACHE),
+            clash(&["async", "ca|cg", "shared::cluster"], SPACE),
+            clash(&["bulk", "tensor", "L2::64B|L2::128B|L2::256B"], CACHE),
+            clash(&["mbarrier", "arrive", "const|global|local|param"], SPACE),
             clash(
                 &["L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate"],
                 CACHE,
@@ -259,6 +330,9 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
                 "has a priority",
             ),
             clash(&["range|fractional", "L2"], "has a level"),
+            clash(&["cvt", "!L2"], "has no level"),
+            clash(&["fractional|cvt", "global"], SPACE),
+            clash(&["ca|cg|cs|lu|cv|wb|wt"], CACHE),
         ],
     ),
     (
@@ -268,6 +342,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["cta|cluster|gpu|sys", "!relaxed|acquire|release"], NEEDS_ORDER),
             clash(&["relaxed|acquire|release", "!cta|cluster|gpu|sys"], NEEDS_SCOPE),
             clash(&["st|red", "acquire"], NO_ORDER),
+            clash(&["ld_reduce", "release"], NO_ORDER),
             clash(&["v2|v4|v8", "0=u32|s32|b32|u64|s64|b64|f64"], "has no vectors of this type"),
             clash(&["red|ld_reduce|st", "0=f16|bf16", "!v2|v4|v8"], NO_TYPE),
         ],
@@ -276,6 +351,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
         "fence",
         &[
             clash(&["mbarrier_init", "!release"], "has no memory order"),
+            clash(&["mbarrier_init", "!cluster"], NEEDS_SCOPE),
             clash(&["proxy", "tensormap::generic", "!acquire|release"], "has no memory order"),
             clash(
                 &["sync_restrict::shared::cluster|sync_restrict::shared::cta", "!acquire|release"],
@@ -297,6 +373,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["relaxed|acquire|release", "!cta|cluster"], NEEDS_SCOPE),
             clash(&["cta|cluster", "!relaxed|acquire|release"], NEEDS_ORDER),
             clash(&["gpu|sys"], "has no such scope"),
+            clash(&["noComplete", "!arrive|arrive_drop"], "arrives nowhere"),
             clash(&["init|inval|test_wait|try_wait", "shared::cluster"], SPACE),
         ],
     ),
