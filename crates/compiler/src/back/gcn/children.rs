@@ -378,7 +378,7 @@ mod tests {
         }
         assert!(REFUSED + 4 * Call::ALL.len() as u64 <= NAMES);
         assert!(NAMES + NAME_BYTES * answer::ALL.len() as u64 <= GRAPHS);
-        assert!(FACTS + 8 <= HANDLES);
+        const { assert!(FACTS + 8 <= HANDLES) };
         let facts = Facts {
             attributes: [1; 36],
             blocks: [2; 32],
