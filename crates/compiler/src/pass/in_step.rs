@@ -321,8 +321,9 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// `value` as a sum of others, each so many times, and a constant.
-    fn written_out(&self, value: Value) -> (HashMap<Value, i128>, i128) {
+    /// `value` as a sum of others, each so many times, and a constant; if it `wraps`, a remainder is what it is of, which it is in all
+    /// lanes but those behind the end of a ring.
+    fn written_out(&self, value: Value, wraps: bool) -> (HashMap<Value, i128>, i128) {
         let (mut terms, mut constant) = (HashMap::new(), 0);
         let mut work = vec![(value, 1i128)];
         for steps in 0.. {
@@ -330,6 +331,9 @@ impl<'a> Values<'a> {
             let inst = self.instruction(value).filter(|_| steps < WRITTEN_OUT);
             if let Some(number) = inst.and_then(|_| self.constant(value)) {
                 constant += number.saturating_mul(by);
+            } else if let Some(inst) = inst.filter(|inst| wraps && matches!(inst.op, Op::Int(IntBin::Rem, _)))
+            {
+                work.push((inst.args[0], by));
             } else if let Some(parts) = inst.and_then(|inst| self.linear(inst)) {
                 work.extend(parts.into_iter().map(|(part, times)| (part, by.saturating_mul(times))));
             } else {
@@ -343,8 +347,8 @@ impl<'a> Values<'a> {
     /// Bytes from the store to the load, if they are the same in all lanes and trips; of `only_same`, what lanes differ in is
     /// left out.
     fn distance(&self, store: &Access, load: &Access, only_same: bool) -> Option<i128> {
-        let (mut terms, constant) = self.written_out(store.address);
-        let (others, other) = self.written_out(load.address);
+        let (mut terms, constant) = self.written_out(store.address, false);
+        let (others, other) = self.written_out(load.address, false);
         for (value, by) in others {
             *terms.entry(value).or_default() -= by;
         }
@@ -353,14 +357,26 @@ impl<'a> Values<'a> {
         left.next().is_none().then(|| other - constant + i128::from(load.offset - store.offset))
     }
 
+    /// Whether the load is of a place some lanes on in a ring: `(i + 1) % n` beside `i`.
+    fn is_neighbour_in_ring(&self, store: &Access, load: &Access) -> bool {
+        let (own, constant) = self.written_out(store.address, true);
+        let (other, other_constant) = self.written_out(load.address, true);
+        let lanes = own.iter().try_fold(Lanes::new(), |all, (value, &by)| {
+            Some(sum(all, &times(self.lanes[value.index()].as_ref()?, by)))
+        });
+        let bytes = other_constant - constant + i128::from(load.offset - store.offset);
+        own == other && lanes.is_some_and(|lanes| is_some_lanes_on(&lanes, bytes))
+    }
+
     /// Whether some lane's load is of what another has stored.
     fn is_exchange(&self, store: &Access, load: &Access, is_around: bool) -> bool {
         if store.lanes != load.lanes {
-            return self.distance(store, load, true).is_some_and(|bytes| bytes.abs() <= NEAR);
+            return self.distance(store, load, true).is_some_and(|bytes| bytes.abs() <= NEAR)
+                || self.is_neighbour_in_ring(store, load);
         }
         let distance = self.distance(store, load, false);
-        if let (&[(Term::Own(0 | LANE), stride)], Some(bytes)) = (&store.lanes[..], distance) {
-            return bytes != 0 && bytes % stride == 0 && bytes.abs() < LANES * stride.abs();
+        if let (&[(Term::Own(0 | LANE), _)], Some(bytes)) = (&store.lanes[..], distance) {
+            return is_some_lanes_on(&store.lanes, bytes);
         }
         let holds =
             |index: usize| self.loops.contains(index, store.block) && self.loops.contains(index, load.block);
@@ -388,6 +404,16 @@ fn is_transparent(op: &Op) -> bool {
 /// Whether the lanes of a warp hold 32 numbers in a row, one above the other.
 fn is_thread(lanes: &Lanes) -> bool {
     lanes.first() == Some(&(Term::Own(0), 1))
+}
+
+/// Whether so many bytes lead from a lane's place to another lane's.
+fn is_some_lanes_on(lanes: &Lanes, bytes: i128) -> bool {
+    match lanes[..] {
+        [(Term::Own(0 | LANE), stride)] => {
+            bytes != 0 && bytes % stride == 0 && bytes.abs() < LANES * stride.abs()
+        }
+        _ => false,
+    }
 }
 
 fn is_data(lanes: &Lanes) -> bool {
@@ -590,6 +616,22 @@ mod tests {
             assert!(!counts(&step("bar.warp.sync 0xffffffff;\n")), "{partner}");
             assert!(!counts(&step("bar.sync 0;\n")), "{partner}");
         }
+    }
+
+    #[test]
+    fn neighbours_in_a_ring_count_on_it() {
+        // A shift register: each lane takes the next one's word, the last one the first one's.
+        let step = |on: u32, meeting: &str| {
+            doubling(&format!(
+                "mov.u32 %a, %ctaid.x;\nmov.u32 %b, %ntid.x;\nmad.lo.s32 %i, %a, %b, %t;\nadd.s32 %a, %i, {on};\n\
+                 rem.s32 %a, %a, %n;\nmad.wide.s32 %q, %a, 4, %p;\nmad.wide.s32 %r, %i, 4, %p;\n\
+                 ld.global.u32 %x, [%q];\n{meeting}st.global.u32 [%r], %x;\n{meeting}"
+            ))
+        };
+        assert!(counts(&step(1, "")) && counts(&step(31, "")));
+        assert!(!counts(&step(1, "bar.warp.sync 0xffffffff;\n")));
+        assert!(!counts(&step(0, "")), "its own word");
+        assert!(!counts(&step(32, "")), "of another warp");
     }
 
     #[test]
