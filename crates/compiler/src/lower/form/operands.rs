@@ -414,6 +414,11 @@ impl<'a> Lowerer<'_, '_, 'a> {
         }
         if let Some((declared, n_parts)) = self.scopes.declared(name) {
             let Some(want) = want else { return Ok(()) };
+            // A register of several values is a list.
+            let want = match want.only {
+                Only::Lists if n_parts > 1 && member.is_none() => Want { only: Only::All, ..want },
+                _ => want,
+            };
             // As bits it is packed or unpacked.
             if opcode == "mov"
                 && n_parts > 1
