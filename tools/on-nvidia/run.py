@@ -19,9 +19,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 WORK = "/tmp/on-nvidia"
-LIBRARIES = ("libcublas.so.13", "libcublasLt.so.13", "libcusolver.so.12", "libcusparse.so.12", "libcufft.so.12", "libcurand.so.10",
+LIBRARIES = ("libcublas.so.13", "libcublasLt.so.13", "libcusolver.so.12", "libcusolverMg.so.12", "libcusparse.so.12", "libcufft.so.12", "libcurand.so.10",
              "libcudnn.so.9", "libcudart.so.13", "libnvJitLink.so.13", "libcuda.so.1")
-HEADERS = ("cufft.h", "curand.h", "cudnn.h", "cublas_v2.h", "cusparse.h", "cusolverDn.h")
+HEADERS = ("cufft.h", "curand.h", "cudnn.h", "cublas_v2.h", "cusparse.h", "cusolverDn.h", "cusolverMg.h")
 # What an example links besides the driver and the runtime.
 LINKED = {
     "cublas_sgemm": ("libcublas.so.13", "libcublasLt.so.13"),
@@ -30,6 +30,7 @@ LINKED = {
     "cufft_transforms": ("libcufft.so.12",),
     "curand_numbers": ("libcurand.so.10",),
     "cusolver_systems": ("libcusolver.so.12",),
+    "cusolver_multi_device": ("libcusolverMg.so.12",),
     "cusparse_products": ("libcusparse.so.12",),
     "cudnn_network": ("libcudnn.so.9",),
 }

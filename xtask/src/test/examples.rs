@@ -51,6 +51,7 @@ pub const NAMES: &[&str] = &[
     "cufft_transforms",
     "curand_numbers",
     "cusolver_systems",
+    "cusolver_multi_device",
     "cusparse_products",
 ];
 
@@ -96,7 +97,10 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
             Form::Dlopen,
         ) => false,
         // No device code of its own: how that is linked makes no difference.
-        ("cublas_sgemm" | "cublas_lt" | "cublas_first_api", Form::Rdc | Form::Dlopen) => false,
+        (
+            "cublas_sgemm" | "cublas_lt" | "cublas_first_api" | "cusolver_multi_device",
+            Form::Rdc | Form::Dlopen,
+        ) => false,
         // CUDA 12 took them away.
         ("texture_references", _) => release == Release::V11_8,
         // cooperative_groups.h needs libcu++, which Debian's CUDA 11.8 does not bring.
@@ -364,13 +368,14 @@ impl Build<'_> {
                 self.toolchain.with_curand()?;
                 libraries = vec![format!("-L{}", self.installed.lib().display()), "-lcurand".to_owned()];
             }
-            "cusolver_systems" => {
+            "cusolver_systems" | "cusolver_multi_device" => {
                 self.toolchain.with_cusolver()?;
-                let soname = match self.toolchain.release {
-                    Release::V11_8 | Release::V12_4 => "libcusolver.so.11",
-                    Release::V13_5 => "libcusolver.so.12",
+                let stem = if self.name == "cusolver_systems" { "libcusolver" } else { "libcusolverMg" };
+                let number = match self.toolchain.release {
+                    Release::V11_8 | Release::V12_4 => 11,
+                    Release::V13_5 => 12,
                 };
-                let library = self.installed.lib().join(soname);
+                let library = self.installed.lib().join(format!("{stem}.so.{number}"));
                 libraries = vec!["-Xlinker".to_owned(), library.display().to_string()];
             }
             "cusparse_products" => {

@@ -23,6 +23,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
         "a library that is listed three times is three devices, whose streams wait for each other's events",
         relay(installed),
     );
+    report.note("cuSOLVERMg's matrices lie on two devices", two_solve(installed));
     if let Err(error) = setup::packages(&[(
         "libamdhip64-5",
         "ROCm 5.2's HIP library, to be asked for devices it does not have",
@@ -83,6 +84,13 @@ fn two_relay(installed: &Installed) -> Result<()> {
     let ended = on_two_devices(installed, "device_relay")?;
     ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
     ensure!(ended.stdout.contains("device_relay: 6 steps"), "{}", ended.describe());
+    Ok(())
+}
+
+fn two_solve(installed: &Installed) -> Result<()> {
+    let ended = on_two_devices(installed, "cusolver_multi_device")?;
+    ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
+    ensure!(ended.stdout.contains("on 2 device(s)"), "{}", ended.describe());
     Ok(())
 }
 

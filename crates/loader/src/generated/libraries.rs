@@ -2,7 +2,7 @@
 
 use crate::names::Family;
 
-pub const FAMILIES: [Family; 24] = [
+pub const FAMILIES: [Family; 25] = [
     Family { stem: b"libcublas.so", files: &[c"libcublas.so.13", c"libcublas.so.12", c"libcublas.so.11"], own: c"cublasCreate_v2", is_plain: true, is_part: false },
     Family { stem: b"libcublasLt.so", files: &[c"libcublasLt.so.13", c"libcublasLt.so.12", c"libcublasLt.so.11"], own: c"cublasLtCreate", is_plain: true, is_part: false },
     Family { stem: b"libcudnn.so", files: &[c"libcudnn.so.9", c"libcudnn.so.8"], own: c"cudnnCreate", is_plain: true, is_part: false },
@@ -25,6 +25,7 @@ pub const FAMILIES: [Family; 24] = [
     Family { stem: b"libcufftw.so", files: &[c"libcufftw.so.12", c"libcufftw.so.11", c"libcufftw.so.10"], own: c"fftw_plan_many_dft_r2c", is_plain: true, is_part: false },
     Family { stem: b"libcurand.so", files: &[c"libcurand.so.10"], own: c"curandCreateGenerator", is_plain: true, is_part: false },
     Family { stem: b"libcusolver.so", files: &[c"libcusolver.so.12", c"libcusolver.so.11"], own: c"cusolverDnCreate", is_plain: true, is_part: false },
+    Family { stem: b"libcusolverMg.so", files: &[c"libcusolverMg.so.12", c"libcusolverMg.so.11"], own: c"cusolverMgCreate", is_plain: true, is_part: false },
     Family { stem: b"libcusparse.so", files: &[c"libcusparse.so.12", c"libcusparse.so.11"], own: c"cusparseCreate", is_plain: true, is_part: false },
     Family { stem: b"libnvJitLink.so", files: &[c"libnvJitLink.so.13", c"libnvJitLink.so.12"], own: c"nvJitLinkVersion", is_plain: false, is_part: false },
 ];
@@ -43,8 +44,8 @@ pub const IMPLEMENTATIONS: [&str; 7] = [
 /// The objects in `preload`, and what else each is.
 pub const PRELOADED: [(&str, &[&str]); 3] = [
     ("libcudart.so.11.0", &["libcublas.so.11", "libcublasLt.so.11", "libcufft.so.10", "libcufftw.so.10", "libcusparse.so.11"]),
-    ("libcudart.so.12", &["libcublas.so.12", "libcublasLt.so.12", "libcudnn.so.8", "libcufft.so.11", "libcufftw.so.11", "libcusolver.so.11", "libnvJitLink.so.12"]),
-    ("libcudart.so.13", &["libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9", "libcufft.so.12", "libcufftw.so.12", "libcurand.so.10", "libcusolver.so.12", "libcusparse.so.12", "libnvJitLink.so.13"]),
+    ("libcudart.so.12", &["libcublas.so.12", "libcublasLt.so.12", "libcudnn.so.8", "libcufft.so.11", "libcufftw.so.11", "libcusolver.so.11", "libcusolverMg.so.11", "libnvJitLink.so.12"]),
+    ("libcudart.so.13", &["libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9", "libcufft.so.12", "libcufftw.so.12", "libcurand.so.10", "libcusolver.so.12", "libcusolverMg.so.12", "libcusparse.so.12", "libnvJitLink.so.13"]),
 ];
 
 /// The folder, below that of our objects, of the libraries that refuse every call, for programs that would not start without them.

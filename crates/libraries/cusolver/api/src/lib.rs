@@ -9,6 +9,7 @@ mod description;
 mod error;
 mod handle;
 pub mod hip;
+mod mg;
 #[rustfmt::skip]
 #[path = "generated/release.rs"]
 mod release;

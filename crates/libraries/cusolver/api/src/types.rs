@@ -1,5 +1,7 @@
 //! The types of cuSOLVER's headers, of CUDA 11 to 13: a number means the same in all of them.
 
+use core::ffi::c_void;
+
 pub use cublas_cpu::Complex;
 pub use cuda_abi::runtime::v13::{cudaDataType, cudaStream_t};
 
@@ -146,6 +148,11 @@ kit::numbers! {
         CUSOLVERRF_TRIANGULAR_SOLVE_ALG2 = 2,
         CUSOLVERRF_TRIANGULAR_SOLVE_ALG3 = 3,
     }
+    /// cusolverMg.h
+    cusolverMgGridMapping_t {
+        CUDALIBMG_GRID_MAPPING_COL_MAJOR = 0,
+        CUDALIBMG_GRID_MAPPING_ROW_MAJOR = 1,
+    }
     cusolverRfNumericBoostReport_t {
         CUSOLVERRF_NUMERIC_BOOST_NOT_USED = 0,
         CUSOLVERRF_NUMERIC_BOOST_USED = 1,
@@ -177,6 +184,9 @@ kit::numbers! {
     }
 }
 
+pub type cudaLibMgGrid_t = *mut c_void;
+pub type cudaLibMgMatrixDesc_t = *mut c_void;
+
 /// Handles look like pointers to something.
 macro_rules! handles {
     ($($thing:ident $handle:ident,)*) => {$(
@@ -194,6 +204,7 @@ handles! {
     gesvdjInfo gesvdjInfo_t,
     cusolverSpContext cusolverSpHandle_t,
     cusolverRfCommon cusolverRfHandle_t,
+    cusolverMgContext cusolverMgHandle_t,
     csrqrInfo csrqrInfo_t,
     csrcholInfo csrcholInfo_t,
     csrluInfoHost csrluInfoHost_t,

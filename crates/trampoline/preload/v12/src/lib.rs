@@ -20,6 +20,8 @@ mod cufft;
 mod cufftw;
 #[path = "../../../../libraries/cusolver/shells/11/src/shell.rs"]
 mod cusolver;
+#[path = "../../../../libraries/cusolver/shells/mg11/src/shell.rs"]
+mod cusolvermg;
 #[path = "../../../../libraries/nvjitlink/shells/12/src/shell.rs"]
 mod nvjitlink;
 
@@ -30,5 +32,6 @@ trampoline::forward_exports!(
     cudnn::LIBRARY,
     cufft::LIBRARY,
     cufftw::LIBRARY,
-    cusolver::LIBRARY
+    cusolver::LIBRARY,
+    cusolvermg::LIBRARY
 );

@@ -22,6 +22,8 @@ mod cufftw;
 mod curand;
 #[path = "../../../../libraries/cusolver/shells/12/src/shell.rs"]
 mod cusolver;
+#[path = "../../../../libraries/cusolver/shells/mg12/src/shell.rs"]
+mod cusolvermg;
 #[path = "../../../../libraries/cusparse/shells/12/src/shell.rs"]
 mod cusparse;
 #[path = "../../../../libraries/nvjitlink/shells/13/src/shell.rs"]
@@ -36,5 +38,6 @@ trampoline::forward_exports!(
     cufftw::LIBRARY,
     curand::LIBRARY,
     cusolver::LIBRARY,
+    cusolvermg::LIBRARY,
     cusparse::LIBRARY
 );

@@ -12,6 +12,7 @@ pub mod jacobi;
 pub mod lifecycle;
 pub mod lowlevel;
 pub mod mixed;
+pub mod multi_device;
 pub mod ordering;
 pub mod orthogonal;
 pub mod polar;
