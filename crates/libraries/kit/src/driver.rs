@@ -145,23 +145,23 @@ pub fn context(otherwise: Option<CUcontext>) -> Result<CUcontext> {
 }
 
 /// The context that programs with a runtime have on a device. It stays retained, as the runtime keeps it.
-pub fn primary_context(device: CUdevice) -> Result<CUcontext> {
+pub fn primary_context(device: CUdevice) -> Result<Number<CUcontext>> {
     let mut context = CUcontext::default();
     // SAFETY: `context` outlives the call.
     check("cuDevicePrimaryCtxRetain", unsafe { (driver()?.cuDevicePrimaryCtxRetain)(&mut context, device) })?;
-    Ok(context)
+    Ok(Number(context))
 }
 
 /// Calls `body` in a context; the calling thread has the one before again then.
 pub fn inside<R, E: From<Error>>(
-    context: CUcontext,
+    context: Number<CUcontext>,
     body: impl FnOnce() -> core::result::Result<R, E>,
 ) -> core::result::Result<R, E> {
     let (driver, mut before) = (driver()?, CUcontext::default());
     // SAFETY: the place outlives the call.
     check("cuCtxGetCurrent", unsafe { (driver.cuCtxGetCurrent)(&mut before) })?;
     // SAFETY: a live context.
-    check("cuCtxSetCurrent", unsafe { (driver.cuCtxSetCurrent)(context) })?;
+    check("cuCtxSetCurrent", unsafe { (driver.cuCtxSetCurrent)(context.0) })?;
     let answer = body();
     // SAFETY: none, or a context that was live.
     check("cuCtxSetCurrent", unsafe { (driver.cuCtxSetCurrent)(before) })?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cuda_abi::{CUDA_MEMCPY2D, CUcontext, CUmemorytype};
 use cusolver_cpu::Scalar;
 use kit::Registry;
-use kit::driver::{self, check, driver};
+use kit::driver::{self, Number, check, driver};
 use kit::engine::of_current_device;
 use num_traits::Zero;
 use parking_lot::Mutex;
@@ -30,7 +30,7 @@ static LAYOUTS: Registry<Layout> = Registry::new();
 /// One row of devices.
 struct Grid {
     numbers: Vec<c_int>,
-    contexts: Vec<CUcontext>,
+    contexts: Vec<Number<CUcontext>>,
 }
 
 // SAFETY: contexts are the driver's numbers, good on every thread.
