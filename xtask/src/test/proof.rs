@@ -11,6 +11,7 @@ use super::blas::tell;
 use super::report::{Outcome, Report};
 use super::rocm::Recorder;
 use crate::bench::dnn;
+use crate::libraries::Object;
 use crate::setup;
 
 const WHEELS: &[&str] = &["numpy==2.4.6", "ml_dtypes==0.5.4", "scipy==1.17.1"];
@@ -127,14 +128,20 @@ impl Proof {
         }
     }
 
+    /// The library itself by its majors; not its parts, and none that stands beside it in its folder (cuSOLVERMg).
+    fn objects(&self) -> impl DoubleEndedIterator<Item = &'static Object> {
+        let objects = &crate::libraries::named(self.library).objects;
+        let stem = objects.first().map(|object| object.stem.as_str());
+        objects.iter().filter(move |object| !object.part && Some(object.stem.as_str()) == stem)
+    }
+
     fn prove(&self, installed: &Installed, seed: u64) -> Result<Ended> {
-        let library = crate::libraries::named(self.library);
-        let newest = library.objects.iter().rfind(|object| !object.part).context("an object")?;
+        let newest = self.objects().next_back().context("an object")?;
         self.prove_object(installed, seed, &newest.file(), "libcudart.so.13")
     }
 
     fn prove_oldest(&self, installed: &Installed, seed: u64) -> Result<Ended> {
-        let oldest = crate::libraries::named(self.library).objects.first().context("an object")?;
+        let oldest = self.objects().next().context("an object")?;
         self.prove_object(installed, seed, &oldest.file(), "libcudart.so.11.0")
     }
 
@@ -153,9 +160,8 @@ impl Proof {
         // Not in the checkout: what a variable names is not opened where others may write, and a checkout may lie there.
         let folder = testkit::temporary()?;
         let far = Recorder::far(installed, folder.path())?;
-        let library = crate::libraries::named(self.library);
-        let newest = library.objects.iter().rfind(|object| !object.part);
-        let object = if oldest { library.objects.first() } else { newest }.context("an object")?;
+        let mut objects = self.objects();
+        let object = if oldest { objects.next() } else { objects.next_back() }.context("an object")?;
         let runtime = if oldest { "libcudart.so.11.0" } else { "libcudart.so.13" };
         let run = self.proof(installed, seed, &object.file(), runtime)?;
         far.on_far(run).env(self.chosen_by, "auto").env("PROOF_ON_COPIES", "1").run()
@@ -163,8 +169,7 @@ impl Proof {
 
     /// With the library named in the variable; the log says that it computes.
     fn prove_in_front(&self, installed: &Installed, seed: u64, path: &Path) -> Result<Ended> {
-        let library = crate::libraries::named(self.library);
-        let newest = library.objects.iter().rfind(|object| !object.part).context("an object")?;
+        let newest = self.objects().next_back().context("an object")?;
         let run = self.proof(installed, seed, &newest.file(), "libcudart.so.13")?;
         let ended = run.env(self.chosen_by, path).env("CUDAWAY_LOG", "dnn=info").run()?;
         ensure!(ended.stderr.contains("computes what it has"), "it is not in front: {}", ended.describe());
@@ -174,7 +179,7 @@ impl Proof {
     /// The version that each says is that of its CUDA's runtime.
     fn versions(&self, installed: &Installed) -> Result<()> {
         let library = crate::libraries::named(self.library);
-        for object in &library.objects {
+        for object in self.objects() {
             for major in &object.cuda {
                 let runtime = if *major == 11 { "11.0".to_owned() } else { major.to_string() };
                 let ended = self
