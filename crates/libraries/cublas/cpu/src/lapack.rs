@@ -316,9 +316,7 @@ fn reflect_few<S: Scalar, const N: usize>(v: &[S], tau: S, columns: [&mut [S]; N
             row += SUMS;
         }
         for at in 0..N {
-            let sums = &sums[at];
-            along[at] =
-                ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+            along[at] = panel::total(sums[at]);
         }
         while row < rows {
             for at in 0..N {

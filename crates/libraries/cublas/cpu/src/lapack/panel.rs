@@ -137,8 +137,18 @@ fn from<S: Scalar>(group: Group<S>, inside: usize) -> Group<S> {
     kept
 }
 
+/// [`BESIDE`] columns, from a group on.
 #[inline(always)]
-fn total<N: Copy + std::ops::Add<Output = N>>(sums: [N; ROWS]) -> N {
+fn apart<S>(columns: &mut [Group<S>], groups: usize, first: usize) -> [&mut [Group<S>]; BESIDE] {
+    let (one, rest) = columns.split_at_mut(groups);
+    let (two, rest) = rest.split_at_mut(groups);
+    let (three, four) = rest.split_at_mut(groups);
+    [&mut one[first..], &mut two[first..], &mut three[first..], &mut four[first..]]
+}
+
+/// Eight sums' sum.
+#[inline(always)]
+pub(super) fn total<N: Copy + std::ops::Add<Output = N>>(sums: [N; ROWS]) -> N {
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
 }
 
@@ -193,11 +203,7 @@ vectorized! {
         let v = &v[first + 1..];
         let mut columns = c.chunks_exact_mut(BESIDE * groups);
         for four in &mut columns {
-            let (one, rest) = four.split_at_mut(groups);
-            let (two, rest) = rest.split_at_mut(groups);
-            let (three, four) = rest.split_at_mut(groups);
-            let columns = [&mut one[first..], &mut two[first..], &mut three[first..], &mut four[first..]];
-            reflect_few(inside, top, v, tau, columns);
+            reflect_few(inside, top, v, tau, apart(four, groups, first));
         }
         for column in columns.into_remainder().chunks_exact_mut(groups) {
             reflect_few(inside, top, v, tau, [&mut column[first..]]);
@@ -311,11 +317,7 @@ vectorized! {
         let factors = &column[first..];
         let mut columns = beside.chunks_exact_mut(BESIDE * groups);
         for four in &mut columns {
-            let (one, rest) = four.split_at_mut(groups);
-            let (two, rest) = rest.split_at_mut(groups);
-            let (three, four) = rest.split_at_mut(groups);
-            let columns = [&mut one[first..], &mut two[first..], &mut three[first..], &mut four[first..]];
-            eliminate_few(inside, factors, columns);
+            eliminate_few(inside, factors, apart(four, groups, first));
         }
         for column in columns.into_remainder().chunks_exact_mut(groups) {
             eliminate_few(inside, factors, [&mut column[first..]]);
