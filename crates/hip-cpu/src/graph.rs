@@ -11,6 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::LazyLock;
 
+use compiler::device_runtime::graphs::{MOST_FIRED, MOST_IN_TAIL, Mode};
 use parking_lot::{Condvar, Mutex};
 
 use crate::device;
@@ -18,10 +19,6 @@ use crate::error::Result;
 use crate::runner;
 use crate::stream::{Op, Stream};
 use hip_sys::hipErrorNotSupported;
-
-/// CUDA: launches that one graph may fire while it runs, and launches that may wait in its tail.
-const MOST_FIRED: u32 = 120;
-const MOST_TAILS: usize = 255;
 
 /// What a graph does, as it was uploaded.
 pub struct Program {
@@ -38,28 +35,6 @@ struct Known {
 
 static GRAPHS: LazyLock<Mutex<HashMap<u64, Known>>> = LazyLock::new(Mutex::default);
 
-/// How a kernel launches a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// After the launching graph and all that it has fired.
-    Tail,
-    FireAndForget,
-    /// Fired from the environment that the launching graph was launched in.
-    Sibling,
-}
-
-impl Mode {
-    /// The streams that stand for modes, as CUDA's device runtime numbers them.
-    pub fn of_stream(stream: u64) -> Option<Mode> {
-        match stream {
-            0x0100_0000_0000_0000 => Some(Mode::Tail),
-            0x0200_0000_0000_0000 => Some(Mode::FireAndForget),
-            0x0300_0000_0000_0000 => Some(Mode::Sibling),
-            _ => None,
-        }
-    }
-}
-
 /// Why a kernel's launch of a graph is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -69,7 +44,7 @@ pub enum Refusal {
     Running,
     #[error("the launching graph has fired {MOST_FIRED} graphs already")]
     TooManyFired,
-    #[error("{MOST_TAILS} graphs wait in the launching graph's tail already")]
+    #[error("{MOST_IN_TAIL} graphs wait in the launching graph's tail already")]
     TooManyTails,
     #[error("there is no thread for it")]
     NoThread,
@@ -143,7 +118,7 @@ impl Environment {
 
     fn put_last(&self, graph: u64) -> std::result::Result<(), Refusal> {
         let mut state = self.state.lock();
-        if state.tail.len() == MOST_TAILS {
+        if state.tail.len() == MOST_IN_TAIL as usize {
             return Err(Refusal::TooManyTails);
         }
         // CUDA: a graph may launch itself again, once at a time.

@@ -5,6 +5,7 @@
 //! Source: CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", with its part on launches from PTX.
 
 pub mod answer;
+pub mod graphs;
 pub mod order;
 
 use std::collections::HashMap;

@@ -16,6 +16,7 @@ use compiler::device_runtime::answer::{
     INVALID_VALUE, LAUNCH_FAILURE, MEMORY_ALLOCATION, NOT_SUPPORTED, PENDING_COUNT_EXCEEDED, SUCCESS,
     SYNC_DEPTH_EXCEEDED, name,
 };
+use compiler::device_runtime::graphs::Mode;
 use compiler::device_runtime::order::{self, Standing, Work as _};
 use compiler::device_runtime::{
     Call, DISABLE_TIMING, FIRE_AND_FORGET, FIRST_HANDLE, MOST_PARAMETERS, OWN_STREAMS, RUNTIME_VERSION,
@@ -28,7 +29,7 @@ use super::guard::Pause;
 use super::{Launch, ParamLine, printf, services};
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
-use crate::graph::{Environment, Mode};
+use crate::graph::Environment;
 use crate::launch::{self, Shape};
 use crate::memory;
 use crate::module::{self, Function, Module};

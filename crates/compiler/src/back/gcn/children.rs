@@ -46,6 +46,7 @@ pub(super) use answers::functions;
 use super::code::{Code, Result};
 use super::launch::field;
 use crate::back::llvm::{Builder, Type, Unsupported, Val};
+pub use crate::device_runtime::graphs::Mode;
 use crate::device_runtime::{Call, WHO_BYTES, answer};
 
 pub const TAKEN: u64 = 0;
@@ -106,26 +107,6 @@ pub enum State {
     Copy = 5,
     Fill = 6,
     Graph = 7,
-}
-
-/// How a kernel launches a graph, by the numbers of the streams that stand for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// After the launching graph and all that it has fired.
-    Tail,
-    FireAndForget,
-    /// Fired from where the launching graph was launched.
-    Sibling,
-}
-
-impl Mode {
-    pub const ALL: [Mode; 3] = [Mode::Tail, Mode::FireAndForget, Mode::Sibling];
-
-    /// CUDA: graphs that may wait in a graph's tail, and that it may fire while it runs.
-    #[must_use]
-    pub fn most(self) -> u32 {
-        if self == Mode::Tail { 255 } else { 120 }
-    }
 }
 
 /// What a kernel is told of a kernel.

@@ -9,7 +9,7 @@ use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use compiler::gcn::children::Mode;
+use compiler::device_runtime::graphs::Mode;
 use cuda_abi::{CUgraphExec, CUstream};
 
 use super::exec::{Exec, Uploaded};
