@@ -4,34 +4,25 @@
 //! Kernels count launches and write nodes' states; who reads either has waited for them.
 //! Rule: no lock is held while HIP is asked.
 
-use core::ffi::c_void;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
 use compiler::gcn::children::graphs::{
     ARGUMENTS, BYTES, GRID, IS_ENABLED, N_LAUNCHES, NODES, STATE_AT, entry,
 };
-use hip_sys as hip;
 use parking_lot::Mutex;
 
-use super::super::{Context, Shared, memory};
+use super::super::Context;
+use super::host_memory::HostMemory;
 use crate::{Error, Result};
-
-/// Host memory that kernels see.
-#[derive(Clone, Copy)]
-struct Memory {
-    host: Shared<*mut u8>,
-    device: u64,
-    bytes: usize,
-}
 
 struct Table {
     context_id: u64,
-    memory: Memory,
+    memory: HostMemory,
 }
 
 static TABLES: Mutex<Vec<Table>> = Mutex::new(Vec::new());
 
-fn of(context_id: u64) -> Option<Memory> {
+fn of(context_id: u64) -> Option<HostMemory> {
     TABLES.lock().iter().find(|table| table.context_id == context_id).map(|table| table.memory)
 }
 
@@ -41,11 +32,11 @@ pub fn address(context: &Context) -> u64 {
 }
 
 /// The context's, which it has from now on.
-fn made(context: &'static Context) -> Result<Memory> {
+fn made(context: &'static Context) -> Result<HostMemory> {
     if let Some(memory) = of(context.id()) {
         return Ok(memory);
     }
-    let memory = Memory::new(context, BYTES as usize)?;
+    let memory = HostMemory::new(context, BYTES as usize)?;
     let mut tables = TABLES.lock();
     let other = tables.iter().find(|table| table.context_id == context.id()).map(|table| table.memory);
     if other.is_none() {
@@ -91,47 +82,7 @@ pub fn forget_context(context: &Context) {
     }
 }
 
-impl Memory {
-    /// Zeros.
-    fn new(context: &Context, bytes: usize) -> Result<Memory> {
-        let hip = context.hip();
-        let flags = hip::hipHostMallocPortable | hip::hipHostMallocMapped | hip::hipHostMallocCoherent;
-        let mut host: *mut c_void = core::ptr::null_mut();
-        // SAFETY: `host` is writable.
-        unsafe { hip.hipHostMalloc(&mut host, bytes, flags) }?;
-        // SAFETY: so many bytes were just allocated.
-        unsafe { host.cast::<u8>().write_bytes(0, bytes) };
-        let mut device: *mut c_void = core::ptr::null_mut();
-        // SAFETY: a writable pointer, and memory of HIP's.
-        let told = unsafe { hip.hipHostGetDevicePointer(&mut device, host, 0) };
-        let memory = Memory { host: Shared(host.cast()), device: memory::device_pointer(device), bytes };
-        if let Err(error) = told {
-            memory.give_back(context);
-            return Err(error.into());
-        }
-        Ok(memory)
-    }
-
-    fn give_back(self, context: &Context) {
-        // SAFETY: nobody uses it any more. There is nobody to tell of an error.
-        let _ = unsafe { context.hip().hipHostFree(self.host.0.cast()) };
-    }
-
-    fn place(&self, at: u64, n: usize) -> *mut u8 {
-        let at = (at as usize).min(self.bytes.saturating_sub(n));
-        self.host.0.wrapping_add(at)
-    }
-
-    fn word(&self, at: u64) -> &AtomicU32 {
-        // SAFETY: an aligned word inside of the memory, which others access by atomic operations, too.
-        unsafe { AtomicU32::from_ptr(self.place(at, 4).cast()) }
-    }
-
-    fn wide(&self, at: u64) -> &AtomicU64 {
-        // SAFETY: as above.
-        unsafe { AtomicU64::from_ptr(self.place(at, 8).cast()) }
-    }
-
+impl HostMemory {
     /// Names an entry; a node's has an address. CUDA names no such bound: it is refused as what has no room.
     fn show(&self, at: u64, handle: u64, state: Option<u64>) -> Result {
         match self.wide(at).load(Ordering::Acquire) {
@@ -157,7 +108,7 @@ pub struct Node {
     handle: u64,
     context: &'static Context,
     /// What it is now, and what kernels may still see of larger and smaller arguments.
-    states: Mutex<Vec<Memory>>,
+    states: Mutex<Vec<HostMemory>>,
 }
 
 /// A launch, but for what kernels cannot change.
@@ -182,7 +133,7 @@ impl Node {
         let last = self.states.lock().last().copied();
         let (state, is_new) = match last.filter(|state| state.bytes >= wanted) {
             Some(state) => (state, false),
-            None => (Memory::new(self.context, wanted.next_multiple_of(256))?, true),
+            None => (HostMemory::new(self.context, wanted.next_multiple_of(256))?, true),
         };
         let len = u32::try_from(launch.arguments.len()).unwrap_or(u32::MAX);
         state.word(0).store(len, Ordering::Relaxed);

@@ -4,6 +4,7 @@
 
 pub mod graphs;
 pub mod heap;
+mod host_memory;
 pub mod queue;
 pub mod sampler;
 pub mod services;

@@ -4,8 +4,6 @@
 //! written by nobody, and the next launch may have it.
 //! Rule: no lock is held while HIP is asked.
 
-use core::ffi::c_void;
-
 use compiler::device_runtime::order::{self, Standing, behind};
 use compiler::device_runtime::{Call, TAIL};
 use compiler::gcn::children::{
@@ -18,8 +16,9 @@ use hip_sys::{self as hip, hipEvent_t};
 use parking_lot::Mutex;
 
 use super::super::graph::fired::{self, Told};
-use super::super::{Context, Shared, Stream, memory};
+use super::super::{Context, Shared, Stream};
 use super::graphs;
+use super::host_memory::HostMemory;
 use crate::Result;
 
 /// Room for 70,000 launches with a few parameters, or 250 with as many as there can be.
@@ -58,8 +57,7 @@ impl order::Work for Work {
 
 /// Host memory that a kernel writes to.
 pub struct Queue {
-    host: Shared<*mut u8>,
-    device: u64,
+    memory: HostMemory,
     /// Recorded behind the launch.
     done: Shared<hipEvent_t>,
     context: &'static Context,
@@ -98,7 +96,7 @@ impl Queue {
             // Records are zeros before they are written.
             let stale = (queue.wide(FIRST) as usize).min(BYTES);
             // SAFETY: inside of the queue, to which nobody writes.
-            unsafe { queue.host.0.write_bytes(0, stale) };
+            unsafe { queue.memory.host.0.write_bytes(0, stale) };
             queue.put(0, &header);
             queue.module = Shared(module);
             queue.facts_of = settings;
@@ -116,27 +114,16 @@ impl Queue {
     }
 
     fn new(context: &'static Context) -> Result<Queue> {
-        let hip = context.hip();
-        let flags = hip::hipHostMallocPortable | hip::hipHostMallocMapped | hip::hipHostMallocCoherent;
-        let mut host: *mut c_void = core::ptr::null_mut();
-        // SAFETY: `host` is writable.
-        unsafe { hip.hipHostMalloc(&mut host, BYTES, flags) }?;
-        // SAFETY: so many bytes were just allocated.
-        unsafe { host.cast::<u8>().write_bytes(0, BYTES) };
-        let mut device: *mut c_void = core::ptr::null_mut();
+        let memory = HostMemory::new(context, BYTES)?;
         let mut done: hipEvent_t = core::ptr::null_mut();
-        // SAFETY: a writable pointer, and memory of HIP's.
-        let made = unsafe { hip.hipHostGetDevicePointer(&mut device, host, 0) }
-            // SAFETY: a writable handle.
-            .and_then(|()| unsafe { hip.hipEventCreateWithFlags(&mut done, hip::hipEventDisableTiming) });
+        // SAFETY: a writable handle.
+        let made = unsafe { context.hip().hipEventCreateWithFlags(&mut done, hip::hipEventDisableTiming) };
         if let Err(error) = made {
-            // SAFETY: it was allocated above.
-            let _ = unsafe { hip.hipHostFree(host) };
+            memory.give_back(context);
             return Err(error.into());
         }
         Ok(Queue {
-            host: Shared(host.cast()),
-            device: memory::device_pointer(device),
+            memory,
             done: Shared(done),
             context,
             context_id: context.id(),
@@ -147,7 +134,7 @@ impl Queue {
 
     /// Where the kernel finds it.
     pub fn address(&self) -> u64 {
-        self.device
+        self.memory.device
     }
 
     /// Waits for the launch that writes to it, and gives what comes after the grid, whose standing this is.
@@ -182,7 +169,7 @@ impl Queue {
             let (offset, bytes) =
                 (offset.min(BYTES as u64), bytes.min(BYTES as u64 - offset.min(BYTES as u64)));
             // SAFETY: inside of the queue, to which nobody writes any more.
-            unsafe { self.host.0.add(offset as usize).write_bytes(0, bytes as usize) };
+            unsafe { self.memory.host.0.add(offset as usize).write_bytes(0, bytes as usize) };
         }
         for (offset, bytes) in [(TAKEN, 8), (PLACES, 8), (N_TAIL, 4), (N_HANDLES, 4)] {
             self.put(offset, &[0; 8][..bytes]);
@@ -194,13 +181,13 @@ impl Queue {
         let offset = (offset as usize).min(BYTES);
         let n = bytes.len().min(BYTES - offset);
         // SAFETY: inside of the queue, to which no kernel writes now.
-        unsafe { self.host.0.add(offset).copy_from_nonoverlapping(bytes.as_ptr(), n) };
+        unsafe { self.memory.host.0.add(offset).copy_from_nonoverlapping(bytes.as_ptr(), n) };
     }
 
     fn at<const N: usize>(&self, offset: u64) -> [u8; N] {
         let offset = (offset as usize).min(BYTES - N);
         // SAFETY: inside of the queue, to which nobody writes any more.
-        unsafe { self.host.0.add(offset).cast::<[u8; N]>().read_volatile() }
+        unsafe { self.memory.host.0.add(offset).cast::<[u8; N]>().read_volatile() }
     }
 
     fn word(&self, offset: u64) -> u32 {
@@ -264,7 +251,7 @@ impl Queue {
                 let mut params = vec![0; n as usize];
                 // SAFETY: the record lies in the queue, to which nobody writes any more.
                 unsafe {
-                    let from = self.host.0.add((at + PARAMS) as usize);
+                    let from = self.memory.host.0.add((at + PARAMS) as usize);
                     params.as_mut_ptr().copy_from_nonoverlapping(from, params.len());
                 }
                 Some(Work::Launch(Launch {
@@ -292,11 +279,9 @@ impl Queue {
     }
 
     fn release_memory(self) {
-        let hip = self.context.hip();
-        // SAFETY: both are this queue's, and nobody uses them any more. There is nobody to tell of an error.
-        let _ = unsafe { hip.hipEventDestroy(self.done.0) };
-        // SAFETY: as above.
-        let _ = unsafe { hip.hipHostFree(self.host.0.cast()) };
+        // SAFETY: it is this queue's, and nobody uses it any more. There is nobody to tell of an error.
+        let _ = unsafe { self.context.hip().hipEventDestroy(self.done.0) };
+        self.memory.give_back(self.context);
     }
 }
 

@@ -14,6 +14,7 @@ use hip_sys::{self as hip, hipEvent_t};
 use parking_lot::Mutex;
 
 use super::super::{Context, Shared, Stream, memory};
+use super::host_memory::HostMemory;
 use crate::process::driver;
 use crate::{Error, Result};
 
@@ -24,8 +25,7 @@ const MOST_WAITING: usize = 8;
 
 /// Host memory that a kernel writes to.
 pub struct Buffer {
-    host: Shared<*mut u8>,
-    device: u64,
+    memory: HostMemory,
     /// Recorded behind the launch.
     done: Shared<hipEvent_t>,
     context: &'static Context,
@@ -61,38 +61,22 @@ impl Buffer {
     }
 
     fn new(context: &'static Context) -> Result<Buffer> {
-        let hip = context.hip();
-        let flags = hip::hipHostMallocPortable | hip::hipHostMallocMapped | hip::hipHostMallocCoherent;
-        let mut host: *mut c_void = core::ptr::null_mut();
-        // SAFETY: `host` is writable.
-        unsafe { hip.hipHostMalloc(&mut host, BYTES, flags) }?;
-        // SAFETY: so many bytes were just allocated.
-        unsafe { host.cast::<u8>().write_bytes(0, BYTES) };
-        let mut device: *mut c_void = core::ptr::null_mut();
+        let memory = HostMemory::new(context, BYTES)?;
         let mut done: hipEvent_t = core::ptr::null_mut();
-        // SAFETY: a writable pointer, and memory of HIP's.
-        let made = unsafe { hip.hipHostGetDevicePointer(&mut device, host, 0) }
-            // SAFETY: a writable handle.
-            .and_then(|()| unsafe { hip.hipEventCreateWithFlags(&mut done, hip::hipEventDisableTiming) });
+        // SAFETY: a writable handle.
+        let made = unsafe { context.hip().hipEventCreateWithFlags(&mut done, hip::hipEventDisableTiming) };
         if let Err(error) = made {
-            // SAFETY: it was allocated above.
-            let _ = unsafe { hip.hipHostFree(host) };
+            memory.give_back(context);
             return Err(error.into());
         }
-        let buffer = Buffer {
-            host: Shared(host.cast()),
-            device: memory::device_pointer(device),
-            done: Shared(done),
-            context,
-            context_id: context.id(),
-        };
+        let buffer = Buffer { memory, done: Shared(done), context, context_id: context.id() };
         buffer.set(CAPACITY, BYTES as u64 - RECORDS);
         Ok(buffer)
     }
 
     /// Where the kernel finds it.
     pub fn address(&self) -> u64 {
-        self.device
+        self.memory.device
     }
 
     /// The launch that writes to it was queued.
@@ -119,7 +103,7 @@ impl Buffer {
     fn at<const N: usize>(&self, offset: u64) -> [u8; N] {
         let offset = (offset as usize).min(BYTES - N);
         // SAFETY: inside the buffer, to which nobody writes any more.
-        unsafe { self.host.0.add(offset).cast::<[u8; N]>().read_volatile() }
+        unsafe { self.memory.host.0.add(offset).cast::<[u8; N]>().read_volatile() }
     }
 
     fn word(&self, offset: u64) -> u32 {
@@ -132,7 +116,7 @@ impl Buffer {
 
     fn set(&self, offset: u64, value: u64) {
         // SAFETY: one of the header's words.
-        unsafe { self.host.0.add(offset as usize).cast::<u64>().write_volatile(value) };
+        unsafe { self.memory.host.0.add(offset as usize).cast::<u64>().write_volatile(value) };
     }
 
     /// Shows what the launch said, empties the buffer, and notes the launch's fault in its context.
@@ -157,7 +141,7 @@ impl Buffer {
         show(&printed, &assertions);
         let fault = self.word(0);
         // SAFETY: the part of the buffer that was written to.
-        unsafe { self.host.0.add(RECORDS as usize).write_bytes(0, (end - RECORDS) as usize) };
+        unsafe { self.memory.host.0.add(RECORDS as usize).write_bytes(0, (end - RECORDS) as usize) };
         self.set(TAKEN, 0);
         self.set(0, 0);
         if fault != 0 {
@@ -187,11 +171,9 @@ impl Buffer {
     }
 
     fn destroy(self) {
-        let hip = self.context.hip();
-        // SAFETY: both are this buffer's, and nobody uses them any more. There is nobody to tell of an error.
-        let _ = unsafe { hip.hipEventDestroy(self.done.0) };
-        // SAFETY: as above.
-        let _ = unsafe { hip.hipHostFree(self.host.0.cast()) };
+        // SAFETY: it is this buffer's, and nobody uses it any more. There is nobody to tell of an error.
+        let _ = unsafe { self.context.hip().hipEventDestroy(self.done.0) };
+        self.memory.give_back(self.context);
     }
 }
 
