@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cuda_abi::{CUcontext, CUmemorytype, CUpointer_attribute, CUresult};
 use kit::Registry;
-use kit::driver::{check, driver};
+use kit::driver::{Number, check, driver, inside, primary_context};
 use parking_lot::Mutex;
 
 use crate::api::vector::{Copy2d, Direction};
@@ -36,7 +36,7 @@ impl Default for cublasXtPinnedMemMode_t {
 
 #[derive(Clone, Copy)]
 struct Device {
-    context: CUcontext,
+    context: Number<CUcontext>,
     /// cuBLAS's; an address.
     handle: usize,
 }
@@ -81,28 +81,13 @@ pub fn select(handle: cublasXtHandle_t, devices: &[c_int]) -> Result {
     let count = n_devices()?;
     require(devices.iter().all(|device| (0..count).contains(device)), "there is no such device")?;
     let &[first, ..] = devices else { return Err(Error::InvalidValue("no device is selected")) };
-    let mut context = CUcontext::default();
-    // SAFETY: the place outlives the call.
-    check("cuDevicePrimaryCtxRetain", unsafe { (driver()?.cuDevicePrimaryCtxRetain)(&mut context, first) })?;
+    let context = primary_context(first)?;
     let made = inside(context, Handle::new)?;
     let device = Device { context, handle: handle::add(made).expose_provenance() };
     if let Some(old) = state.lock().device.replace(device) {
         _ = handle::remove(old.handle());
     }
     Ok(())
-}
-
-/// With a context that is the calling thread's until then.
-fn inside<R>(context: CUcontext, body: impl FnOnce() -> Result<R>) -> Result<R> {
-    let (driver, mut before) = (driver()?, CUcontext::default());
-    // SAFETY: the place outlives the call.
-    check("cuCtxGetCurrent", unsafe { (driver.cuCtxGetCurrent)(&mut before) })?;
-    // SAFETY: a live context.
-    check("cuCtxSetCurrent", unsafe { (driver.cuCtxSetCurrent)(context) })?;
-    let answer = body();
-    // SAFETY: none, or a context that was live.
-    check("cuCtxSetCurrent", unsafe { (driver.cuCtxSetCurrent)(before) })?;
-    answer
 }
 
 /// One routine: `body` calls cuBLAS's with the matrices that [`Call`] gives it.

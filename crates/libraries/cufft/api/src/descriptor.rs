@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use cuda_abi::{CUcontext, CUdevice};
 use cufft_cpu::{Kind, Precision};
-use kit::driver::{self, check, driver};
+use kit::driver::{self, check, driver, primary_context};
 use parking_lot::Mutex;
 
 use crate::plan::{Plan, Shape};
@@ -68,7 +68,7 @@ unsafe fn parts(descriptor: *const cudaLibXtDesc) -> Result<(Vec<Part>, bool)> {
     let count = count.ok_or(Error::Value("nGPUs of a descriptor"))?;
     let part = |i: usize| {
         let (device, at) = (inner.GPUs[i], inner.data[i].expose_provenance() as u64);
-        Ok(Part { device, context: primary_context(device)?, at, bytes: inner.size[i] })
+        Ok(Part { device, context: primary_context(device)?.0, at, bytes: inner.size[i] })
     };
     let parts = (0..count).map(part).collect::<Result<Vec<_>>>()?;
     Ok((parts, is_shuffled(cufftXtSubFormat(outer.subFormat as u32))))
@@ -91,15 +91,6 @@ unsafe fn lookup(descriptor: *const cudaLibXtDesc) -> Result<(u64, usize)> {
         [part] => Ok((part.at, part.bytes)),
         _ => Err(Error::Value("a descriptor of several devices, and a plan of one")),
     }
-}
-
-/// The context that programs with a runtime have on a device. It stays retained, as the runtime keeps it.
-pub fn primary_context(device: c_int) -> Result<CUcontext> {
-    let mut context = CUcontext::default();
-    // SAFETY: `context` outlives the call.
-    let code = unsafe { (driver()?.cuDevicePrimaryCtxRetain)(&mut context, device) };
-    check("cuDevicePrimaryCtxRetain", code)?;
-    Ok(context)
 }
 
 /// Calls `work` in a context, and goes back to the one before.
@@ -141,7 +132,7 @@ pub fn allocate(plan: &Plan, format: cufftXtSubFormat) -> Result<*mut cudaLibXtD
     } else {
         for (at, &device) in devices.iter().enumerate() {
             let bytes = shape.largest(at, devices.len());
-            parts.push((device, primary_context(device)?, bytes));
+            parts.push((device, primary_context(device)?.0, bytes));
         }
     }
     let mut memory = Memory {

@@ -4,10 +4,10 @@ use core::ffi::{c_int, c_void};
 
 use border::Out;
 use cufft_cpu::{Kind, Precision};
-use kit::driver::{check, driver};
+use kit::driver::{check, driver, primary_context};
 use kit::engine::{Engine, of_current_device};
 
-use crate::descriptor::{primary_context, within};
+use crate::descriptor::within;
 use crate::types::*;
 use crate::{Error, Result, descriptor, plan};
 
@@ -37,7 +37,7 @@ pub unsafe fn cufftXtSetGPUs(handle: cufftHandle, nGPUs: c_int, whichGPUs: *mut 
         return Err(Error::Device("whichGPUs"));
     }
     if let [device] = devices[..] {
-        return match plan.is_of(primary_context(device)?) {
+        return match plan.is_of(primary_context(device)?.0) {
             true => Ok(()),
             false => Err(Error::NotSupported("a plan of another device than the current one")),
         };
@@ -46,7 +46,7 @@ pub unsafe fn cufftXtSetGPUs(handle: cufftHandle, nGPUs: c_int, whichGPUs: *mut 
         return Err(Error::Device("a device twice"));
     }
     for &device in &devices {
-        let engine = within(primary_context(device)?, || Ok(of_current_device(&config::get().fft)?))?;
+        let engine = within(primary_context(device)?.0, || Ok(of_current_device(&config::get().fft)?))?;
         if engine != Engine::Cpu {
             return Err(Error::NotSupported("a plan of several AMD GPUs"));
         }
