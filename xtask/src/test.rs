@@ -45,6 +45,7 @@ pub mod unit;
 mod wheel;
 mod workflows;
 
+use std::fs;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -268,5 +269,16 @@ fn seed(variable: &str) -> u64 {
 }
 
 fn heading(text: &str, started: Instant) {
-    println!("\n== {text} (after {:.0} s)", started.elapsed().as_secs_f64());
+    let after = started.elapsed().as_secs_f64();
+    println!("\n== {text} (after {after:.0} s, {:.0} s of CPU)", cpu_s().unwrap_or_default());
+}
+
+/// What this process and those that it has waited for took of the processor, by proc_pid_stat(5).
+fn cpu_s() -> Option<f64> {
+    const TICKS_PER_S: f64 = 100.0;
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // Behind the name, which may have blanks, utime, stime, cutime and cstime are the 12th to 15th.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks = fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<f64>().ok());
+    Some(ticks.sum::<f64>() / TICKS_PER_S)
 }

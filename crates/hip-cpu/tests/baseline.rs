@@ -13,7 +13,7 @@ use hip_cpu::api::*;
 use hip_sys::hipFunction_t;
 use kept::{files, n_files};
 
-const STEPS: usize = 250;
+const STEPS: usize = 120;
 const THREADS: usize = 256 * 40;
 
 /// Each thread walks `STEPS` times through a table of 256 words, from its own number on; `end` is what it does with the sum.

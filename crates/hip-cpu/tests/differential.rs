@@ -1,12 +1,10 @@
 //! Every kernel of `tests/kernels` gives the same bits in settings `lane` and `warp` and in setting `simd`, at several widths, vector
 //! lengths, block shapes and sizes that fill groups only partly.
-//! Half of the cases run, drawn anew in each run, each in `lane`, `warp`, `simd` and baseline code and in half of the other ways: `SEED=n` draws the
+//! A third of the cases runs, drawn anew in each run, each in `lane`, `warp`, `simd` and baseline code and in half of the other ways: `SEED=n` draws the
 //! same again, `SEED=all` takes all of them. `KERNEL=name` runs all cases of one kernel.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use compiler::back::cpu::Setting;
-use hip_cpu::harness::{Arg, Error, How, load, run};
+use hip_cpu::harness::{Arg, Draw, Error, How, load, run};
 use hip_cpu::jit::Effort;
 use rayon::prelude::*;
 
@@ -742,28 +740,13 @@ fn random_control_flow_gives_the_same_bits() {
     compare(RANDOM, &any_cases(RANDOM));
 }
 
-/// `None`: nothing is left to chance.
-fn seed() -> Option<usize> {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.subsec_nanos() as usize);
-    match std::env::var("SEED") {
-        Ok(seed) if seed == "all" => None,
-        Ok(seed) => Some(seed.parse().unwrap()),
-        Err(_) => Some(now()),
-    }
-}
-
 fn compare(ptx: &str, cases: &[Case]) {
     let wanted = std::env::var("KERNEL").unwrap_or_default();
-    let seed = seed();
-    let is_drawn =
-        |nth: usize, way: usize| seed.is_none_or(|seed| random(seed ^ nth << 8 ^ way).is_multiple_of(2));
-    // Each second one: those of a kernel follow each other, so most kernels are among them. What is asked for by name runs whole.
+    let draw = Draw::now();
+    let is_drawn = |nth: usize, way: usize| draw.takes(2, (nth, way));
+    // Each third one: those of a kernel follow each other, so most kernels are among them. What is asked for by name runs whole.
     let is_named = !wanted.is_empty() || std::env::var_os("PTX").is_some();
-    let is_case_drawn = |nth: usize| is_named || seed.is_none_or(|seed| (nth + seed).is_multiple_of(2));
-    match seed {
-        Some(seed) => println!("SEED={seed}"),
-        None => println!("SEED=all"),
-    }
+    let is_case_drawn = |nth: usize| is_named || draw.takes_nth(3, nth);
     let cases = cases.iter().filter(|case| case.kernel.contains(&wanted)).enumerate();
     let cases: Vec<(usize, &Case)> = cases.filter(|(nth, _)| is_case_drawn(*nth)).collect();
     let compare = |&(nth, case): &(usize, &Case)| {

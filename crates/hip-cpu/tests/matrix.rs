@@ -6,7 +6,7 @@ mod elements;
 use std::fmt::Write;
 
 use elements::T::{self, *};
-use hip_cpu::harness::{self, Arg, How};
+use hip_cpu::harness::{self, Arg, Draw, How};
 
 /// Row and column of element `i` of a lane, as the manual writes it.
 type Place = fn(usize, usize) -> (usize, usize);
@@ -351,7 +351,8 @@ fn product(case: &Case, [a, b, c]: [&Bits; 3], metadata: Option<&[u32; 32]>) -> 
     let kinds: &[&str] = if metadata.is_some() { &["mma.sp::ordered_metadata", "mma.sp"] } else { &["mma"] };
     for (nth, kind) in kinds.iter().enumerate() {
         let count = if case.vectors && nth == 0 { 3 } else { 1 };
-        runs.extend(settings().into_iter().take(count).map(|how| (text(kind), how)));
+        let hows = Draw::now().ways((kind, &rest), settings().into_iter().take(count));
+        runs.extend(hows.into_iter().map(|how| (text(kind), how)));
     }
     let results: Vec<Bits> = runs
         .iter()
@@ -900,7 +901,7 @@ fn old_float_does_not_saturate(instruction: &str, d: T, c: T, vectors: bool) {
     let program = harness::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let [infinity, negative, nan] =
         if d == F16 { [0x7c00, 0xfc00, 0x7fff] } else { [0x7f80_0000, 0xff80_0000, 0x7fff_ffff] };
-    for how in settings().iter().take(if vectors { 3 } else { 1 }) {
+    for how in &Draw::now().ways(instruction, settings().into_iter().take(if vectors { 3 } else { 1 })) {
         let compiled = harness::emit(&program, "kernel", how).unwrap();
         let code = harness::code("kernel", &compiled, how).unwrap();
         // All elements of A and B are the same, so the fragments' layout does not matter.

@@ -3,19 +3,21 @@
 
 use std::path::{Path, PathBuf};
 
+use hip_cpu::harness::Draw;
 use rayon::prelude::*;
 
 #[test]
-fn every_row_gives_its_results_in_every_setting() {
+fn every_row_gives_its_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run");
     let wanted = std::env::var("ROWS").unwrap_or_default();
     let mut files = ptx_files(&folder);
     files.retain(|path| path.strip_prefix(&folder).unwrap().to_string_lossy().contains(&wanted));
     assert!(!files.is_empty(), "no file in tests/run matches ROWS={wanted}");
     files.sort();
+    let draw = Draw::now();
     let run = |path: &PathBuf| {
         let name = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
-        hip_cpu::harness::rows::run(&name, &std::fs::read_to_string(path).unwrap())
+        hip_cpu::harness::rows::run(&name, &std::fs::read_to_string(path).unwrap(), draw)
     };
     let reports: Vec<_> = files.par_iter().with_max_len(1).map(run).collect();
     let mut failures = vec![];

@@ -7,7 +7,7 @@ mod elements;
 use std::fmt::Write;
 
 use elements::Random;
-use hip_cpu::harness::{self, Arg, How};
+use hip_cpu::harness::{self, Arg, Draw, How};
 use oracle::{Block, F16, F32, Narrow};
 
 /// Types of A, of B and of the scales, if there are any.
@@ -264,12 +264,14 @@ impl Case {
         (0..16).map(|row| (0..8).map(|column| element(row, column)).collect()).collect()
     }
 
-    /// In every setting, a block for each of the inputs.
+    /// In settings that are drawn, a block for each of the inputs.
     fn check(&self, inputs: &[Inputs], random: &mut Random) {
         let words = inputs.iter().flat_map(|inputs| self.registers(inputs, random)).flatten();
         let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
         let blocks = inputs.len() as u32;
-        for how in [How::new(blocks, 32).lane(), How::new(blocks, 32).warp(), How::new(blocks, 32).simd(32)] {
+        let how = How::new(blocks, 32);
+        let hows = [how.clone().lane(), how.clone().warp(), how.simd(32)];
+        for how in Draw::now().ways(format!("{self:?}"), hows) {
             let found = self.run(&bytes, inputs.len(), &how);
             for (nth, (found, inputs)) in found.iter().zip(inputs).enumerate() {
                 let expected = self.expected(inputs);

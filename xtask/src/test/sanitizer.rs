@@ -298,7 +298,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
 
 /// The rows of `crates/hip-cpu/tests/run`, with every access asked for.
 fn rows() -> Result<()> {
-    const TEST: &str = "every_row_gives_its_results_in_every_setting";
+    const TEST: &str = "every_row_gives_its_results";
     let mut command = setup::cargo();
     unit::others(command.arg("test")).args(["--test", "run", TEST]).env("CUDAWAY_SANITIZE", "memcheck");
     let ended = setup::stay_offline(&mut command).output().context("cargo test")?;

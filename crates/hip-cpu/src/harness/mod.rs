@@ -1,6 +1,7 @@
 //! For tests and benches: PTX text in, a kernel run over byte buffers out. No streams, no HIP handles, no cache.
 
 pub mod cases;
+mod draw;
 pub mod rows;
 mod shown;
 
@@ -14,6 +15,8 @@ use crate::exec::sanitize::Run;
 use crate::exec::{self, Fault, Grid, Launch, services::SERVICES};
 use crate::jit::{self, Effort, Target};
 use crate::memory::watched;
+
+pub use draw::Draw;
 
 /// A kernel argument.
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! The rows of [`form`], run in `lane`, in `warp` and in `simd` at every width.
+//! The rows of [`form`], run in `lane`, in `warp` and in `simd` at every width: in each run in `lane`, by baseline code and in half of
+//! the other ways, drawn for each kernel.
 
 pub mod form;
 
@@ -9,7 +10,7 @@ use compiler::back::cpu::Setting;
 
 use crate::memory::watched;
 
-use super::{Arg, Error, Globals, How};
+use super::{Arg, Draw, Error, Globals, How};
 use crate::exec;
 use crate::jit::Effort;
 
@@ -39,8 +40,9 @@ impl Report {
 /// Widths that setting `simd` is asked for.
 pub const WIDTHS: [u32; 5] = [1, 8, 16, 32, 64];
 
-/// Runs every row of a PTX text in `lane`, in `warp`, in `simd` at every width, and in `simd` for the narrower vector registers.
-pub fn run(name: &str, text: &str) -> Report {
+/// Runs every row of a PTX text in `lane`, in `warp`, in `simd` at every width, and in `simd` for the narrower vector registers, as far
+/// as they are drawn.
+pub fn run(name: &str, text: &str, draw: Draw) -> Report {
     let mut report = Report::default();
     let rows = match parse(text) {
         Ok(rows) => rows,
@@ -66,7 +68,11 @@ pub fn run(name: &str, text: &str) -> Report {
         let how = How::from(row.how);
         // The sanitizer is in the code of setting `lane`, not in baseline code.
         let baseline = Some(how.clone().baseline()).filter(|_| !watched::is_on());
-        for how in in_both(how.lane()).chain(baseline) {
+        let is_drawn = |how: &How| {
+            draw.takes(2, (name, &row.kernel, form(how), how.setting, how.width, how.vector_bits))
+        };
+        let (lane, open) = in_both(how.lane());
+        for how in [lane].into_iter().chain(open.filter(is_drawn)).chain(baseline) {
             if let Err(error) = run_row(&program, row, &how, &mut codes) {
                 report.failures.push(format!("{at} in lane{}: {error}", form(&how)));
             }
@@ -75,7 +81,8 @@ pub fn run(name: &str, text: &str) -> Report {
         if row.lane_only || watched::is_on() {
             continue;
         }
-        for how in in_both(How::from(row.how).warp()) {
+        let (warp, open) = in_both(How::from(row.how).warp());
+        for how in [warp].into_iter().chain(open).filter(is_drawn) {
             match run_row(&program, row, &how, &mut codes) {
                 Ok(()) => report.n_warp += usize::from(!how.open),
                 Err(Failure::Refused(why)) if !row.warp_only => {
@@ -100,7 +107,7 @@ pub fn run(name: &str, text: &str) -> Report {
                     ways.push(How { vector_bits: Some(bits), ..how.clone() });
                 }
             }
-            for how in ways {
+            for how in ways.into_iter().filter(is_drawn) {
                 match run_row(&program, row, &how, &mut codes) {
                     Ok(()) => in_simd = true,
                     Err(Failure::Refused(why)) => {
@@ -119,9 +126,9 @@ pub fn run(name: &str, text: &str) -> Report {
 }
 
 /// By code for the row's block, and by code for any length where it is flat.
-fn in_both(how: How) -> impl Iterator<Item = How> {
+fn in_both(how: How) -> (How, Option<How>) {
     let opened = how.clone().opened();
-    std::iter::once(how).chain(opened)
+    (how, opened)
 }
 
 /// What is special about the code.

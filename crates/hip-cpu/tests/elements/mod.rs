@@ -129,10 +129,10 @@ impl Random {
     }
 }
 
-/// What `SEED` says, or another each time, which is told.
+/// What `SEED` says if it is a number, or another each time, which is told.
 pub fn seed() -> u64 {
     let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
-    let seed = std::env::var("SEED").map_or(seed, |seed| seed.parse().unwrap());
+    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(seed);
     println!("SEED={seed}");
     seed
 }

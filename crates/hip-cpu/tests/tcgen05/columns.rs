@@ -2,7 +2,7 @@
 
 use hip_cpu::harness::{self, How};
 
-use super::{in_all_settings, kernel, refusal};
+use super::{in_settings, kernel, refusal};
 
 /// Warp `w` of four allocates `128 >> w` columns, so that they cannot come in another order than they ask in.
 #[test]
@@ -26,7 +26,7 @@ fn a_warp_has_the_columns_that_it_asked_for() {
         "mov.u32 %r9, 256;\n",
         "mov.u32 %r9, 256;\nmov.u64 %rd3, tile;\nadd.u64 %rd3, %rd3, 64;\ncvta.shared.u64 %rd3, %rd3;\n",
     );
-    for given in in_all_settings(&text, &How::new(3, 32), 96, &[]) {
+    for given in in_settings(&text, &How::new(3, 32), 96, &[]) {
         assert_eq!(given, [0, 256, 0].repeat(32));
     }
 }
@@ -44,7 +44,7 @@ fn who_finds_no_room_waits_for_it() {
          ld.shared.u32 %r5, [%at];\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 512;\n\
          mul.wide.u32 %rd2, %t, 4;\nadd.u64 %rd1, %rd1, %rd2;\nst.global.u32 [%rd1], %r2;",
     );
-    for given in in_all_settings(&text, &How::new(1, 128), 128, &[]) {
+    for given in in_settings(&text, &How::new(1, 128), 128, &[]) {
         let mut warps: Vec<u32> = given.chunks(32).map(|warp| warp[0]).collect();
         assert!(given.chunks(32).all(|warp| warp.iter().all(|&turn| turn == warp[0])), "{given:?}");
         warps.sort_unstable();

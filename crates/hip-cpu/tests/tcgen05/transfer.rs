@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hip_cpu::harness::How;
 
-use super::{Random, in_all_settings, kernel, refusal, seed};
+use super::{Random, in_settings, kernel, refusal, seed};
 
 /// Shape, registers for each count, and lane and column of a thread's register, `half` being the distance of the second place.
 type Place = fn(thread: usize, register: usize, half: usize) -> (usize, usize);
@@ -114,7 +114,7 @@ fn each_shape_loads_the_words_that_the_figures_show() {
                 });
             }
         }
-        for given in in_all_settings(&text, &How::new(1, 128), expected.len(), &[]) {
+        for given in in_settings(&text, &How::new(1, 128), expected.len(), &[]) {
             assert_eq!(given, expected, "{}{pack}", name(shape, registers));
         }
     }
@@ -169,7 +169,7 @@ fn each_shape_stores_the_words_that_the_figures_show() {
                 }
             }
         }
-        for given in in_all_settings(&text, &How::new(1, 128), expected.len(), &[]) {
+        for given in in_settings(&text, &How::new(1, 128), expected.len(), &[]) {
             let wrong = given.iter().zip(&expected).position(|(given, expected)| given != expected);
             assert_eq!(wrong, None, "{}{unpack}", name(shape, registers));
         }
@@ -252,7 +252,7 @@ fn loads_reduce_what_they_load() {
                         });
                         expected.extend([word, Some(numbers[first + 1])]);
                     }
-                    for given in in_all_settings(&text, &How::new(1, 128), 256, &[]) {
+                    for given in in_settings(&text, &How::new(1, 128), 256, &[]) {
                         for (at, (given, expected)) in given.iter().zip(&expected).enumerate() {
                             assert!(
                                 expected.is_none_or(|it| it == *given),
