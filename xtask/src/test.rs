@@ -154,6 +154,8 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let lib = args.lib.as_deref().map(std::path::absolute).transpose()?;
     let installed = Installed::at(lib.unwrap_or_else(setup::lib_dir));
+    // What is asked for by name runs whole.
+    let whole = args.all || !args.only.is_empty();
     for part in PARTS.iter().filter(|part| args.only.is_empty() || args.only.iter().any(|only| only == *part))
     {
         heading(part, started);
@@ -171,10 +173,10 @@ pub fn run(args: &Args) -> Result<()> {
             "examples" => run_examples(args, &installed, &mut report),
             "conformance" => conformance::run(&installed, &args.chapter, &mut report),
             "rocm" => rocm::run(&installed, &args.chapter, &mut report),
-            "corpus" => corpus::run(args.all, &installed, &mut report),
-            "nvrtc" => nvrtc::run(args.all || !args.only.is_empty(), &installed, &mut report),
+            "corpus" => corpus::run(args.all, whole, &installed, &mut report),
+            "nvrtc" => nvrtc::run(whole, &installed, &mut report),
             "instances" => instances::run(&installed, &mut report),
-            "stripped" => stripped::run(&installed, &mut report),
+            "stripped" => stripped::run(&installed, whole, &mut report),
             "cache" => {
                 faults::cache(&installed, &mut report);
                 ahead::run(&installed, &mut report);
@@ -189,7 +191,7 @@ pub fn run(args: &Args) -> Result<()> {
             }
             "threads" => threads::run(&installed, args.seconds, &mut report),
             "tools" => tools::run(&installed, &mut report),
-            "wheel" => wheel::run(&installed, args.all || !args.only.is_empty(), &mut report),
+            "wheel" => wheel::run(&installed, whole, &mut report),
             "blas" => blas::run(&installed, args.bless, &mut report),
             "fft" => fft::run(&installed, &mut report),
             "rand" => rand::run(&installed, &mut report),
@@ -197,7 +199,7 @@ pub fn run(args: &Args) -> Result<()> {
             "solver" => proof::SOLVER.run(&installed, &mut report),
             "sparse" => proof::SPARSE.run(&installed, &mut report),
             "providers" => providers::run(&installed, &mut report),
-            "reach" => reach::run(&installed, args.all || !args.only.is_empty(), &mut report),
+            "reach" => reach::run(&installed, whole, &mut report),
             "harmless" => harmless::run(&installed, &mut report),
             "amd" => amd::run(&installed, &mut report),
             "amd-emu" => unit::amd_emulator(&mut report),
@@ -219,7 +221,7 @@ pub fn run(args: &Args) -> Result<()> {
             ),
             "dist" => dist::run(&mut report),
             // Asked for by name, --all is not needed.
-            _ => clients::run(&installed, args.all || !args.only.is_empty(), &mut report),
+            _ => clients::run(&installed, whole, &mut report),
         }
     }
     report.finish(started);

@@ -72,7 +72,9 @@ struct Job {
     arguments: Vec<PathBuf>,
 }
 
-pub fn run(all: bool, installed: &Installed, report: &mut Report) {
+/// `whole`: each program with all options of the newest nvcc. Otherwise with the first and with a third of the others, drawn by
+/// `CORPUS_SEED`: each of them has a program or two in each run.
+pub fn run(all: bool, whole: bool, installed: &Installed, report: &mut Report) {
     let newest = match Release::V13_5.get() {
         Ok(toolchain) => toolchain,
         Err(error) => {
@@ -80,13 +82,19 @@ pub fn run(all: bool, installed: &Installed, report: &mut Report) {
         }
     };
     let cccl = newest.dir.join("include/cccl");
-    let mut jobs: VecDeque<Job> = nvcc(&newest, &cccl).into();
+    let drawn = (!whole).then(|| super::seed("CORPUS_SEED"));
+    if let Some(seed) = drawn {
+        println!(
+            "a third of the options beyond the first: CORPUS_SEED={seed}; --all and --only corpus take all"
+        );
+    }
+    let mut jobs: VecDeque<Job> = nvcc(&newest, &cccl, drawn).into();
     jobs.extend(clang_without_headers(&newest, installed));
     if all {
         for release in [Release::V12_4, Release::V11_8] {
             match release.get() {
                 Ok(toolchain) => {
-                    jobs.extend(nvcc(&toolchain, &cccl));
+                    jobs.extend(nvcc(&toolchain, &cccl, None));
                     if release == Release::V12_4 {
                         jobs.extend(clang(&toolchain, &cccl));
                     }
@@ -136,11 +144,16 @@ fn common(command: &mut Command, name: &str, out: &Path) {
     command.arg("-o").arg(out).arg(source(name));
 }
 
-fn nvcc(toolchain: &Toolchain, cccl: &Path) -> Vec<Job> {
+fn nvcc(toolchain: &Toolchain, cccl: &Path, drawn: Option<u64>) -> Vec<Job> {
     let version = toolchain.release.version();
     let mut jobs = vec![];
-    for options in OPTIONS {
-        for program in PROGRAMS {
+    for (nth_options, options) in OPTIONS.iter().enumerate() {
+        for (nth_program, program) in PROGRAMS.iter().enumerate() {
+            let is_drawn =
+                drawn.is_none_or(|seed| (seed % 3 + (nth_options + nth_program) as u64).is_multiple_of(3));
+            if nth_options > 0 && !is_drawn {
+                continue;
+            }
             let old = toolchain.release != Release::V13_5;
             let no_cccl = toolchain.release == Release::V11_8 && program.cccl;
             if no_cccl || program.slow && options.name != "O3" {
@@ -283,7 +296,7 @@ pub fn ptx_of(program: &Path, out: &Path) -> Result<Vec<PathBuf>> {
 pub fn built(names: &[&str]) -> Result<Vec<PathBuf>> {
     let newest = Release::V13_5.get()?;
     let cccl = newest.dir.join("include/cccl");
-    let mut jobs = nvcc(&newest, &cccl);
+    let mut jobs = nvcc(&newest, &cccl, None);
     names
         .iter()
         .map(|name| {
