@@ -158,10 +158,12 @@ impl OnHip {
             });
         }
         let declared: Vec<_> = params.iter().map(|param| format!("{}: {}", param.name, param.ty)).collect();
-        let mut text = format!("    fn {name}({}) {{\n", declared.join(", "));
+        let (family, asks) = (family(name), asks(name));
+        let does = if asks { "asks" } else { "runs" };
+        let mut text = format!("    {does} \"{family}\" fn {name}({}) {{\n", declared.join(", "));
         let mut call = format!("hand!(hip, {function}({}))", arguments.join(", "));
         if let Some(info) = params.iter().find(|param| info_of(&param.ty).is_some()) {
-            let step = if asks(name) {
+            let step = if asks {
                 "Asks"
             } else if is_in(&self.exceptions.begins, name) {
                 "Begins"
@@ -171,7 +173,7 @@ impl OnHip {
             let kind = info_of(&info.ty).unwrap_or_default();
             call = format!("hip.with({0}, &info::{kind}, Step::{step}, |{0}| {call})", info.name);
         }
-        if !asks(name) {
+        if !asks {
             writeln!(text, "        {call}")?;
             return Ok(text + "    }\n");
         }
@@ -195,6 +197,24 @@ impl OnHip {
 
 fn asks(name: &str) -> bool {
     name.contains("_bufferSize")
+}
+
+/// What has one work area: its size is asked for by one call, and others take it.
+fn family(name: &str) -> String {
+    let plain = name.trim_start_matches("cusparse");
+    // The letter of a type stands before a small one; `Csr2cscEx2` has none.
+    let plain = if plain.starts_with("Csr") { plain } else { &plain[1..] };
+    let plain = plain.split("_bufferSize").next().unwrap_or_default().replace("Nnz", "");
+    let plain = plain
+        .trim_end_matches("_analysis")
+        .trim_end_matches("_solve")
+        .trim_end_matches("_zeroPivot")
+        .to_owned();
+    match plain.as_str() {
+        "coosortByColumn" | "coosortByRow" => "coosort".to_owned(),
+        "csr2csru" => "csru2csr".to_owned(),
+        _ => plain,
+    }
 }
 
 fn is_in(names: &BTreeSet<String>, name: &str) -> bool {
@@ -265,6 +285,23 @@ mod tests {
         assert_eq!(info_of("cusparseMatDescr_t"), None);
         assert_eq!(theirs_of("*const cuComplex"), "*mut hipComplex");
         assert_eq!(theirs_of("cusparseOperation_t"), "hipsparseOperation_t");
+    }
+
+    #[test]
+    fn calls_with_one_work_area_are_one_family() {
+        for (name, wanted) in [
+            ("cusparseDcsrgeam2_bufferSizeExt", "csrgeam2"),
+            ("cusparseXcsrgeam2Nnz", "csrgeam2"),
+            ("cusparseZcsrsv2_solve", "csrsv2"),
+            ("cusparseXcoosort_bufferSizeExt", "coosort"),
+            ("cusparseXcoosortByRow", "coosort"),
+            ("cusparseCcsr2csru", "csru2csr"),
+            ("cusparseSpruneDense2csrNnzByPercentage", "pruneDense2csrByPercentage"),
+            ("cusparseCsr2cscEx2_bufferSize", "Csr2cscEx2"),
+            ("cusparseCsr2cscEx2", "Csr2cscEx2"),
+        ] {
+            assert_eq!(family(name), wanted, "{name}");
+        }
     }
 
     #[test]

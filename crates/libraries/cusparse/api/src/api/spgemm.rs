@@ -223,8 +223,10 @@ pub fn cusparseSpGEMM_estimateMemory(
 ) -> Result {
     handle::get(handle)?.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    FOUND.get(spgemmDescr)?;
+    let found = FOUND.get(spgemmDescr)?;
     three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
+    // These sizes are our own code's, and so is what takes them.
+    *found.hip.lock() = None;
     require(chunk_fraction > 0.0 && chunk_fraction <= 1.0, "the fraction is not above 0 and at most 1")?;
     if !asks(bufferSize3, externalBuffer3) {
         bufferSize2.write(SOME);

@@ -3,9 +3,11 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kit::driver::Number;
+use parking_lot::Mutex;
 
 use super::convert::pointer_mode;
 use super::info::{self, Kind};
@@ -22,6 +24,8 @@ pub struct HipHandle {
     pointers: AtomicU32,
     /// Major times 100000 and minor times 100 and patch of hipSPARSE's own version.
     pub version: c_int,
+    /// Whose work areas have been sized for our own code: hipSPARSE would write behind their end.
+    left: Mutex<BTreeSet<&'static str>>,
 }
 
 // SAFETY: hipSPARSE's handles may be used by any thread; the rest is numbers.
@@ -65,6 +69,7 @@ impl HipHandle {
             stream: AtomicPtr::default(),
             pointers: AtomicU32::new(0),
             version: 0,
+            left: Mutex::default(),
         };
         must!(library, hipsparseGetVersion(*mut c_void = raw, *mut c_int = &mut handle.version))?;
         Ok(handle)
@@ -163,6 +168,24 @@ pub fn settle(answer: Result<bool>, what: &str) -> Result<bool> {
     }
 }
 
+/// A typed call by hipSPARSE, if it is one for it. Where it refuses to say how large a work area is, all calls that take the area are
+/// our own code's on this handle from there on, whichever their arguments.
+pub fn hand_over(
+    hip: &HipCall,
+    (name, family, asks): (&str, &'static str, bool),
+    call: impl FnOnce() -> Result<bool>,
+) -> Result<bool> {
+    let left = &hip.handle.left;
+    if !asks && left.lock().contains(family) {
+        return Ok(false);
+    }
+    let done = settle(call(), name)?;
+    if asks && !done && left.lock().insert(family) {
+        tracing::info!(target: "cudaway::sparse", "{family} is our own code's with this handle from here on");
+    }
+    Ok(done)
+}
+
 /// A work area that hipSPARSE needs none of has some bytes nevertheless, in case that our own code does the work.
 ///
 /// # Safety
@@ -201,13 +224,15 @@ pub(crate) use hand;
 
 /// The routines that are handed on, each as a function of its C name: whether hipSPARSE has done it.
 macro_rules! routines {
-    ($hip:ident; $(fn $name:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {
+    (@is asks) => { true };
+    (@is runs) => { false };
+    ($hip:ident; $($does:ident $family:literal fn $name:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
             /// # Safety
             /// cuSPARSE's contract for the pointers.
             pub unsafe fn $name($hip: &$crate::hip::HipCall, $($param: $ty),*) -> $crate::Result<bool> {
-                let hand_over = || -> $crate::Result<bool> { $body };
-                $crate::hip::call::settle(hand_over(), stringify!($name))
+                let what = (stringify!($name), $family, $crate::hip::call::routines!(@is $does));
+                $crate::hip::call::hand_over($hip, what, || $body)
             }
         )*
 

@@ -14,11 +14,14 @@ use crate::descriptor::{DenseMatrix, DenseVector, SparseMatrix, SparseVector};
 use crate::types::*;
 use crate::{Error, Result};
 
-/// The bytes of a work area that hipSPARSE asks for; none where it refuses.
-fn bytes(what: &str, ask: impl FnOnce(&mut usize) -> Result) -> Result<usize> {
+/// The bytes of a work area that hipSPARSE asks for; where it refuses none, and `leave` is called.
+fn bytes(what: &str, ask: impl FnOnce(&mut usize) -> Result, leave: impl FnOnce()) -> Result<usize> {
     let mut bytes = 0;
-    let done = settle(ask(&mut bytes).map(|()| true), what)?;
-    Ok(if done { bytes } else { 0 })
+    if settle(ask(&mut bytes).map(|()| true), what)? {
+        return Ok(bytes);
+    }
+    leave();
+    Ok(0)
 }
 
 /// Whether hipSPARSE has done it.
@@ -47,7 +50,7 @@ pub struct TimesVector<'a> {
 macro_rules! times_vector {
     ($self:ident, $hip:ident, $function:ident($($last:tt)*)) => {{
         let library = $hip.library();
-        let a = $self.kept.matrix(library, Use::Vector($self.op, $self.compute, $self.alg), $self.a)?;
+        let a = $self.kept.matrix(library, $self.what(), $self.a)?;
         let (x, y) = (dense_vector(library, $self.x)?, dense_vector(library, $self.y)?);
         must!(library, $function(
             *mut c_void = $hip.raw(),
@@ -65,8 +68,13 @@ macro_rules! times_vector {
 }
 
 impl TimesVector<'_> {
+    fn what(&self) -> Use {
+        Use::Vector(self.op, self.compute, self.alg)
+    }
+
     pub fn bytes(&self, hip: &HipCall) -> Result<usize> {
-        bytes("SpMV", |to| times_vector!(self, hip, hipsparseSpMV_bufferSize(*mut usize = to)))
+        let ask = |to: &mut usize| times_vector!(self, hip, hipsparseSpMV_bufferSize(*mut usize = to));
+        bytes("SpMV", ask, || self.kept.leave(self.what()))
     }
 
     pub fn prepare(&self, hip: &HipCall, buffer: *mut c_void) -> Result<bool> {
@@ -99,7 +107,7 @@ pub struct TimesDense<'a> {
 macro_rules! times_dense {
     ($self:ident, $hip:ident, $function:ident($($last:tt)*)) => {{
         let library = $hip.library();
-        let a = $self.kept.matrix(library, Use::Dense($self.ops, $self.compute, $self.alg), $self.a)?;
+        let a = $self.kept.matrix(library, $self.what(), $self.a)?;
         let (b, c) = (dense_matrix(library, $self.b)?, dense_matrix(library, $self.c)?);
         must!(library, $function(
             *mut c_void = $hip.raw(),
@@ -118,8 +126,13 @@ macro_rules! times_dense {
 }
 
 impl TimesDense<'_> {
+    fn what(&self) -> Use {
+        Use::Dense(self.ops, self.compute, self.alg)
+    }
+
     pub fn bytes(&self, hip: &HipCall) -> Result<usize> {
-        bytes("SpMM", |to| times_dense!(self, hip, hipsparseSpMM_bufferSize(*mut usize = to)))
+        let ask = |to: &mut usize| times_dense!(self, hip, hipsparseSpMM_bufferSize(*mut usize = to));
+        bytes("SpMM", ask, || self.kept.leave(self.what()))
     }
 
     pub fn prepare(&self, hip: &HipCall, buffer: *mut c_void) -> Result<bool> {
@@ -151,7 +164,7 @@ macro_rules! sampled {
         if $self.a.batches > 1 || $self.b.batches > 1 || $self.c.batches > 1 {
             return Err(Error::NotSupported("batches of sampled products by hipSPARSE"));
         }
-        let c = $self.kept.matrix(library, Use::Sampled($self.ops, $self.compute), $self.c)?;
+        let c = $self.kept.matrix(library, $self.what(), $self.c)?;
         let (a, b) = (dense_matrix(library, $self.a)?, dense_matrix(library, $self.b)?);
         must!(library, $function(
             *mut c_void = $hip.raw(),
@@ -171,8 +184,13 @@ macro_rules! sampled {
 }
 
 impl Sampled<'_> {
+    fn what(&self) -> Use {
+        Use::Sampled(self.ops, self.compute)
+    }
+
     pub fn bytes(&self, hip: &HipCall) -> Result<usize> {
-        bytes("SDDMM", |to| sampled!(self, hip, hipsparseSDDMM_bufferSize(*mut usize = to)))
+        let ask = |to: &mut usize| sampled!(self, hip, hipsparseSDDMM_bufferSize(*mut usize = to));
+        bytes("SDDMM", ask, || self.kept.leave(self.what()))
     }
 
     pub fn prepare(&self, hip: &HipCall, buffer: *mut c_void) -> Result<bool> {
@@ -260,7 +278,7 @@ impl Vectors<'_> {
         result: *const c_void,
         compute: cudaDataType,
     ) -> Result<usize> {
-        bytes("SpVV", |to| {
+        let ask = |to: &mut usize| {
             let (x, y) = self.made(hip)?;
             must!(
                 hip.library(),
@@ -274,7 +292,9 @@ impl Vectors<'_> {
                     *mut usize = to
                 )
             )
-        })
+        };
+        // Our own code asks for none, without which hipSPARSE does nothing.
+        bytes("SpVV", ask, || {})
     }
 
     pub fn dot(
@@ -338,7 +358,8 @@ macro_rules! to_sparse {
 
 impl Conversion<'_> {
     pub fn dense_bytes(&self, hip: &HipCall) -> Result<usize> {
-        bytes("SparseToDense", |to| to_dense!(self, hip, hipsparseSparseToDense_bufferSize(*mut usize = to)))
+        let ask = |to: &mut usize| to_dense!(self, hip, hipsparseSparseToDense_bufferSize(*mut usize = to));
+        bytes("SparseToDense", ask, || self.kept.leave(Use::ToDense))
     }
 
     pub fn to_dense(&self, hip: &HipCall, buffer: *mut c_void) -> Result<bool> {
@@ -350,9 +371,10 @@ impl Conversion<'_> {
     }
 
     pub fn sparse_bytes(&self, hip: &HipCall) -> Result<usize> {
-        bytes("DenseToSparse", |to| {
+        let ask = |to: &mut usize| {
             to_sparse!(self, hip, hipsparseDenseToSparse_bufferSize(*mut usize = to)).map(drop)
-        })
+        };
+        bytes("DenseToSparse", ask, || self.kept.leave(Use::FromDense))
     }
 
     /// How many entries the dense matrix has, if hipSPARSE says so. It writes where the rows begin, too.
@@ -439,6 +461,13 @@ fn solve_of(
     Ok(solve)
 }
 
+/// The one of which hipSPARSE has said how large its work area is.
+fn asked(kept: &KeptSolve, a: &SparseMatrix) -> Result<Arc<Solve>> {
+    let known = kept.lock().clone().ok_or(Error::NotSupported("an analysis without a question"))?;
+    same_matrix(known.matrix.follow(a)?)?;
+    Ok(known)
+}
+
 /// The analysis's, which there has to be for what goes on with it.
 fn begun(kept: &KeptSolve) -> Option<Arc<Solve>> {
     kept.lock().clone().filter(|solve| solve.has_begun())
@@ -482,17 +511,18 @@ impl System<'_> {
     }
 
     pub fn bytes(&self, hip: &HipCall) -> Result<usize> {
-        bytes("SpSV", |to| {
+        let ask = |to: &mut usize| {
             let solve = self.solve(hip)?;
             system!(self, hip, solve, hipsparseSpSV_bufferSize(*mut usize = to))
-        })
+        };
+        bytes("SpSV", ask, || *self.kept.lock() = None)
     }
 
     /// Whether hipSPARSE does this analysis, and the solutions.
     pub fn analyse(&self, hip: &HipCall, buffer: *mut c_void) -> Result<bool> {
         let run = || {
             has_area(buffer)?;
-            let solve = self.solve(hip)?;
+            let solve = asked(self.kept, self.a)?;
             system!(self, hip, solve, hipsparseSpSV_analysis(*mut c_void = buffer))?;
             solve.begin(buffer);
             Ok(())
@@ -560,17 +590,18 @@ impl Systems<'_> {
     }
 
     pub fn bytes(&self, hip: &HipCall) -> Result<usize> {
-        bytes("SpSM", |to| {
+        let ask = |to: &mut usize| {
             let solve = self.solve(hip)?;
             systems!(self, hip, solve, hipsparseSpSM_bufferSize(*mut usize = to))
-        })
+        };
+        bytes("SpSM", ask, || *self.kept.lock() = None)
     }
 
     /// As [`System::analyse`].
     pub fn analyse(&self, hip: &HipCall, buffer: *mut c_void) -> Result<bool> {
         let run = || {
             has_area(buffer)?;
-            let solve = self.solve(hip)?;
+            let solve = asked(self.kept, self.a)?;
             systems!(self, hip, solve, hipsparseSpSM_analysis(*mut c_void = buffer))?;
             solve.begin(buffer);
             Ok(())

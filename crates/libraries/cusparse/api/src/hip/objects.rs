@@ -352,12 +352,25 @@ pub enum Use {
 #[derive(Default)]
 pub struct Kept {
     matrices: Mutex<Vec<(Use, Arc<Matrix>)>>,
+    /// Whose work areas have been sized for our own code: hipSPARSE would write behind their end.
+    left: Mutex<Vec<Use>>,
     /// Where the offsets were of what an analysis of a dense matrix has counted, and where that lay.
     pub counted: Mutex<Option<(usize, usize)>>,
 }
 
 impl Kept {
+    /// hipSPARSE has refused to say how large a work area is.
+    pub fn leave(&self, what: Use) {
+        let mut left = self.left.lock();
+        if !left.contains(&what) {
+            left.push(what);
+        }
+    }
+
     pub fn matrix(&self, library: &'static Library, what: Use, now: &SparseMatrix) -> Result<Arc<Matrix>> {
+        if self.left.lock().contains(&what) {
+            return Err(Error::NotSupported("hipSPARSE, which has not said how large the work area is"));
+        }
         let mut matrices = self.matrices.lock();
         if let Some((_, matrix)) = matrices.iter().find(|(known, _)| *known == what)
             && matrix.follow(now)?

@@ -705,6 +705,45 @@ fn what_goes_on_with_an_info_is_done_where_it_has_begun() {
 }
 
 #[test]
+fn a_work_area_that_was_sized_for_our_own_code_never_reaches_hipsparse() {
+    let recorder = Recorder::of("6.4");
+    let (hip, other) = (recorder.call(), recorder.call());
+    let at = ptr::without_provenance_mut::<c_int>;
+    let mut bytes = 0usize;
+    // SAFETY: the recorder follows no pointer but the size's.
+    let mut ask = |hip: &HipCall| unsafe {
+        calls::cusparseXcsrsort_bufferSizeExt(hip, 4, 5, 9, at(16), at(32), &raw mut bytes)
+    };
+    // SAFETY: as above.
+    let sort = |hip: &HipCall| unsafe {
+        calls::cusparseXcsrsort(hip, 4, 5, 9, description(), at(16), at(32), at(48), at(64).cast())
+    };
+    assert!(matches!((ask(&hip), sort(&hip)), (Ok(true), Ok(true))));
+    recorder.answer_to(c"hipsparseXcsrsort_bufferSizeExt", 3);
+    assert!(matches!(ask(&hip), Ok(false)));
+    recorder.recorded();
+    assert!(matches!(sort(&hip), Ok(false)));
+    assert_eq!(recorder.work(), Vec::<String>::new());
+    assert!(matches!((ask(&other), sort(&other)), (Ok(true), Ok(true))), "another handle's is its own");
+
+    // The generic API's are a matrix's, or a descriptor's.
+    let (kept, solves) = (Kept::default(), KeptSolve::default());
+    let a = SparseMatrix { cols: 4, ..csr(0x300) };
+    let (x, y) = (vector(4, 0x400), vector(4, 0x500));
+    let factors = [address::<c_void>(0x600).cast_const(); 2];
+    let alg = cusparseSpMVAlg_t::CUSPARSE_SPMV_ALG_DEFAULT;
+    let product = TimesVector { kept: &kept, op: PLAIN, a: &a, x: &x, y: &y, factors, compute: R64, alg };
+    recorder.answer_to(c"hipsparseSpMV_bufferSize", 10);
+    assert_eq!(product.bytes(&hip).unwrap(), 0);
+    assert!(!product.run(&hip, address(0x800)).unwrap());
+    let system = System { kept: &solves, op: PLAIN, alpha: factors[0], a: &a, x: &x, y: &y, compute: R64 };
+    assert!(!system.analyse(&hip, address(0x800)).unwrap(), "no question");
+    recorder.answer_to(c"hipsparseSpSV_bufferSize", 10);
+    assert_eq!(system.bytes(&hip).unwrap(), 0);
+    assert!(!system.analyse(&hip, address(0x800)).unwrap());
+}
+
+#[test]
 fn a_factorization_that_is_boosted_is_our_own_code_s() {
     let recorder = Recorder::of("7.2");
     let (info, raw) = (info_of::<csrilu02Info>(), |info| INFOS.get(info).unwrap());
@@ -818,8 +857,6 @@ fn what_hipsparse_refuses_or_has_not_got_is_our_own_code_s() {
     let factors = [address::<c_void>(0x600).cast_const(), address::<c_void>(0x700).cast_const()];
     let alg = cusparseSpMVAlg_t::CUSPARSE_SPMV_ALG_DEFAULT;
     let product = TimesVector { kept: &kept, op: PLAIN, a: &a, x: &x, y: &y, factors, compute: R64, alg };
-    recorder.answer_to(c"hipsparseSpMV_bufferSize", 10);
-    assert_eq!(product.bytes(&hip).unwrap(), 0);
     recorder.answer_to(c"hipsparseSpMV", 10);
     assert!(!product.run(&hip, address(0x800)).unwrap());
     recorder.answer_to(c"hipsparseSpMV", 6);
