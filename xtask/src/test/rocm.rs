@@ -279,9 +279,11 @@ impl Recorder {
             self.on(installed.found(&program)).env("CUDAWAY_SPARSE", &library).env("HIPSPARSE_LOG", &log);
         let ended = run.run()?;
         ensure!(ended.passed(), "{}", ended.describe());
-        // 10 · (1 + 2) and 10 · 3; what has work for the stream is refused in a capture, which is invalid then.
+        // 10 · (1 + 2) and 10 · 3; 2/2 and 2/4; 2 + 1 + 1 products; what has work for the stream is refused in a capture, which is invalid then.
         let wanted = "work area: 640\nexecution failed: 6\nno operation: 3\nours: 30 30\nenough for our own code: 1\n\
-                      no pivot: 9 in 2\nsize in a capture: 0\ncaptured: 10\nended: 901\nno handle: 1\nPASSED\n";
+                      no pivot: 9 in 2\nthe larger work area: 16\nwith another diagonal: 1 0.5\nfirst work area: 700\n\
+                      products: 4\nsecond work area: 800\nentries: 3\nsize in a capture: 0\ncaptured: 10\nended: 901\n\
+                      no handle: 1\nPASSED\n";
         ensure!(ended.stdout == wanted, "{}", ended.stdout);
         let wanted = [
             "hipsparseCreate 0 0 0",
@@ -300,6 +302,30 @@ impl Recorder {
             "hipsparseXcsrilu02_zeroPivot 5 9 0",
             "hipsparseDestroyCsrilu02Info 9 0 0",
             "hipsparseDestroyMatDescr 8 0 0",
+            "hipsparseSpSV_createDescr 0 0 0",
+            "hipsparseCreateCsr 2 2 1",
+            "hipsparseSpSV_bufferSize 0 1 10",
+            "hipsparseSpSV_analysis 0 10 1",
+            "hipsparseSpSV_solve 0 2 10",
+            "hipsparseSpSV_solve 0 2 10",
+            "hipsparseSpSV_destroyDescr 10 0 0",
+            "hipsparseDestroySpMat 6 0 0",
+            "hipsparseSpGEMM_createDescr 0 0 0",
+            "hipsparseCreateCsr 2 2 1",
+            "hipsparseCreateCsr 2 2 1",
+            "hipsparseCreateCsr 2 2 1",
+            "hipsparseSpGEMM_workEstimation 0 11 0",
+            "hipsparseSpGEMM_workEstimation 0 11 1",
+            "hipsparseCsrSetPointers 6 0 0",
+            "hipsparseSpGEMM_compute 0 11 0",
+            "hipsparseSpGEMM_compute 0 11 1",
+            "hipsparseSpMatGetSize 6 0 0",
+            "hipsparseCsrSetPointers 6 0 0",
+            "hipsparseSpGEMM_copy 0 11 0",
+            "hipsparseSpGEMM_destroyDescr 11 0 0",
+            "hipsparseDestroySpMat 6 0 0",
+            "hipsparseDestroySpMat 6 0 0",
+            "hipsparseDestroySpMat 6 0 0",
             "hipsparseSpMV_bufferSize 0 1 3",
             "hipsparseDestroySpMat 6 0 0",
             "hipsparseDestroy 5 0 0",

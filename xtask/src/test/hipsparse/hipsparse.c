@@ -147,3 +147,71 @@ int hipsparseXcsrilu02_zeroPivot(void *handle, void *info, int *position)
     note("hipsparseXcsrilu02_zeroPivot", (long)handle, (long)info, 0);
     return 9;
 }
+
+int hipsparseSpSV_createDescr(void **descr)
+{
+    *descr = (void *)10;
+    return note("hipsparseSpSV_createDescr", 0, 0, 0);
+}
+
+int hipsparseSpSV_destroyDescr(void *descr)
+{
+    return note("hipsparseSpSV_destroyDescr", (long)descr, 0, 0);
+}
+
+/* Fewer bytes than our own code asks for. */
+int hipsparseSpSV_bufferSize(void *handle, int op, const void *alpha, void *a, void *x, void *y, int type, int alg, void *descr,
+                             size_t *bytes)
+{
+    *bytes = 8;
+    return note("hipsparseSpSV_bufferSize", op, type, (long)descr);
+}
+
+int hipsparseSpSV_analysis(void *handle, int op, const void *alpha, void *a, void *x, void *y, int type, int alg, void *descr,
+                           void *buffer)
+{
+    return note("hipsparseSpSV_analysis", op, (long)descr, buffer != 0);
+}
+
+int hipsparseSpSV_solve(void *handle, int op, const void *alpha, void *a, void *x, void *y, int type, int alg, void *descr)
+{
+    return note("hipsparseSpSV_solve", op, (long)*(const double *)alpha, (long)descr);
+}
+
+int hipsparseSpGEMM_createDescr(void **descr)
+{
+    *descr = (void *)11;
+    return note("hipsparseSpGEMM_createDescr", 0, 0, 0);
+}
+
+int hipsparseSpGEMM_destroyDescr(void *descr)
+{
+    return note("hipsparseSpGEMM_destroyDescr", (long)descr, 0, 0);
+}
+
+int hipsparseSpGEMM_workEstimation(void *handle, int op_a, int op_b, const void *alpha, void *a, void *b, const void *beta, void *c,
+                                   int type, int alg, void *descr, size_t *bytes, void *buffer)
+{
+    *bytes = 700;
+    return note("hipsparseSpGEMM_workEstimation", alg, (long)descr, buffer != 0);
+}
+
+int hipsparseSpGEMM_compute(void *handle, int op_a, int op_b, const void *alpha, void *a, void *b, const void *beta, void *c, int type,
+                            int alg, void *descr, size_t *bytes, void *buffer)
+{
+    *bytes = 800;
+    return note("hipsparseSpGEMM_compute", alg, (long)descr, buffer != 0);
+}
+
+int hipsparseSpGEMM_copy(void *handle, int op_a, int op_b, const void *alpha, void *a, void *b, const void *beta, void *c, int type,
+                         int alg, void *descr)
+{
+    return note("hipsparseSpGEMM_copy", alg, (long)descr, 0);
+}
+
+int hipsparseSpMatGetSize(void *matrix, long long *rows, long long *cols, long long *nnz)
+{
+    *rows = *cols = 2;
+    *nnz = 3;
+    return note("hipsparseSpMatGetSize", (long)matrix, 0, 0);
+}
