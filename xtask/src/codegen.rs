@@ -14,6 +14,7 @@ mod headers;
 mod hip;
 mod hip_blas;
 mod hip_solver;
+mod hip_sparse;
 mod hooks;
 mod libraries;
 pub mod library;
@@ -103,6 +104,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     let (blas_bodies, blas_routines) = (bodies::scan("crates/libraries/cublas/api")?, blas::routines()?);
     let on_hip = hip_blas::OnHip::read(&blas)?;
     let solver = hip_solver::OnHip::read()?;
+    let sparse = hip_sparse::OnHip::read()?;
     pass_refusals_on(&driver_bodies, &mut runtime_bodies)?;
     let mut unused = shells::unused_driver_bodies(&driver_bodies, &driver);
     unused.extend(shells::unused_runtime_bodies(&runtime_bodies, &runtime));
@@ -131,6 +133,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
                 &blas_routines,
                 &on_hip,
                 &solver,
+                &sparse,
                 &shown::Shown::read()?,
             )?,
         ),
@@ -153,8 +156,9 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     files.extend(hip::files()?);
     files.push(nvjitlink::exports()?);
     files.push(refused::exports()?);
-    files.extend(library::files(&blas, &blas_bodies, &solver)?);
+    files.extend(library::files(&blas, &blas_bodies, &solver, &sparse)?);
     files.push(("crates/libraries/cusolver/api/src/generated/hip_calls.rs".to_owned(), solver.calls));
+    files.push(("crates/libraries/cusparse/api/src/generated/hip_calls.rs".to_owned(), sparse.calls));
     files.extend(shells::preload_scripts());
     files.push((
         "tools/data/cuda-mapper.json".to_owned(),

@@ -197,7 +197,10 @@ pub fn run(args: &Args) -> Result<()> {
             "rand" => rand::run(&installed, &mut report),
             "dnn" => proof::DNN.run(&installed, &mut report),
             "solver" => proof::SOLVER.run(&installed, &mut report),
-            "sparse" => proof::SPARSE.run(&installed, &mut report),
+            "sparse" => {
+                rocm::sparse(&installed, &mut report);
+                proof::SPARSE.run(&installed, &mut report);
+            }
             "providers" => providers::run(&installed, &mut report),
             "reach" => reach::run(&installed, whole, &mut report),
             "harmless" => harmless::run(&installed, &mut report),

@@ -36,7 +36,7 @@ pub enum LibraryChoice {
     Cpu,
     /// Our own kernels, on the CPU device too. cuRAND alone has some.
     Kernels,
-    /// On AMD GPUs our own code and not ROCm's library. cuSOLVER alone has that choice.
+    /// On AMD GPUs our own code and not ROCm's library. cuSOLVER and cuSPARSE have that choice.
     Own,
     /// A library: with names of NVIDIA's, in front of ours; or one that does its work, such as hipBLAS or a CBLAS.
     Path(PathBuf),
@@ -196,7 +196,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "CUDAWAY_SOLVER",
         "who computes for cuSOLVER: auto, cpu, hip, own or a library's path; a list combines them",
     ),
-    ("CUDAWAY_SPARSE", "who computes for cuSPARSE: auto, cpu or a library's path; a list combines them"),
+    (
+        "CUDAWAY_SPARSE",
+        "who computes for cuSPARSE: auto, cpu, hip, own or a library's path; a list combines them",
+    ),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
     (
         "CUDAWAY_TRACE",

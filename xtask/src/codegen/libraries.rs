@@ -9,9 +9,9 @@ use super::blas::{self, Routines};
 use super::bodies::Bodies;
 use super::facts::Signatures;
 use super::hip_blas::{OnHip, Way};
-use super::hip_solver;
 use super::library;
 use super::shown::Shown;
+use super::{hip_solver, hip_sparse};
 use crate::libraries::{self, Library};
 
 const HEAD: &str = "\
@@ -117,20 +117,22 @@ all the same, but where no factorization exists (a minor that is not positive, a
     ),
     (
     "cuSPARSE",
-    "The generic and the typed API on the CPU device, by crates/libraries/cusparse/cpu, in stream order and in captured graphs. On AMD GPUs the same code computes, on copies in the host's memory of what a call names
+    "The generic and the typed API on the CPU device, by crates/libraries/cusparse/cpu, in stream order and in captured graphs. On AMD GPUs ROCm's hipSPARSE computes (libhipsparse.so.0, .so.1 and .so.4, ROCm 5.2 to 10.0; never run on a GPU), function by function as the column below says; which names a release lacks is in the log
+(`CUDAWAY_LOG=sparse=info`). What it lacks, or refuses before it has begun (the log tells at `sparse=debug`), our own code computes there: of the generic API 16-bit and mixed types, matrices in blocks and slices and coordinates in one array, batches of `SDDMM`, products of sparse matrices before ROCm 6.2 and those of
+algorithms 2 and 3, which estimate memory; of the typed API what is boosted (`numericBoost`), and 16-bit types. Of steps that belong together the first decides: who analyses solves. A solution of `SpSV` and `SpSM` by hipSPARSE is made of the values that lie in the matrix then; other values by `updateMatrix` are our own code's from there on. With `CUDAWAY_SPARSE=own` hipSPARSE is left out. Work areas are the larger of both. Our own code works on copies in the host's memory of what a call names
 (of a typed call's bare arrays some to the end of their allocation): such a call waits for its stream and is done when it comes back, and answers
-`CUSPARSE_STATUS_NOT_SUPPORTED` where the stream is captured. Every name without a body answers that, too, once in the log. `cusparseGetVersion` follows the CUDA runtime that the process
-uses. Algorithms are hints: all give the same numbers, and the same again on as many cores. Work areas are of a few bytes and not used. Calls that tell the host a size (`cusparseDenseToSparse_analysis`,
-`cusparseSpGEMM_workEstimation` and `_compute`, `cusparseSpGEMMreuse_workEstimation` and `_nnz`, `cusparseSpGEAM_nnz`) wait for the stream and cannot be captured. Entries that are there twice are added; coordinates need not be in order, but for
+`CUSPARSE_STATUS_NOT_SUPPORTED` where the stream is captured. What has work for hipSPARSE answers that there, too, as does every name without a body, once in the log. `cusparseGetVersion` follows the CUDA runtime that the process
+uses. Algorithms are hints: our own code gives the same numbers by all, and the same again on as many cores. Its work areas are of a few bytes and not used; where hipSPARSE has not said how large one is, it is not handed that. Calls that tell the host a size (`cusparseDenseToSparse_analysis`,
+`cusparseSpGEMM_workEstimation` and `_compute`, `cusparseSpGEMMreuse_workEstimation` and `_nnz`, `cusparseSpGEAM_nnz`) wait for the stream and cannot be captured. Entries that are there twice are added; coordinates need not be in order for our own code (hipSPARSE takes them as cuSPARSE does, row by row), but for
 `updateMatrix`, which takes values in the order of rows. Types are those of the manual's tables; 16-bit types and `int8_t` are computed in `float` or `int32_t`, sums in the order of rows. Not supported: indices of 16 bits, Blocked-ELL in
 `SpMV`, Sliced-ELL in `SpMM`, transposed matrices in blocks or slices, transposed factors of `SpGEMM`, conjugated ones of `SDDMM`, batches of `SpSM`, conversions of batches. `SpSV` and `SpSM` keep the
 triangle's values from the analysis on: values that change in memory come in by `updateMatrix`; rows are solved one behind the other, right sides on all cores. A row or column number out of range ends the work and is logged as an error, on copies it is the call's answer (`CUSPARSE_STATUS_INTERNAL_ERROR`); nothing is written outside of the arrays. A handle or descriptor that is
 none is refused (NVIDIA's library follows it). `cusparseSpMatGetSize` of Blocked-ELL says how many values are stored. Typed calls do what generic ones do with
 matrices in bare arrays, so the same holds for them; policies are hints. Solutions of `csrsv2`, `csrsm2`, `bsrsv2` and `bsrsm2` are made of the values that their own call is given. Blocks are factorized and solved as the entries
-that they are. `csrcolor` is greedy in the order of rows. `gtsvInterleavedBatch` without pivots is algorithm 0, the others and `gpsvInterleavedBatch` exchange rows; the diagonals stay as they are. What the
+that they are. `csrcolor` is greedy in the order of rows (hipSPARSE's is not). `gtsvInterleavedBatch` without pivots is algorithm 0, the others and `gpsvInterleavedBatch` exchange rows; the diagonals stay as they are. What the
 manual says no to is refused: transposed matrices in `bsrmv`, `bsrxmv`, `bsrmm` and `bsrsm2`, blocks of one value in `bsrmv` and `bsrxmv`, the conjugated transposed of right sides. `SpMVOp` is the product without an epilogue, of CSR that is not transposed in uniform types; the description keeps where the matrix lies, and each run reads the values that are there. Not there: operators in LTO IR (`SpMMOp`, and `SpMVOp` with an epilogue: `CUSPARSE_STATUS_NOT_SUPPORTED`),
 and what no text that was at hand describes (`SpMVGeneric` with `cusparseSpMVDescr_t`, `SpMatConvert`, `SpMatSetStridedBatch` of 11). The logger tells of calls that fail, not of those that succeed. Shown by `cargo xtask test --only sparse` (tools/sparse-proof: drawn matrices beside NumPy and SciPy, with the objects of CUDA 11 and of 12 and 13,
-refusals by NVIDIA's numbers, streams, graphs; the same on a device that the driver takes for an AMD GPU and whose memory the host cannot read, so that a copy that is missing ends the program: crates/hip-recorder; never run on a GPU), `examples/cusparse_products.cu`",
+refusals by NVIDIA's numbers, streams, graphs; the same on a device that the driver takes for an AMD GPU and whose memory the host cannot read, so that a copy that is missing ends the program: crates/hip-recorder; never run on a GPU), for hipSPARSE by crates/libraries/cusparse/api/src/hip/tests.rs (what reaches libraries with the exports of ROCm 5.2, 5.7, 6.4, 7.2 and 10.0) and by a hipSPARSE that writes down its calls (`xtask/src/test/hipsparse`), `examples/cusparse_products.cu`",
     ),
 ];
 
@@ -154,6 +156,7 @@ pub fn markdown(
     routines: &Routines,
     on_hip: &OnHip,
     solver: &hip_solver::OnHip,
+    sparse: &hip_sparse::OnHip,
     shown: &Shown,
 ) -> Result<String> {
     // Names of the same routine with the same answers are one row.
@@ -235,19 +238,24 @@ pub fn markdown(
         }
     }
     for library in libraries::all().iter().filter(|library| library.exports.is_some()) {
-        text += &by_name(library, solver)?;
+        text += &by_name(library, solver, sparse)?;
     }
     Ok(text)
 }
 
 /// The chapter of a library whose bodies stand under their C names.
-fn by_name(library: &Library, solver: &hip_solver::OnHip) -> Result<String> {
+fn by_name(library: &Library, solver: &hip_solver::OnHip, sparse: &hip_sparse::OnHip) -> Result<String> {
     let bodies = super::bodies::scan(&library.api)?;
     let note = NOTES.iter().find(|(name, _)| *name == library.name).map_or("", |(_, note)| note);
     let files: Vec<String> = library.objects.iter().map(|object| format!("`{}`", object.file())).collect();
     // Of these two names of one library may be answered differently on an AMD GPU.
-    let on_gpus = (library.name == "cuSOLVER").then_some(solver);
-    let (head, line) = if on_gpus.is_some() { (" AMD GPUs |", "---|") } else { ("", "") };
+    let on_gpus = |name: &str, answer: &str| match library.name.as_str() {
+        "cuSOLVER" => Some(on_solver(solver, name, answer)),
+        "cuSPARSE" => Some(on_sparse(sparse, name, answer)),
+        _ => None,
+    };
+    let is_told = on_gpus("", "").is_some();
+    let (head, line) = if is_told { (" AMD GPUs |", "---|") } else { ("", "") };
     let mut text = format!(
         "\n## {}\n\n{}. {note}\n\n| names | answered |{head}\n|---|---|{line}\n",
         library.name,
@@ -260,11 +268,11 @@ fn by_name(library: &Library, solver: &hip_solver::OnHip) -> Result<String> {
             Some(_) => "yes",
             None => "no",
         };
-        let hip = on_gpus.map_or_else(String::new, |on_gpus| on_solver(on_gpus, &name, answer));
+        let hip = on_gpus(&name, answer).unwrap_or_default();
         rows.entry((answer, hip)).or_default().push(format!("`{name}`"));
     }
     rows.iter().rev().try_for_each(|((answer, hip), names)| {
-        let hip = if on_gpus.is_some() { format!(" {hip} |") } else { String::new() };
+        let hip = if is_told { format!(" {hip} |") } else { String::new() };
         writeln!(text, "| {} | {answer} |{hip}", names.join(", "))
     })?;
     Ok(text)
@@ -283,6 +291,18 @@ fn on_solver(solver: &hip_solver::OnHip, name: &str, answer: &str) -> String {
         hip_solver::Way::Ours => "ours".to_owned(),
         hip_solver::Way::Lacks if answer == "yes" => "our own code, on copies".to_owned(),
         hip_solver::Way::Lacks => "no".to_owned(),
+    }
+}
+
+/// Who answers a name of cuSPARSE's on an AMD GPU.
+fn on_sparse(sparse: &hip_sparse::OnHip, name: &str, answer: &str) -> String {
+    match sparse.way(name) {
+        hip_sparse::Way::Function(_) | hip_sparse::Way::ByHand => {
+            "hipSPARSE, and what that refuses our own code, on copies".to_owned()
+        }
+        hip_sparse::Way::Ours if answer == "yes" => "ours".to_owned(),
+        hip_sparse::Way::Lacks if answer == "yes" => "our own code, on copies".to_owned(),
+        hip_sparse::Way::Ours | hip_sparse::Way::Lacks => "no".to_owned(),
     }
 }
 

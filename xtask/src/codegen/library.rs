@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::bodies::{self, Bodies, Body};
 use super::facts::{self, Signature, Signatures};
 use super::shells::{self, HEAD, PROMISE};
-use super::{NODES, blas, hip_solver};
+use super::{NODES, blas, hip_solver, hip_sparse};
 use crate::libraries::{self, Library, Object};
 
 /// The names and the node of the shell with this file name.
@@ -59,6 +59,7 @@ pub fn files(
     blas_signatures: &Signatures,
     blas_bodies: &Bodies,
     solver: &hip_solver::OnHip,
+    sparse: &hip_sparse::OnHip,
 ) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for (library, object) in libraries::objects() {
@@ -91,7 +92,7 @@ pub fn files(
             let bodies = bodies::scan(&library.api)?;
             files.push((
                 format!("{exports}/src/generated/exports.rs"),
-                exports_file(library, &signatures, &bodies, solver)?,
+                exports_file(library, &signatures, &bodies, solver, sparse)?,
             ));
             if !library.releases.is_empty() {
                 files.push((format!("{}/src/generated/release.rs", library.api), release_file(library)?));
@@ -153,7 +154,7 @@ pub fn body<'b>(bodies: &'b Bodies, name: &str) -> Option<&'b Body> {
 }
 
 /// The name of the body that is for all types of values, where a letter says the type: `cusparseTgtsv2` of `cusparseSgtsv2`.
-fn of_any_type(name: &str) -> Option<String> {
+pub fn of_any_type(name: &str) -> Option<String> {
     // cuSOLVER's names have the part of the library before the letter: `cusolverDnSgetrf`.
     let start = name.find(|c: char| c.is_ascii_uppercase())?;
     let part = if name.starts_with("cusolver") { 2 } else { 0 };
@@ -168,6 +169,7 @@ fn exports_file(
     signatures: &Signatures,
     bodies: &Bodies,
     solver: &hip_solver::OnHip,
+    sparse: &hip_sparse::OnHip,
 ) -> Result<String> {
     let names = names(library)?;
     let krate = format!("::{}", library.api.rsplit('/').nth(1).context("a crate below a library's folder")?);
@@ -192,7 +194,12 @@ fn exports_file(
         let signature = signatures.get(name).unwrap_or(&unknown);
         let body = self::body(bodies, name).map(|body| (body, false));
         let mut statement = shells::statement(&krate, &library.status, name, signature, body)?;
-        if let Some(line) = solver.line(&krate, name).filter(|_| library.name == "cuSOLVER") {
+        let line = match library.name.as_str() {
+            "cuSOLVER" => solver.line(&krate, name),
+            "cuSPARSE" => sparse.line(&krate, name),
+            _ => None,
+        };
+        if let Some(line) = line {
             statement = with_line(&krate, name, &statement, &line)?;
         }
         if library.faces.is_empty() {

@@ -164,7 +164,7 @@ impl Proof {
         let object = if oldest { objects.next() } else { objects.next_back() }.context("an object")?;
         let runtime = if oldest { "libcudart.so.11.0" } else { "libcudart.so.13" };
         let run = self.proof(installed, seed, &object.file(), runtime)?;
-        far.on_far(run).env(self.chosen_by, "auto").env("PROOF_ON_COPIES", "1").run()
+        far.on_far(run).env(self.chosen_by, "own").env("PROOF_ON_COPIES", "1").run()
     }
 
     /// With the library named in the variable; the log says that it computes.

@@ -53,6 +53,16 @@ fn all(installed: &Installed, chapters: &[String], report: &mut Report) -> Resul
     Ok(())
 }
 
+/// cuSPARSE by hipSPARSE, for the part of its own.
+pub(super) fn sparse(installed: &Installed, report: &mut Report) {
+    let reaches = || {
+        let archive = build::static_library("hip-recorder")?;
+        let folder = testkit::temporary()?;
+        Recorder::link("6.4", &archive, folder.path(), installed)?.reaches_hipsparse(installed)
+    };
+    report.note("cuSPARSE reaches hipSPARSE on its stream, with its numbers", reaches());
+}
+
 /// The names that a release of ROCm exports.
 fn exports(release: &str) -> Result<BTreeSet<String>> {
     let read = |file: &str| -> Result<BTreeSet<String>> {
@@ -250,6 +260,78 @@ impl Recorder {
         ];
         let calls = fs::read_to_string(&log).context("the library's log")?;
         ensure!(calls.lines().eq(wanted), "hipSOLVER was called so:\n{calls}");
+        Ok(())
+    }
+
+    /// cuSPARSE on a device that is not the CPU's, with a hipSPARSE that writes down its calls.
+    fn reaches_hipsparse(&self, installed: &Installed) -> Result<()> {
+        let (source, dir) = (setup::root().join("xtask/src/test/hipsparse"), testkit::temporary()?);
+        let (library, program) = (dir.path().join("libhipsparse.so"), dir.path().join("program"));
+        setup::run(
+            Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source.join("hipsparse.c")),
+        )?;
+        let mut cc = Command::new("cc");
+        cc.arg("-o").arg(&program).arg(source.join("program.c"));
+        cc.args(["libcusparse.so.12", "libcuda.so.1"].map(|name| installed.lib().join(name)));
+        setup::run(&mut cc)?;
+        let log = dir.path().join("calls");
+        let run =
+            self.on(installed.found(&program)).env("CUDAWAY_SPARSE", &library).env("HIPSPARSE_LOG", &log);
+        let ended = run.run()?;
+        ensure!(ended.passed(), "{}", ended.describe());
+        // 10 · (1 + 2) and 10 · 3; 2/2 and 2/4; 2 + 1 + 1 products; what has work for the stream is refused in a capture, which is invalid then.
+        let wanted = "work area: 640\nexecution failed: 6\nno operation: 3\nours: 30 30\nenough for our own code: 1\n\
+                      no pivot: 9 in 2\nthe larger work area: 16\nwith another diagonal: 1 0.5\nfirst work area: 700\n\
+                      products: 4\nsecond work area: 800\nentries: 3\nsize in a capture: 0\ncaptured: 10\nended: 901\n\
+                      no handle: 1\nPASSED\n";
+        ensure!(ended.stdout == wanted, "{}", ended.stdout);
+        let wanted = [
+            "hipsparseCreate 0 0 0",
+            "hipsparseCreateCsr 2 2 1",
+            "hipsparseSpMV_bufferSize 0 1 3",
+            "hipsparseSetStream 5 1 0",
+            "hipsparseSpMV 0 2 1",
+            "hipsparseSpMV 0 9 1",
+            "hipsparseSpMV 0 10 1",
+            "hipsparseCreateCsrilu02Info 0 0 0",
+            "hipsparseCreateMatDescr 0 0 0",
+            "hipsparseSetMatFillMode 8 0 0",
+            "hipsparseSetMatIndexBase 8 1 0",
+            "hipsparseDcsrilu02_bufferSize 2 3 8",
+            "hipsparseDcsrilu02_analysis 2 3 1",
+            "hipsparseXcsrilu02_zeroPivot 5 9 0",
+            "hipsparseDestroyCsrilu02Info 9 0 0",
+            "hipsparseDestroyMatDescr 8 0 0",
+            "hipsparseSpSV_createDescr 0 0 0",
+            "hipsparseCreateCsr 2 2 1",
+            "hipsparseSpSV_bufferSize 0 1 10",
+            "hipsparseSpSV_analysis 0 10 1",
+            "hipsparseSpSV_solve 0 2 10",
+            "hipsparseSpSV_solve 0 2 10",
+            "hipsparseSpSV_destroyDescr 10 0 0",
+            "hipsparseDestroySpMat 6 0 0",
+            "hipsparseSpGEMM_createDescr 0 0 0",
+            "hipsparseCreateCsr 2 2 1",
+            "hipsparseCreateCsr 2 2 1",
+            "hipsparseCreateCsr 2 2 1",
+            "hipsparseSpGEMM_workEstimation 0 11 0",
+            "hipsparseSpGEMM_workEstimation 0 11 1",
+            "hipsparseCsrSetPointers 6 0 0",
+            "hipsparseSpGEMM_compute 0 11 0",
+            "hipsparseSpGEMM_compute 0 11 1",
+            "hipsparseSpMatGetSize 6 0 0",
+            "hipsparseCsrSetPointers 6 0 0",
+            "hipsparseSpGEMM_copy 0 11 0",
+            "hipsparseSpGEMM_destroyDescr 11 0 0",
+            "hipsparseDestroySpMat 6 0 0",
+            "hipsparseDestroySpMat 6 0 0",
+            "hipsparseDestroySpMat 6 0 0",
+            "hipsparseSpMV_bufferSize 0 1 3",
+            "hipsparseDestroySpMat 6 0 0",
+            "hipsparseDestroy 5 0 0",
+        ];
+        let calls = fs::read_to_string(&log).context("the library's log")?;
+        ensure!(calls.lines().eq(wanted), "hipSPARSE was called so:\n{calls}");
         Ok(())
     }
 

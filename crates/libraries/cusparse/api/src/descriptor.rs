@@ -224,18 +224,29 @@ impl<T> Descriptors<T> {
 }
 
 /// Those of vectors and matrices; they hold addresses of the program's, which are numbers here.
-pub struct Known<T>(Descriptors<Mutex<T>>);
+/// Beside each something may be kept, as long as it is there.
+pub struct Known<T, K = ()>(Descriptors<Entry<T, K>>);
+
+pub struct Entry<T, K> {
+    value: Mutex<T>,
+    pub kept: K,
+}
 
 // SAFETY: addresses are numbers until the work that was asked for follows them.
-unsafe impl<T> Sync for Known<T> {}
+unsafe impl<T, K: Send + Sync> Sync for Known<T, K> {}
 
-impl<T: Copy> Known<T> {
-    pub const fn new() -> Known<T> {
+impl<T: Copy, K: Default> Known<T, K> {
+    pub const fn new() -> Known<T, K> {
         Known(Descriptors::new())
     }
 
     pub fn add<Handle>(&self, value: T) -> *mut Handle {
-        self.0.add(Mutex::new(value))
+        self.0.add(Entry { value: Mutex::new(value), kept: K::default() })
+    }
+
+    /// What is kept beside it.
+    pub fn entry<Handle>(&self, handle: *mut Handle) -> Result<Arc<Entry<T, K>>> {
+        self.0.get(handle)
     }
 
     pub fn get<Handle>(&self, handle: *mut Handle) -> Result<T> {
@@ -243,7 +254,7 @@ impl<T: Copy> Known<T> {
     }
 
     pub fn change<Handle, R>(&self, handle: *mut Handle, change: impl FnOnce(&mut T) -> R) -> Result<R> {
-        Ok(change(&mut self.0.get(handle)?.lock()))
+        Ok(change(&mut self.0.get(handle)?.value.lock()))
     }
 
     pub fn remove<Handle>(&self, handle: *mut Handle) -> Result {
@@ -253,5 +264,5 @@ impl<T: Copy> Known<T> {
 
 pub static SPARSE_VECTORS: Known<SparseVector> = Known::new();
 pub static DENSE_VECTORS: Known<DenseVector> = Known::new();
-pub static SPARSE_MATRICES: Known<SparseMatrix> = Known::new();
+pub static SPARSE_MATRICES: Known<SparseMatrix, crate::hip::objects::Kept> = Known::new();
 pub static DENSE_MATRICES: Known<DenseMatrix> = Known::new();

@@ -1,5 +1,7 @@
 //! Why a call fails, cuSPARSE's number for it, and the border that says so.
 
+use core::ffi::c_int;
+
 use border::BadPointer;
 
 use crate::types::cusparseStatus_t;
@@ -18,6 +20,8 @@ pub enum Error {
     NoDevice(&'static str),
     #[error("a zero on the diagonal")]
     ZeroPivot,
+    #[error("hipSPARSE answers {0}")]
+    Hip(c_int),
     #[error("{0}")]
     Kit(kit::Error),
     /// What is missing.
@@ -34,10 +38,24 @@ impl Error {
             Error::InvalidValue(_) => cusparseStatus_t::CUSPARSE_STATUS_INVALID_VALUE,
             Error::MatrixType(_) => cusparseStatus_t::CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED,
             Error::ZeroPivot => cusparseStatus_t::CUSPARSE_STATUS_ZERO_PIVOT,
+            Error::Hip(status) => crate::hip::convert::status(status),
             Error::Kit(_) => cusparseStatus_t::CUSPARSE_STATUS_EXECUTION_FAILED,
             Error::NotSupported(_) => cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED,
             Error::Internal(_) => cusparseStatus_t::CUSPARSE_STATUS_INTERNAL_ERROR,
         }
+    }
+}
+
+impl Error {
+    /// Whether it is of arguments, so that nothing was done.
+    pub fn is_refusal(self) -> bool {
+        let code = self.code();
+        [
+            cusparseStatus_t::CUSPARSE_STATUS_INVALID_VALUE,
+            cusparseStatus_t::CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED,
+            cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED,
+        ]
+        .contains(&code)
     }
 }
 

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use kit::{Addresses, Place, Registry};
+use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
 use crate::Result;
+use crate::hip::library::Library;
+use crate::hip::{HipCall, HipHandle};
 use crate::types::*;
 
 #[derive(Clone, Copy)]
@@ -17,6 +20,8 @@ struct State {
 pub struct Context {
     place: Place,
     state: Mutex<State>,
+    /// Made at the first call that hipSPARSE has.
+    hip: OnceCell<Arc<HipHandle>>,
 }
 
 // SAFETY: streams are the driver's numbers, good on every thread.
@@ -32,7 +37,7 @@ impl Context {
             stream: cudaStream_t::default(),
             pointers: cusparsePointerMode_t::CUSPARSE_POINTER_MODE_HOST,
         };
-        Ok(Context { place, state: Mutex::new(state) })
+        Ok(Context { place, state: Mutex::new(state), hip: OnceCell::new() })
     }
 
     pub fn stream(&self) -> cudaStream_t {
@@ -53,6 +58,20 @@ impl Context {
 
     pub fn on_host(&self) -> bool {
         self.pointers() == cusparsePointerMode_t::CUSPARSE_POINTER_MODE_HOST
+    }
+
+    /// hipSPARSE on the handle's stream and in its mode; none on the CPU device, or where our own code computes. `enqueues`: work for the
+    /// stream follows.
+    pub fn hip(&self, enqueues: bool) -> Result<Option<HipCall>> {
+        if !self.place.enter_hip()? {
+            return Ok(None);
+        }
+        let Some(library) = Library::get() else { return Ok(None) };
+        let State { stream, pointers } = *self.state.lock();
+        let hip = kit::hip::stream(stream, enqueues)?;
+        let handle = self.hip.get_or_try_init(|| HipHandle::of(library).map(Arc::new))?;
+        handle.tell(hip.stream, pointers)?;
+        Ok(Some(HipCall { handle: Arc::clone(handle), stream }))
     }
 
     /// What computes asks this first.

@@ -1,5 +1,5 @@
 //! What the calls of cuSPARSE mean. The numbers are `cusparse_cpu`'s, on the CPU device in stream order, and where the device is an
-//! AMD GPU on copies, before the call comes back.
+//! AMD GPU hipSPARSE's ([`hip`]) or on copies, before the call comes back.
 
 #![expect(non_snake_case, non_camel_case_types, reason = "these are the C names")]
 
@@ -8,6 +8,7 @@ mod bare;
 mod descriptor;
 mod error;
 mod handle;
+pub mod hip;
 mod log;
 mod memory;
 #[rustfmt::skip]

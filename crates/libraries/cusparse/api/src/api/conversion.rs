@@ -10,6 +10,8 @@ use kit::far::{self, Extent};
 use crate::descriptor::*;
 use crate::error::require;
 use crate::handle;
+use crate::hip::generic::Conversion;
+use crate::hip::objects::Kept;
 use crate::memory::*;
 use crate::types::*;
 use crate::{Error, Result};
@@ -24,6 +26,10 @@ struct Pair {
 }
 
 kit::addresses! { Pair { sparse, dense } }
+
+fn conversion<'a>(kept: &'a Kept, Pair { sparse, dense }: &'a Pair) -> Conversion<'a> {
+    Conversion { kept, sparse, dense }
+}
 
 fn pair(sparse: cusparseSpMatDescr_t, dense: cusparseDnMatDescr_t) -> Result<Pair> {
     let (sparse, dense) = (SPARSE_MATRICES.get(sparse)?, DENSE_MATRICES.get(dense)?);
@@ -58,9 +64,12 @@ pub fn cusparseSparseToDense_bufferSize(
     alg: cusparseSparseToDenseAlg_t,
     bufferSize: Out<'_, usize>,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
-    to_dense(matA, matB, alg)?;
-    bufferSize.write(0);
+    let context = handle::get(handle)?;
+    context.can_compute()?;
+    let pair = to_dense(matA, matB, alg)?;
+    let entry = SPARSE_MATRICES.entry(matA)?;
+    let bytes = |hip| conversion(&entry.kept, &pair).dense_bytes(&hip);
+    bufferSize.write(context.hip(false)?.map_or(Ok(0), bytes)?);
     Ok(())
 }
 
@@ -69,12 +78,18 @@ pub fn cusparseSparseToDense(
     matA: cusparseConstSpMatDescr_t,
     matB: cusparseDnMatDescr_t,
     alg: cusparseSparseToDenseAlg_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
     let context = handle::get(handle)?;
     let pair = to_dense(matA, matB, alg)?;
     let compute =
         natural_compute(pair.sparse.value_type).ok_or(Error::NotSupported("this type of values"))?;
+    if let Some(hip) = context.hip(true)? {
+        let entry = SPARSE_MATRICES.entry(matA)?;
+        if conversion(&entry.kept, &pair).to_dense(&hip, externalBuffer)? {
+            return Ok(());
+        }
+    }
     context.enqueue(pair, move |Pair { sparse, dense }| {
         compute!(compute, C => index!(sparse.index_type, I => {
             // SAFETY: cuSPARSE's contract: what the descriptors say is there until the stream has come here.
@@ -112,9 +127,12 @@ pub fn cusparseDenseToSparse_bufferSize(
     alg: cusparseDenseToSparseAlg_t,
     bufferSize: Out<'_, usize>,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
-    to_sparse(matA, matB, alg)?;
-    bufferSize.write(SOME);
+    let context = handle::get(handle)?;
+    context.can_compute()?;
+    let pair = to_sparse(matA, matB, alg)?;
+    let entry = SPARSE_MATRICES.entry(matB)?;
+    let bytes = |hip| conversion(&entry.kept, &pair).sparse_bytes(&hip);
+    bufferSize.write(context.hip(false)?.map_or(Ok(0), bytes)?.max(SOME));
     Ok(())
 }
 
@@ -124,12 +142,19 @@ pub fn cusparseDenseToSparse_analysis(
     matA: cusparseConstDnMatDescr_t,
     matB: cusparseSpMatDescr_t,
     alg: cusparseDenseToSparseAlg_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
     let context = handle::get(handle)?;
-    let Pair { sparse, dense } = to_sparse(matA, matB, alg)?;
+    let pair = to_sparse(matA, matB, alg)?;
+    let Pair { sparse, dense } = pair;
     if matches!(sparse.format, Format::BlockedEll { .. }) {
         return context.can_compute();
+    }
+    if let Some(hip) = context.hip(true)? {
+        let entry = SPARSE_MATRICES.entry(matB)?;
+        if let Some(nnz) = conversion(&entry.kept, &pair).count(&hip, externalBuffer)? {
+            return SPARSE_MATRICES.change(matB, |matrix| matrix.nnz = nnz);
+        }
     }
     let nnz = context.now(dense, |dense| {
         element!(dense.value_type, E => {
@@ -147,11 +172,17 @@ pub fn cusparseDenseToSparse_convert(
     matA: cusparseConstDnMatDescr_t,
     matB: cusparseSpMatDescr_t,
     alg: cusparseDenseToSparseAlg_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
     let context = handle::get(handle)?;
     let pair = to_sparse(matA, matB, alg)?;
     check_matrix(&pair.sparse)?;
+    if let Some(hip) = context.hip(true)? {
+        let entry = SPARSE_MATRICES.entry(matB)?;
+        if conversion(&entry.kept, &pair).to_sparse(&hip, externalBuffer)? {
+            return Ok(());
+        }
+    }
     context.enqueue(pair, |pair| {
         element!(pair.dense.value_type, E => index!(pair.sparse.index_type, I => {
             // SAFETY: as in `cusparseSparseToDense`.

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::triangular::Analysis;
 use crate::descriptor::Descriptors;
 use crate::handle;
+use crate::hip::info::Behind;
 use crate::memory::{Factor, check_array};
 use crate::types::*;
 use crate::{Error, Result};
@@ -25,6 +26,7 @@ pub struct Info {
     pub order: Mutex<Vec<usize>>,
     /// Whether a sum has a product and another matrix.
     pub terms: Mutex<(bool, bool)>,
+    pub(crate) hip: Behind,
 }
 
 // SAFETY: addresses are numbers until the work follows them.

@@ -1,17 +1,20 @@
 //! `cusparseMatDescr_t`, which the typed calls take beside bare arrays.
 
+use core::ffi::c_void;
 use std::sync::Arc;
 
 use border::Out;
 use kit::Registry;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::Result;
 use crate::error::require;
+use crate::hip::library::Library;
+use crate::hip::objects::KeptDescription;
 use crate::types::*;
 
 /// As the manual has a new one: general, lower, not unit, from 0.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub struct Description {
     pub kind: cusparseMatrixType_t,
     pub fill: cusparseFillMode_t,
@@ -19,15 +22,34 @@ pub struct Description {
     pub base: cusparseIndexBase_t,
 }
 
-static DESCRIPTIONS: Registry<Mutex<Description>> = Registry::new();
+#[derive(Default)]
+pub(crate) struct Entry {
+    description: Mutex<Description>,
+    hip: KeptDescription,
+}
 
-pub(crate) fn get(descr: cusparseMatDescr_t) -> Result<Arc<Mutex<Description>>> {
+impl Entry {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Description> {
+        self.description.lock()
+    }
+}
+
+static DESCRIPTIONS: Registry<Entry> = Registry::new();
+
+pub(crate) fn get(descr: cusparseMatDescr_t) -> Result<Arc<Entry>> {
     require(!descr.is_null(), "the matrix's descriptor is NULL")?;
     Ok(DESCRIPTIONS.get(descr)?)
 }
 
+/// hipSPARSE's for it.
+pub(crate) fn on_hip(descr: cusparseMatDescr_t, library: &'static Library) -> Result<*mut c_void> {
+    let entry = get(descr)?;
+    let now = *entry.lock();
+    entry.hip.tell(library, now)
+}
+
 pub fn cusparseCreateMatDescr(descrA: Out<'_, cusparseMatDescr_t>) -> Result {
-    descrA.write(DESCRIPTIONS.add(Mutex::new(Description::default())));
+    descrA.write(DESCRIPTIONS.add(Entry::default()));
     Ok(())
 }
 

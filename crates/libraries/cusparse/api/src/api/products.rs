@@ -1,6 +1,7 @@
 //! Products of sparse and dense. Source: cuSPARSE manual, `cusparseSpMV`, `cusparseSpMM`, `cusparseSDDMM`.
 //!
-//! Algorithms are hints: each gives the same numbers, and the same again in every run on as many cores. No work area is used.
+//! Algorithms are hints: each gives the same numbers, and the same again in every run on as many cores. Our own code uses no work
+//! area; on an AMD GPU there is one as large as hipSPARSE asks for.
 
 use core::ffi::c_void;
 
@@ -9,6 +10,8 @@ use border::Out;
 use crate::descriptor::*;
 use crate::error::require;
 use crate::handle;
+use crate::hip::generic::{Sampled as SampledOnHip, TimesDense, TimesVector};
+use crate::hip::objects::Kept;
 use crate::memory::*;
 use crate::types::*;
 use crate::{Error, Result};
@@ -54,6 +57,17 @@ fn vectors(
     Ok(Vectors { a, x, y })
 }
 
+fn times_vector<'a>(
+    kept: &'a Kept,
+    op: cusparseOperation_t,
+    Vectors { a, x, y }: &'a Vectors,
+    factors: [*const c_void; 2],
+    compute: cudaDataType,
+    alg: cusparseSpMVAlg_t,
+) -> TimesVector<'a> {
+    TimesVector { kept, op, a, x, y, factors, compute, alg }
+}
+
 #[expect(clippy::too_many_arguments, reason = "C's")]
 pub fn cusparseSpMV_bufferSize(
     handle: cusparseHandle_t,
@@ -67,10 +81,13 @@ pub fn cusparseSpMV_bufferSize(
     alg: cusparseSpMVAlg_t,
     bufferSize: Out<'_, usize>,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
+    let context = handle::get(handle)?;
+    context.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    vectors(opA, matA, vecX, vecY, computeType, alg)?;
-    bufferSize.write(0);
+    let all = vectors(opA, matA, vecX, vecY, computeType, alg)?;
+    let entry = SPARSE_MATRICES.entry(matA)?;
+    let on_hip = times_vector(&entry.kept, opA, &all, [alpha, beta], computeType, alg);
+    bufferSize.write(context.hip(false)?.map_or(Ok(0), |hip| on_hip.bytes(&hip))?);
     Ok(())
 }
 
@@ -86,11 +103,19 @@ pub fn cusparseSpMV_preprocess(
     vecY: cusparseDnVecDescr_t,
     computeType: cudaDataType,
     alg: cusparseSpMVAlg_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
+    let context = handle::get(handle)?;
+    context.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    vectors(opA, matA, vecX, vecY, computeType, alg).map(|_| ())
+    let all = vectors(opA, matA, vecX, vecY, computeType, alg)?;
+    if let Some(hip) = context.hip(true)? {
+        let entry = SPARSE_MATRICES.entry(matA)?;
+        // What hipSPARSE has nothing to know of before is nothing here, too.
+        times_vector(&entry.kept, opA, &all, [alpha, beta], computeType, alg)
+            .prepare(&hip, externalBuffer)?;
+    }
+    Ok(())
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -104,11 +129,18 @@ pub fn cusparseSpMV(
     vecY: cusparseDnVecDescr_t,
     computeType: cudaDataType,
     alg: cusparseSpMVAlg_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
     let context = handle::get(handle)?;
     let all = vectors(opA, matA, vecX, vecY, computeType, alg)?;
     let operation = operation(opA)?;
+    if let Some(hip) = context.hip(true)? {
+        require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+        let entry = SPARSE_MATRICES.entry(matA)?;
+        if times_vector(&entry.kept, opA, &all, [alpha, beta], computeType, alg).run(&hip, externalBuffer)? {
+            return Ok(());
+        }
+    }
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let beta = Factor::new(beta, computeType, context.on_host())?;
     multiply_vector(&context, all, operation, [alpha, beta], computeType)
@@ -184,6 +216,17 @@ fn matrices(
     Ok(Matrices { a, b, c, batches })
 }
 
+fn times_dense<'a>(
+    kept: &'a Kept,
+    ops: [cusparseOperation_t; 2],
+    Matrices { a, b, c, .. }: &'a Matrices,
+    factors: [*const c_void; 2],
+    compute: cudaDataType,
+    alg: cusparseSpMMAlg_t,
+) -> TimesDense<'a> {
+    TimesDense { kept, ops, a, b, c, factors, compute, alg }
+}
+
 #[expect(clippy::too_many_arguments, reason = "C's")]
 pub fn cusparseSpMM_bufferSize(
     handle: cusparseHandle_t,
@@ -198,10 +241,13 @@ pub fn cusparseSpMM_bufferSize(
     alg: cusparseSpMMAlg_t,
     bufferSize: Out<'_, usize>,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
+    let context = handle::get(handle)?;
+    context.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    matrices((opA, opB), matA, matB, matC, computeType, alg)?;
-    bufferSize.write(0);
+    let all = matrices((opA, opB), matA, matB, matC, computeType, alg)?;
+    let entry = SPARSE_MATRICES.entry(matA)?;
+    let on_hip = times_dense(&entry.kept, [opA, opB], &all, [alpha, beta], computeType, alg);
+    bufferSize.write(context.hip(false)?.map_or(Ok(0), |hip| on_hip.bytes(&hip))?);
     Ok(())
 }
 
@@ -218,11 +264,18 @@ pub fn cusparseSpMM_preprocess(
     matC: cusparseDnMatDescr_t,
     computeType: cudaDataType,
     alg: cusparseSpMMAlg_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
+    let context = handle::get(handle)?;
+    context.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    matrices((opA, opB), matA, matB, matC, computeType, alg).map(|_| ())
+    let all = matrices((opA, opB), matA, matB, matC, computeType, alg)?;
+    if let Some(hip) = context.hip(true)? {
+        let entry = SPARSE_MATRICES.entry(matA)?;
+        let on_hip = times_dense(&entry.kept, [opA, opB], &all, [alpha, beta], computeType, alg);
+        on_hip.prepare(&hip, externalBuffer)?;
+    }
+    Ok(())
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -237,11 +290,19 @@ pub fn cusparseSpMM(
     matC: cusparseDnMatDescr_t,
     computeType: cudaDataType,
     alg: cusparseSpMMAlg_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
     let context = handle::get(handle)?;
     let all = matrices((opA, opB), matA, matB, matC, computeType, alg)?;
     let (operation_a, operation_b) = (operation(opA)?, operation(opB)?);
+    if let Some(hip) = context.hip(true)? {
+        require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+        let entry = SPARSE_MATRICES.entry(matA)?;
+        let on_hip = times_dense(&entry.kept, [opA, opB], &all, [alpha, beta], computeType, alg);
+        if on_hip.run(&hip, externalBuffer)? {
+            return Ok(());
+        }
+    }
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let beta = Factor::new(beta, computeType, context.on_host())?;
     context.enqueue((all, alpha, beta), move |(Matrices { a, b, c, batches }, alpha, beta)| {
@@ -301,6 +362,16 @@ fn sampled(
     Ok(Sampled { a, b, c, batches, depth })
 }
 
+fn sampled_product<'a>(
+    kept: &'a Kept,
+    ops: [cusparseOperation_t; 2],
+    Sampled { a, b, c, .. }: &'a Sampled,
+    factors: [*const c_void; 2],
+    compute: cudaDataType,
+) -> SampledOnHip<'a> {
+    SampledOnHip { kept, ops, a, b, c, factors, compute }
+}
+
 #[expect(clippy::too_many_arguments, reason = "C's")]
 pub fn cusparseSDDMM_bufferSize(
     handle: cusparseHandle_t,
@@ -315,10 +386,13 @@ pub fn cusparseSDDMM_bufferSize(
     alg: cusparseSDDMMAlg_t,
     bufferSize: Out<'_, usize>,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
+    let context = handle::get(handle)?;
+    context.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    sampled((opA, opB), matA, matB, matC, computeType, alg)?;
-    bufferSize.write(0);
+    let all = sampled((opA, opB), matA, matB, matC, computeType, alg)?;
+    let entry = SPARSE_MATRICES.entry(matC)?;
+    let on_hip = sampled_product(&entry.kept, [opA, opB], &all, [alpha, beta], computeType);
+    bufferSize.write(context.hip(false)?.map_or(Ok(0), |hip| on_hip.bytes(&hip))?);
     Ok(())
 }
 
@@ -335,11 +409,18 @@ pub fn cusparseSDDMM_preprocess(
     matC: cusparseSpMatDescr_t,
     computeType: cudaDataType,
     alg: cusparseSDDMMAlg_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
+    let context = handle::get(handle)?;
+    context.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    sampled((opA, opB), matA, matB, matC, computeType, alg).map(|_| ())
+    let all = sampled((opA, opB), matA, matB, matC, computeType, alg)?;
+    if let Some(hip) = context.hip(true)? {
+        let entry = SPARSE_MATRICES.entry(matC)?;
+        let on_hip = sampled_product(&entry.kept, [opA, opB], &all, [alpha, beta], computeType);
+        on_hip.prepare(&hip, externalBuffer)?;
+    }
+    Ok(())
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -354,10 +435,18 @@ pub fn cusparseSDDMM(
     matC: cusparseSpMatDescr_t,
     computeType: cudaDataType,
     alg: cusparseSDDMMAlg_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
     let context = handle::get(handle)?;
     let all = sampled((opA, opB), matA, matB, matC, computeType, alg)?;
+    if let Some(hip) = context.hip(true)? {
+        require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+        let entry = SPARSE_MATRICES.entry(matC)?;
+        let on_hip = sampled_product(&entry.kept, [opA, opB], &all, [alpha, beta], computeType);
+        if on_hip.run(&hip, externalBuffer)? {
+            return Ok(());
+        }
+    }
     let (turn_a, turn_b) = (operation(opA)?.transposed, operation(opB)?.transposed);
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let beta = Factor::new(beta, computeType, context.on_host())?;

@@ -1,7 +1,8 @@
 //! Products of sparse matrices. Source: cuSPARSE manual, `cusparseSpGEMM` and `cusparseSpGEMMreuse`.
 //!
 //! The rule: the call that finds the product waits for the stream, because the descriptor of C knows its size afterwards. The product
-//! is kept by the product's descriptor until it is copied. Algorithms are hints. Work areas are asked for and not used.
+//! is kept by the product's descriptor until it is copied. Algorithms are hints. Our own code asks
+//! for work areas and does not use them.
 
 use core::ffi::c_void;
 use std::any::Any;
@@ -9,13 +10,14 @@ use std::sync::Arc;
 
 use border::Out;
 use cusparse_cpu::Product;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::conversion::SOME;
 use crate::bare::pattern_matrix;
 use crate::descriptor::*;
 use crate::error::require;
 use crate::handle;
+use crate::hip::generic::{KeptProduct, Products, Scale};
 use crate::memory::*;
 use crate::types::*;
 use crate::{Error, Result};
@@ -25,12 +27,32 @@ struct Found {
     products: Option<i64>,
     /// A [`Product`] of the type that was computed with, and that type.
     product: Option<(cudaDataType, Arc<dyn Any + Send + Sync>)>,
+    /// Whose products are still to be counted: hipSPARSE does not tell.
+    uncounted: Option<(Arc<handle::Context>, SparseMatrix, SparseMatrix)>,
 }
 
-static FOUND: Descriptors<Mutex<Found>> = Descriptors::new();
+#[derive(Default)]
+struct Descriptor {
+    found: Mutex<Found>,
+    /// hipSPARSE's product, where that is whose.
+    hip: KeptProduct,
+}
+
+impl Descriptor {
+    fn lock(&self) -> MutexGuard<'_, Found> {
+        self.found.lock()
+    }
+}
+
+// SAFETY: addresses are numbers until the work follows them.
+unsafe impl Send for Descriptor {}
+// SAFETY: as above.
+unsafe impl Sync for Descriptor {}
+
+static FOUND: Descriptors<Descriptor> = Descriptors::new();
 
 pub fn cusparseSpGEMM_createDescr(descr: Out<'_, cusparseSpGEMMDescr_t>) -> Result {
-    descr.write(FOUND.add(Mutex::new(Found::default())));
+    descr.write(FOUND.add(Descriptor::default()));
     Ok(())
 }
 
@@ -83,6 +105,15 @@ fn three(
     Ok(Three { a, b, c })
 }
 
+fn products<'a>(
+    kept: &'a KeptProduct,
+    ops: [cusparseOperation_t; 2],
+    Three { a, b, c }: &'a Three,
+    alg: cusparseSpGEMMAlg_t,
+) -> Products<'a> {
+    Products { kept, ops, a, b, c, alg }
+}
+
 /// What both steps of a product begin with: without a work area its size is all that is asked for.
 fn asks(bufferSize: Out<'_, usize>, externalBuffer: *mut c_void) -> bool {
     bufferSize.write(SOME);
@@ -110,10 +141,39 @@ pub fn cusparseSpGEMM_workEstimation(
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
     let found = FOUND.get(spgemmDescr)?;
     let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
+    // HIP differs: hipSPARSE estimates no memory of a product of sparse matrices, which these two algorithms go on with.
+    let is_estimated =
+        matches!(alg, cusparseSpGEMMAlg_t::CUSPARSE_SPGEMM_ALG2 | cusparseSpGEMMAlg_t::CUSPARSE_SPGEMM_ALG3);
+    if let Some(hip) = context.hip(true)?.filter(|_| !is_estimated) {
+        let (scale, mut bytes) = (Scale { factors: [alpha, beta], compute: computeType }, 0);
+        let on_hip = products(&found.hip, [opA, opB], &three, alg);
+        if on_hip.estimate(&hip, &scale, [(&mut bytes, externalBuffer1)])? {
+            return estimated(context, &found, &three, bufferSize1, bytes, externalBuffer1);
+        }
+    }
+    *found.hip.lock() = None;
     if asks(bufferSize1, externalBuffer1) {
         return Ok(());
     }
     found.lock().products = Some(context.now((three.a, three.b), count)?);
+    Ok(())
+}
+
+/// What hipSPARSE has estimated: the size of a work area, or with that what there is to do.
+fn estimated(
+    context: Arc<handle::Context>,
+    found: &Descriptor,
+    three: &Three,
+    size: Out<'_, usize>,
+    bytes: usize,
+    area: *mut c_void,
+) -> Result {
+    if area.is_null() {
+        size.write(bytes.max(SOME));
+    } else {
+        let mut found = found.lock();
+        (found.products, found.uncounted) = (None, Some((context, three.a, three.b)));
+    }
     Ok(())
 }
 
@@ -128,7 +188,16 @@ fn count((a, b): (SparseMatrix, SparseMatrix)) -> i64 {
 }
 
 pub fn cusparseSpGEMM_getNumProducts(spgemmDescr: cusparseSpGEMMDescr_t, num_prods: Out<'_, i64>) -> Result {
-    let products = FOUND.get(spgemmDescr)?.lock().products;
+    let found = FOUND.get(spgemmDescr)?;
+    let (mut products, uncounted) = {
+        let mut found = found.lock();
+        (found.products, found.uncounted.take())
+    };
+    if let Some((context, a, b)) = uncounted {
+        context.can_compute()?;
+        products = Some(context.now((a, b), count)?);
+        found.lock().products = products;
+    }
     num_prods.write(products.ok_or(Error::InvalidValue("the work was not estimated"))?);
     Ok(())
 }
@@ -154,8 +223,10 @@ pub fn cusparseSpGEMM_estimateMemory(
 ) -> Result {
     handle::get(handle)?.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    FOUND.get(spgemmDescr)?;
+    let found = FOUND.get(spgemmDescr)?;
     three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
+    // These sizes are our own code's, and so is what takes them.
+    *found.hip.lock() = None;
     require(chunk_fraction > 0.0 && chunk_fraction <= 1.0, "the fraction is not above 0 and at most 1")?;
     if !asks(bufferSize3, externalBuffer3) {
         bufferSize2.write(SOME);
@@ -185,6 +256,16 @@ pub fn cusparseSpGEMM_compute(
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
     let found = FOUND.get(spgemmDescr)?;
     let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
+    if let Some(hip) = context.hip(true)? {
+        let (scale, mut bytes) = (Scale { factors: [alpha, beta], compute: computeType }, 0);
+        let on_hip = products(&found.hip, [opA, opB], &three, alg);
+        if let Some(nnz) = on_hip.compute(&hip, &scale, [(&mut bytes, externalBuffer2)])? {
+            if externalBuffer2.is_null() {
+                bufferSize2.write(bytes.max(SOME));
+            }
+            return SPARSE_MATRICES.change(matC, |c| c.nnz = nnz);
+        }
+    }
     if asks(bufferSize2, externalBuffer2) {
         return Ok(());
     }
@@ -217,9 +298,19 @@ pub fn cusparseSpGEMM_copy(
     spgemmDescr: cusparseSpGEMMDescr_t,
 ) -> Result {
     let context = handle::get(handle)?;
+    let factors = [alpha, beta];
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let beta = Factor::new(beta, computeType, context.on_host())?;
-    let found = FOUND.get(spgemmDescr)?.lock().product.clone();
+    let descriptor = FOUND.get(spgemmDescr)?;
+    if let Some(hip) = context.hip(true)? {
+        let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
+        check_matrix(&three.c)?;
+        let scale = Scale { factors, compute: computeType };
+        if products(&descriptor.hip, [opA, opB], &three, alg).copy(&hip, &scale)? {
+            return Ok(());
+        }
+    }
+    let found = descriptor.lock().product.clone();
     let (known, product) = found.ok_or(Error::InvalidValue("the product was not computed"))?;
     require(known == computeType, "the product was computed with another type")?;
     let c = three([opA, opB], matA, matB, matC, Some(computeType), alg)?.c;
@@ -282,6 +373,13 @@ pub fn cusparseSpGEMMreuse_workEstimation(
     context.can_compute()?;
     let found = FOUND.get(spgemmDescr)?;
     let three = three([opA, opB], matA, matB, matC, None, alg)?;
+    if let Some(hip) = context.hip(true)? {
+        let mut bytes = 0;
+        let on_hip = products(&found.hip, [opA, opB], &three, alg);
+        if on_hip.estimate_reused(&hip, [(&mut bytes, externalBuffer1)])? {
+            return estimated(context, &found, &three, bufferSize1, bytes, externalBuffer1);
+        }
+    }
     if !asks(bufferSize1, externalBuffer1) {
         found.lock().products = Some(context.now((three.a, three.b), count)?);
     }
@@ -310,6 +408,19 @@ pub fn cusparseSpGEMMreuse_nnz(
     context.can_compute()?;
     let found = FOUND.get(spgemmDescr)?;
     let three = three([opA, opB], matA, matB, matC, None, alg)?;
+    if let Some(hip) = context.hip(true)? {
+        let [mut bytes2, mut bytes3, mut bytes4] = [0; 3];
+        let areas =
+            [(&mut bytes2, externalBuffer2), (&mut bytes3, externalBuffer3), (&mut bytes4, externalBuffer4)];
+        if let Some(nnz) = products(&found.hip, [opA, opB], &three, alg).pattern(&hip, areas)? {
+            if [externalBuffer2, externalBuffer3, externalBuffer4].iter().any(|area| area.is_null()) {
+                bufferSize2.write(bytes2.max(SOME));
+                bufferSize3.write(bytes3.max(SOME));
+                bufferSize4.write(bytes4.max(SOME));
+            }
+            return SPARSE_MATRICES.change(matC, |c| c.nnz = nnz);
+        }
+    }
     let asked = [
         asks(bufferSize2, externalBuffer2),
         asks(bufferSize3, externalBuffer3),
@@ -347,7 +458,18 @@ pub fn cusparseSpGEMMreuse_copy(
     let context = handle::get(handle)?;
     context.can_compute()?;
     let found = FOUND.get(spgemmDescr)?;
-    let c = three([opA, opB], matA, matB, matC, None, alg)?.c;
+    let three = three([opA, opB], matA, matB, matC, None, alg)?;
+    if let Some(hip) = context.hip(true)? {
+        let mut bytes = 0;
+        let on_hip = products(&found.hip, [opA, opB], &three, alg);
+        if on_hip.copy_pattern(&hip, [(&mut bytes, externalBuffer5)])? {
+            if externalBuffer5.is_null() {
+                bufferSize5.write(bytes.max(SOME));
+            }
+            return Ok(());
+        }
+    }
+    let c = three.c;
     if asks(bufferSize5, externalBuffer5) {
         return Ok(());
     }
@@ -377,12 +499,20 @@ pub fn cusparseSpGEMMreuse_compute(
     spgemmDescr: cusparseSpGEMMDescr_t,
 ) -> Result {
     let context = handle::get(handle)?;
+    let factors = [alpha, beta];
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let beta = Factor::new(beta, computeType, context.on_host())?;
-    let is_known = FOUND.get(spgemmDescr)?.lock().product.is_some();
+    let found = FOUND.get(spgemmDescr)?;
+    let is_known = found.lock().product.is_some() || found.hip.lock().is_some();
     require(is_known, "the pattern was not found")?;
     let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
     check_matrix(&three.c)?;
+    if let Some(hip) = context.hip(true)? {
+        let scale = Scale { factors, compute: computeType };
+        if products(&found.hip, [opA, opB], &three, alg).compute_values(&hip, &scale)? {
+            return Ok(());
+        }
+    }
     context.enqueue((three, alpha, beta), move |(Three { a, b, c }, alpha, beta)| {
         compute!(computeType, C => index!(a.index_type, I => index!(b.index_type, J => {
             // SAFETY: as in `cusparseSpGEMM_copy`.

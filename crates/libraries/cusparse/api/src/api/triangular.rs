@@ -1,7 +1,7 @@
 //! Systems with a triangle of a sparse matrix. Source: cuSPARSE manual, `cusparseSpSV`, `cusparseSpSM`.
 //!
 //! The rule: the analysis takes the triangle's values along, in stream order, and solutions are made of those; `updateMatrix` gives it
-//! others. A diagonal that is zero or missing gives infinities, as on a GPU. No work area is used.
+//! others. A diagonal that is zero or missing gives infinities, as on a GPU. Our own code uses no work area.
 
 use core::ffi::c_void;
 use std::any::Any;
@@ -15,6 +15,7 @@ use super::conversion::SOME;
 use crate::descriptor::*;
 use crate::error::require;
 use crate::handle;
+use crate::hip::generic::{KeptSolve, System, Systems};
 use crate::memory::*;
 use crate::types::*;
 use crate::{Error, Result};
@@ -25,7 +26,16 @@ pub(super) struct Analysis {
     asked: Mutex<Option<Asked>>,
     /// A [`Triangle`] of the type that is computed with.
     found: Mutex<Option<Box<dyn Any + Send>>>,
+    /// hipSPARSE's analysis, where that is whose.
+    hip: KeptSolve,
+    /// Of what that is.
+    matrix: Mutex<Option<SparseMatrix>>,
 }
+
+// SAFETY: addresses are numbers until the work follows them.
+unsafe impl Send for Analysis {}
+// SAFETY: as above.
+unsafe impl Sync for Analysis {}
 
 impl Analysis {
     /// Another matrix than the one that was analysed is refused.
@@ -38,6 +48,12 @@ impl Analysis {
     pub(super) fn check_matrix(&self, asked: Asked) -> Result {
         let known = self.asked.lock().map(|known| Asked { shape: asked.shape, ..known });
         require(known == Some(asked), "the info was not analysed for this matrix")
+    }
+
+    /// hipSPARSE has it.
+    fn taken(&self, asked: Asked, a: SparseMatrix) {
+        self.ask(asked);
+        *self.matrix.lock() = Some(a);
     }
 
     pub(super) fn ask(&self, asked: Asked) {
@@ -104,6 +120,7 @@ fn uniform(types: &[cudaDataType], compute: cudaDataType) -> Result {
 
 fn analyse(context: &handle::Context, a: SparseMatrix, asked: Asked, analysis: Arc<Analysis>) -> Result {
     context.can_compute()?;
+    *analysis.hip.lock() = None;
     analysis.ask(asked);
     context.enqueue(a, move |a| {
         compute!(asked.compute, C => index!(a.index_type, I => {
@@ -126,6 +143,16 @@ fn update(
     }
     let count = if is_diagonal { asked.size } else { asked.entries };
     check_values(newValues, count, asked.compute)?;
+    if analysis.hip.lock().is_some() {
+        // HIP differs: hipSPARSE's solutions are made of what lies in the matrix, which only our own analysis takes along.
+        let a = *analysis.matrix.lock();
+        match a {
+            Some(a) if is_diagonal || a.values != newValues => {
+                analyse(context, a, asked, Arc::clone(&analysis))?;
+            }
+            _ => return context.can_compute(),
+        }
+    }
     context.enqueue(newValues, move |new: *mut c_void| {
         compute!(asked.compute, C => {
             // SAFETY: as above.
@@ -170,6 +197,16 @@ fn side(
     Ok(Side { asked: asked(&a, opA, computeType)?, a, x, y })
 }
 
+fn system<'a>(
+    analysis: &'a Analysis,
+    op: cusparseOperation_t,
+    alpha: *const c_void,
+    Side { a, x, y, .. }: &'a Side,
+    compute: cudaDataType,
+) -> System<'a> {
+    System { kept: &analysis.hip, op, alpha, a, x, y, compute }
+}
+
 #[expect(clippy::too_many_arguments, reason = "C's")]
 pub fn cusparseSpSV_bufferSize(
     handle: cusparseHandle_t,
@@ -183,11 +220,13 @@ pub fn cusparseSpSV_bufferSize(
     spsvDescr: cusparseSpSVDescr_t,
     bufferSize: Out<'_, usize>,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
+    let context = handle::get(handle)?;
+    context.can_compute()?;
     require(!alpha.is_null(), "alpha is NULL")?;
-    ANALYSES.get(spsvDescr)?;
-    side(opA, matA, vecX, vecY, computeType, alg)?;
-    bufferSize.write(SOME);
+    let analysis = ANALYSES.get(spsvDescr)?;
+    let side = side(opA, matA, vecX, vecY, computeType, alg)?;
+    let bytes = |hip| system(&analysis, opA, alpha, &side, computeType).bytes(&hip);
+    bufferSize.write(context.hip(false)?.map_or(Ok(0), bytes)?.max(SOME));
     Ok(())
 }
 
@@ -202,12 +241,19 @@ pub fn cusparseSpSV_analysis(
     computeType: cudaDataType,
     alg: cusparseSpSVAlg_t,
     spsvDescr: cusparseSpSVDescr_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
     let context = handle::get(handle)?;
+    context.can_compute()?;
     require(!alpha.is_null(), "alpha is NULL")?;
     let analysis = ANALYSES.get(spsvDescr)?;
     let side = side(opA, matA, vecX, vecY, computeType, alg)?;
+    if let Some(hip) = context.hip(true)?
+        && system(&analysis, opA, alpha, &side, computeType).analyse(&hip, externalBuffer)?
+    {
+        analysis.taken(side.asked, side.a);
+        return Ok(());
+    }
     analyse(&context, side.a, side.asked, analysis)
 }
 
@@ -224,10 +270,17 @@ pub fn cusparseSpSV_solve(
     spsvDescr: cusparseSpSVDescr_t,
 ) -> Result {
     let context = handle::get(handle)?;
+    let alpha_at = alpha;
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let analysis = ANALYSES.get(spsvDescr)?;
-    let Side { asked, x, y, .. } = side(opA, matA, vecX, vecY, computeType, alg)?;
+    let side = side(opA, matA, vecX, vecY, computeType, alg)?;
+    let Side { asked, x, y, .. } = side;
     analysis.check(asked)?;
+    if let Some(hip) = context.hip(true)?
+        && system(&analysis, opA, alpha_at, &side, computeType).run(&hip)?
+    {
+        return Ok(());
+    }
     context.enqueue((x, y, alpha), move |(x, y, alpha)| {
         compute!(asked.compute, C => {
             analysis.with::<C, _>(|triangle| {
@@ -292,6 +345,16 @@ fn sides(
     Ok(Sides { asked: asked(&a, opA, computeType)?, a, b, c, b_operation })
 }
 
+fn systems<'a>(
+    analysis: &'a Analysis,
+    ops: [cusparseOperation_t; 2],
+    alpha: *const c_void,
+    Sides { a, b, c, .. }: &'a Sides,
+    compute: cudaDataType,
+) -> Systems<'a> {
+    Systems { kept: &analysis.hip, ops, alpha, a, b, c, compute }
+}
+
 #[expect(clippy::too_many_arguments, reason = "C's")]
 pub fn cusparseSpSM_bufferSize(
     handle: cusparseHandle_t,
@@ -306,11 +369,13 @@ pub fn cusparseSpSM_bufferSize(
     spsmDescr: cusparseSpSMDescr_t,
     bufferSize: Out<'_, usize>,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
+    let context = handle::get(handle)?;
+    context.can_compute()?;
     require(!alpha.is_null(), "alpha is NULL")?;
-    ANALYSES.get(spsmDescr)?;
-    sides((opA, opB), matA, matB, matC, computeType, alg)?;
-    bufferSize.write(SOME);
+    let analysis = ANALYSES.get(spsmDescr)?;
+    let sides = sides((opA, opB), matA, matB, matC, computeType, alg)?;
+    let bytes = |hip| systems(&analysis, [opA, opB], alpha, &sides, computeType).bytes(&hip);
+    bufferSize.write(context.hip(false)?.map_or(Ok(0), bytes)?.max(SOME));
     Ok(())
 }
 
@@ -326,12 +391,19 @@ pub fn cusparseSpSM_analysis(
     computeType: cudaDataType,
     alg: cusparseSpSMAlg_t,
     spsmDescr: cusparseSpSMDescr_t,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
     let context = handle::get(handle)?;
+    context.can_compute()?;
     require(!alpha.is_null(), "alpha is NULL")?;
     let analysis = ANALYSES.get(spsmDescr)?;
     let sides = sides((opA, opB), matA, matB, matC, computeType, alg)?;
+    if let Some(hip) = context.hip(true)?
+        && systems(&analysis, [opA, opB], alpha, &sides, computeType).analyse(&hip, externalBuffer)?
+    {
+        analysis.taken(sides.asked, sides.a);
+        return Ok(());
+    }
     analyse(&context, sides.a, sides.asked, analysis)
 }
 
@@ -349,10 +421,17 @@ pub fn cusparseSpSM_solve(
     spsmDescr: cusparseSpSMDescr_t,
 ) -> Result {
     let context = handle::get(handle)?;
+    let alpha_at = alpha;
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let analysis = ANALYSES.get(spsmDescr)?;
-    let Sides { asked, b, c, b_operation, .. } = sides((opA, opB), matA, matB, matC, computeType, alg)?;
+    let sides = sides((opA, opB), matA, matB, matC, computeType, alg)?;
+    let Sides { asked, b, c, b_operation, .. } = sides;
     analysis.check(asked)?;
+    if let Some(hip) = context.hip(true)?
+        && systems(&analysis, [opA, opB], alpha_at, &sides, computeType).run(&hip)?
+    {
+        return Ok(());
+    }
     context.enqueue((b, c, alpha), move |(b, c, alpha)| {
         compute!(asked.compute, C => {
             // SAFETY: as in `cusparseSpSV_solve`.

@@ -7,6 +7,7 @@ use border::Out;
 use crate::descriptor::*;
 use crate::error::require;
 use crate::handle;
+use crate::hip::generic::Vectors;
 use crate::memory::*;
 use crate::types::*;
 use crate::{Error, Result};
@@ -38,8 +39,14 @@ pub fn cusparseAxpby(
     let (x, y) = both(vecX, vecY)?;
     let compute = same_types(&x, &y)?;
     // Scalars are of the type that is computed with.
+    let (alpha_at, beta_at) = (alpha, beta);
     let alpha = Factor::new(alpha, compute, context.on_host())?;
     let beta = Factor::new(beta, compute, context.on_host())?;
+    if let Some(hip) = context.hip(true)?
+        && (Vectors { x: &x, y: &y }).add(&hip, alpha_at, beta_at)?
+    {
+        return Ok(());
+    }
     context.enqueue((x, y, alpha, beta), move |(x, y, alpha, beta)| {
         element!(x.value_type, E => compute!(compute, C => index!(x.index_type, I => {
             // SAFETY: cuSPARSE's contract: the vectors are there until the stream has come here.
@@ -59,6 +66,11 @@ pub fn cusparseGather(
     let context = handle::get(handle)?;
     let (x, y) = both(vecX, vecY)?;
     require(x.value_type == y.value_type, "vectors of different types")?;
+    if let Some(hip) = context.hip(true)?
+        && (Vectors { x: &x, y: &y }).gather(&hip)?
+    {
+        return Ok(());
+    }
     context.enqueue((x, y), |(x, y)| {
         element!(x.value_type, E => index!(x.index_type, I => {
             // SAFETY: as in `cusparseAxpby`.
@@ -78,6 +90,11 @@ pub fn cusparseScatter(
     let context = handle::get(handle)?;
     let (x, y) = both(vecX, vecY)?;
     require(x.value_type == y.value_type, "vectors of different types")?;
+    if let Some(hip) = context.hip(true)?
+        && (Vectors { x: &x, y: &y }).scatter(&hip)?
+    {
+        return Ok(());
+    }
     context.enqueue((x, y), |(x, y)| {
         element!(x.value_type, E => index!(x.index_type, I => {
             // SAFETY: as in `cusparseAxpby`.
@@ -104,6 +121,11 @@ pub fn cusparseRot(
     }
     let c = Factor::new(c_coeff, compute, context.on_host())?;
     let s = Factor::new(s_coeff, compute, context.on_host())?;
+    if let Some(hip) = context.hip(true)?
+        && (Vectors { x: &x, y: &y }).rotate(&hip, c_coeff, s_coeff)?
+    {
+        return Ok(());
+    }
     context.enqueue((x, y, c, s), |(x, y, c, s)| {
         compute!(x.value_type, C => index!(x.index_type, I => {
             // SAFETY: as in `cusparseAxpby`.
@@ -146,10 +168,13 @@ pub fn cusparseSpVV_bufferSize(
     computeType: cudaDataType,
     bufferSize: Out<'_, usize>,
 ) -> Result {
-    handle::get(handle)?.can_compute()?;
+    let context = handle::get(handle)?;
+    context.can_compute()?;
     let (x, y) = both(vecX, vecY)?;
     check_dot(opX, &x, &y, result, computeType)?;
-    bufferSize.write(0);
+    let on_hip = Vectors { x: &x, y: &y };
+    let bytes = |hip| on_hip.dot_bytes(&hip, opX, result, computeType);
+    bufferSize.write(context.hip(false)?.map_or(Ok(0), bytes)?);
     Ok(())
 }
 
@@ -161,11 +186,16 @@ pub fn cusparseSpVV(
     vecY: cusparseConstDnVecDescr_t,
     result: *mut c_void,
     computeType: cudaDataType,
-    _externalBuffer: *mut c_void,
+    externalBuffer: *mut c_void,
 ) -> Result {
     let context = handle::get(handle)?;
     let (x, y) = both(vecX, vecY)?;
     check_dot(opX, &x, &y, result, computeType)?;
+    if let Some(hip) = context.hip(true)?
+        && (Vectors { x: &x, y: &y }).dot(&hip, opX, result, computeType, externalBuffer)?
+    {
+        return if context.on_host() { context.deliver() } else { Ok(()) };
+    }
     let conjugated = opX == cusparseOperation_t::CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE;
     let to = Factor::to(result, computeType);
     context.enqueue((x, y, to), move |(x, y, to)| {

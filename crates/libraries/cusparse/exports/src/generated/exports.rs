@@ -96,6 +96,7 @@ pub unsafe extern "C" fn cusparseCaxpyi(
         value handle, value nnz, value alpha, value xVal, value xInd, value y, value idxBase
     ), {
         ::cusparse::entry("cusparseCaxpyi", || {
+            ::cusparse::on_hip!(handle, true, cusparseCaxpyi(nnz, alpha, xVal, xInd, y, idxBase));
             ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
         })
     })
@@ -121,6 +122,7 @@ pub unsafe extern "C" fn cusparseCbsr2csr(
         value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
     ), {
         ::cusparse::entry("cusparseCbsr2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
             ::cusparse::api::blocking::cusparseTbsr2csr(
                 handle,
                 dirA,
@@ -159,6 +161,7 @@ pub unsafe extern "C" fn cusparseCbsric02(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCbsric02", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsric02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsric02(
                 handle,
                 dirA,
@@ -196,6 +199,7 @@ pub unsafe extern "C" fn cusparseCbsric02_analysis(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pInputBuffer
     ), {
         ::cusparse::entry("cusparseCbsric02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsric02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pInputBuffer));
             ::cusparse::api::factorization::cusparseTbsric02_analysis(
                 handle,
                 dirA,
@@ -232,6 +236,7 @@ pub unsafe extern "C" fn cusparseCbsric02_bufferSize(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCbsric02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCbsric02_bufferSize(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTbsric02_bufferSize(
                 handle,
                 dirA,
@@ -268,6 +273,7 @@ pub unsafe extern "C" fn cusparseCbsrilu02(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCbsrilu02", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsrilu02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsrilu02(
                 handle,
                 dirA,
@@ -305,6 +311,7 @@ pub unsafe extern "C" fn cusparseCbsrilu02_analysis(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCbsrilu02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsrilu02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
                 handle,
                 dirA,
@@ -341,6 +348,7 @@ pub unsafe extern "C" fn cusparseCbsrilu02_bufferSize(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCbsrilu02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCbsrilu02_bufferSize(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTbsrilu02_bufferSize(
                 handle,
                 dirA,
@@ -407,6 +415,7 @@ pub unsafe extern "C" fn cusparseCbsrmm(
         value handle, value dirA, value transA, value transB, value mb, value n, value kb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockSize, value B, value ldb, value beta, value C, value ldc
     ), {
         ::cusparse::entry("cusparseCbsrmm", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsrmm(dirA, transA, transB, mb, n, kb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockSize, B, ldb, beta, C, ldc));
             ::cusparse::api::blocks::cusparseTbsrmm(
                 handle,
                 dirA,
@@ -454,6 +463,7 @@ pub unsafe extern "C" fn cusparseCbsrmv(
         value handle, value dirA, value transA, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
     ), {
         ::cusparse::entry("cusparseCbsrmv", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsrmv(dirA, transA, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, x, beta, y));
             ::cusparse::api::blocks::cusparseTbsrmv(
                 handle,
                 dirA,
@@ -497,6 +507,7 @@ pub unsafe extern "C" fn cusparseCbsrsm2_analysis(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCbsrsm2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsrsm2_analysis(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsm2_analysis(
                 handle,
                 dirA,
@@ -539,6 +550,7 @@ pub unsafe extern "C" fn cusparseCbsrsm2_bufferSize(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCbsrsm2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCbsrsm2_bufferSize(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTbsrsm2_bufferSize(
                 handle,
                 dirA,
@@ -586,6 +598,7 @@ pub unsafe extern "C" fn cusparseCbsrsm2_solve(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value alpha, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value B, value ldb, value X, value ldx, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCbsrsm2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsrsm2_solve(dirA, transA, transXY, mb, n, nnzb, alpha, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, B, ldb, X, ldx, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsm2_solve(
                 handle,
                 dirA,
@@ -632,6 +645,7 @@ pub unsafe extern "C" fn cusparseCbsrsv2_analysis(
         value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCbsrsv2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsrsv2_analysis(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsv2_analysis(
                 handle,
                 dirA,
@@ -670,6 +684,7 @@ pub unsafe extern "C" fn cusparseCbsrsv2_bufferSize(
         value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCbsrsv2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCbsrsv2_bufferSize(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTbsrsv2_bufferSize(
                 handle,
                 dirA,
@@ -711,6 +726,7 @@ pub unsafe extern "C" fn cusparseCbsrsv2_solve(
         value handle, value dirA, value transA, value mb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value f, value x, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCbsrsv2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsrsv2_solve(dirA, transA, mb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, f, x, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsv2_solve(
                 handle,
                 dirA,
@@ -758,6 +774,7 @@ pub unsafe extern "C" fn cusparseCbsrxmv(
         value handle, value dirA, value transA, value sizeOfMask, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedMaskPtrA, value bsrSortedRowPtrA, value bsrSortedEndPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
     ), {
         ::cusparse::entry("cusparseCbsrxmv", || {
+            ::cusparse::on_hip!(handle, true, cusparseCbsrxmv(dirA, transA, sizeOfMask, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedMaskPtrA, bsrSortedRowPtrA, bsrSortedEndPtrA, bsrSortedColIndA, blockDim, x, beta, y));
             ::cusparse::api::blocks::cusparseTbsrxmv(
                 handle,
                 dirA,
@@ -798,6 +815,7 @@ pub unsafe extern "C" fn cusparseCcsc2dense(
         value handle, value m, value n, value descrA, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA, value A, value lda
     ), {
         ::cusparse::entry("cusparseCcsc2dense", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsc2dense(m, n, descrA, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA, A, lda));
             ::cusparse::api::thinning::cusparseTcsc2dense(
                 handle,
                 m,
@@ -833,6 +851,7 @@ pub unsafe extern "C" fn cusparseCcsr2bsr(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value blockDim, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC
     ), {
         ::cusparse::entry("cusparseCcsr2bsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsr2bsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, blockDim, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC));
             ::cusparse::api::blocking::cusparseTcsr2bsr(
                 handle,
                 dirA,
@@ -872,6 +891,7 @@ pub unsafe extern "C" fn cusparseCcsr2csr_compress(
         value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedColIndA, value csrSortedRowPtrA, value nnzA, value nnzPerRow, value csrSortedValC, value csrSortedColIndC, value csrSortedRowPtrC, value tol
     ), {
         ::cusparse::entry("cusparseCcsr2csr_compress", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsr2csr_compress(m, n, descrA, csrSortedValA, csrSortedColIndA, csrSortedRowPtrA, nnzA, nnzPerRow, csrSortedValC, csrSortedColIndC, csrSortedRowPtrC, tol));
             ::cusparse::api::thinning::cusparseTcsr2csr_compress(
                 handle,
                 m,
@@ -908,6 +928,7 @@ pub unsafe extern "C" fn cusparseCcsr2csru(
         value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsr2csru", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsr2csru(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
             ::cusparse::api::ordering::cusparseTcsr2csru(
                 handle,
                 m,
@@ -940,6 +961,7 @@ pub unsafe extern "C" fn cusparseCcsr2dense(
         value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value A, value lda
     ), {
         ::cusparse::entry("cusparseCcsr2dense", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsr2dense(m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, A, lda));
             ::cusparse::api::thinning::cusparseTcsr2dense(
                 handle,
                 m,
@@ -977,6 +999,7 @@ pub unsafe extern "C" fn cusparseCcsr2gebsr(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDim, value colBlockDim, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsr2gebsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsr2gebsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDim, colBlockDim, pBuffer));
             ::cusparse::api::blocking::cusparseTcsr2gebsr(
                 handle,
                 dirA,
@@ -1016,6 +1039,7 @@ pub unsafe extern "C" fn cusparseCcsr2gebsr_bufferSize(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCcsr2gebsr_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCcsr2gebsr_bufferSize(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, rowBlockDim, colBlockDim, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTcsr2gebsr_bufferSize(
                 handle,
                 dirA,
@@ -1052,6 +1076,7 @@ pub unsafe extern "C" fn cusparseCcsrcolor(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value fractionToColor, value ncolors, value coloring, value reordering, value info
     ), {
         ::cusparse::entry("cusparseCcsrcolor", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsrcolor(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, fractionToColor, ncolors, coloring, reordering, info));
             ::cusparse::api::ordering::cusparseTcsrcolor(
                 handle,
                 m,
@@ -1097,6 +1122,7 @@ pub unsafe extern "C" fn cusparseCcsrgeam2(
         value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsrgeam2", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsrgeam2(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
             ::cusparse::api::sums::cusparseTcsrgeam2(
                 handle,
                 m,
@@ -1150,6 +1176,7 @@ pub unsafe extern "C" fn cusparseCcsrgeam2_bufferSizeExt(
         value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCcsrgeam2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseCcsrgeam2_bufferSizeExt(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBufferSizeInBytes));
             ::cusparse::api::sums::cusparseTcsrgeam2_bufferSizeExt(
                 handle,
                 m,
@@ -1210,6 +1237,7 @@ pub unsafe extern "C" fn cusparseCcsrgemm2(
         value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedValD, value csrSortedRowPtrD, value csrSortedColIndD, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsrgemm2", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsrgemm2(m, n, k, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedValD, csrSortedRowPtrD, csrSortedColIndD, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
             ::cusparse::api::sums::cusparseTcsrgemm2(
                 handle,
                 m,
@@ -1270,6 +1298,7 @@ pub unsafe extern "C" fn cusparseCcsrgemm2_bufferSizeExt(
         value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedRowPtrD, value csrSortedColIndD, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCcsrgemm2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseCcsrgemm2_bufferSizeExt(m, n, k, alpha, descrA, nnzA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedRowPtrD, csrSortedColIndD, info, pBufferSizeInBytes));
             ::cusparse::api::sums::cusparseTcsrgemm2_bufferSizeExt(
                 handle,
                 m,
@@ -1313,6 +1342,7 @@ pub unsafe extern "C" fn cusparseCcsric02(
         value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsric02", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsric02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsric02(
                 handle,
                 m,
@@ -1346,6 +1376,7 @@ pub unsafe extern "C" fn cusparseCcsric02_analysis(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsric02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsric02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsric02_analysis(
                 handle,
                 m,
@@ -1378,6 +1409,7 @@ pub unsafe extern "C" fn cusparseCcsric02_bufferSize(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCcsric02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCcsric02_bufferSize(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTcsric02_bufferSize(
                 handle,
                 m,
@@ -1410,6 +1442,7 @@ pub unsafe extern "C" fn cusparseCcsrilu02(
         value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsrilu02", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsrilu02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsrilu02(
                 handle,
                 m,
@@ -1443,6 +1476,7 @@ pub unsafe extern "C" fn cusparseCcsrilu02_analysis(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsrilu02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsrilu02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
                 handle,
                 m,
@@ -1475,6 +1509,7 @@ pub unsafe extern "C" fn cusparseCcsrilu02_bufferSize(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCcsrilu02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCcsrilu02_bufferSize(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTcsrilu02_bufferSize(
                 handle,
                 m,
@@ -1537,6 +1572,7 @@ pub unsafe extern "C" fn cusparseCcsrsm2_analysis(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsrsm2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsrsm2_analysis(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsm2_analysis(
                 handle,
                 algo,
@@ -1584,6 +1620,7 @@ pub unsafe extern "C" fn cusparseCcsrsm2_bufferSizeExt(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, out pBufferSize
     ), {
         ::cusparse::entry("cusparseCcsrsm2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseCcsrsm2_bufferSizeExt(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBufferSize));
             ::cusparse::api::solves::cusparseTcsrsm2_bufferSizeExt(
                 handle,
                 algo,
@@ -1631,6 +1668,7 @@ pub unsafe extern "C" fn cusparseCcsrsm2_solve(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsrsm2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsrsm2_solve(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsm2_solve(
                 handle,
                 algo,
@@ -1672,6 +1710,7 @@ pub unsafe extern "C" fn cusparseCcsrsv2_analysis(
         value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsrsv2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsrsv2_analysis(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsv2_analysis(
                 handle,
                 transA,
@@ -1706,6 +1745,7 @@ pub unsafe extern "C" fn cusparseCcsrsv2_bufferSize(
         value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCcsrsv2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCcsrsv2_bufferSize(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTcsrsv2_bufferSize(
                 handle,
                 transA,
@@ -1743,6 +1783,7 @@ pub unsafe extern "C" fn cusparseCcsrsv2_solve(
         value handle, value transA, value m, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value f, value x, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsrsv2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsrsv2_solve(transA, m, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, f, x, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsv2_solve(
                 handle,
                 transA,
@@ -1780,6 +1821,7 @@ pub unsafe extern "C" fn cusparseCcsru2csr(
         value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseCcsru2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseCcsru2csr(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
             ::cusparse::api::ordering::cusparseTcsru2csr(
                 handle,
                 m,
@@ -1812,6 +1854,7 @@ pub unsafe extern "C" fn cusparseCcsru2csr_bufferSizeExt(
         value handle, value m, value n, value nnz, value csrVal, value csrRowPtr, value csrColInd, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCcsru2csr_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseCcsru2csr_bufferSizeExt(m, n, nnz, csrVal, csrRowPtr, csrColInd, info, pBufferSizeInBytes));
             ::cusparse::api::ordering::cusparseTcsru2csr_bufferSizeExt(
                 handle,
                 m,
@@ -1844,6 +1887,7 @@ pub unsafe extern "C" fn cusparseCdense2csc(
         value handle, value m, value n, value descrA, value A, value lda, value nnzPerCol, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA
     ), {
         ::cusparse::entry("cusparseCdense2csc", || {
+            ::cusparse::on_hip!(handle, true, cusparseCdense2csc(m, n, descrA, A, lda, nnzPerCol, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA));
             ::cusparse::api::thinning::cusparseTdense2csc(
                 handle,
                 m,
@@ -1877,6 +1921,7 @@ pub unsafe extern "C" fn cusparseCdense2csr(
         value handle, value m, value n, value descrA, value A, value lda, value nnzPerRow, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA
     ), {
         ::cusparse::entry("cusparseCdense2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseCdense2csr(m, n, descrA, A, lda, nnzPerRow, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA));
             ::cusparse::api::thinning::cusparseTdense2csr(
                 handle,
                 m,
@@ -1914,6 +1959,7 @@ pub unsafe extern "C" fn cusparseCgebsr2csr(
         value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDim, value colBlockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
     ), {
         ::cusparse::entry("cusparseCgebsr2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgebsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDim, colBlockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
             ::cusparse::api::blocking::cusparseTgebsr2csr(
                 handle,
                 dirA,
@@ -1956,6 +2002,7 @@ pub unsafe extern "C" fn cusparseCgebsr2gebsc(
         value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, value bscVal, value bscRowInd, value bscColPtr, value copyValues, value idxBase, value pBuffer
     ), {
         ::cusparse::entry("cusparseCgebsr2gebsc", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgebsr2gebsc(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, bscVal, bscRowInd, bscColPtr, copyValues, idxBase, pBuffer));
             ::cusparse::api::blocking::cusparseTgebsr2gebsc(
                 handle,
                 mb,
@@ -1994,6 +2041,7 @@ pub unsafe extern "C" fn cusparseCgebsr2gebsc_bufferSize(
         value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCgebsr2gebsc_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCgebsr2gebsc_bufferSize(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTgebsr2gebsc_bufferSize(
                 handle,
                 mb,
@@ -2035,6 +2083,7 @@ pub unsafe extern "C" fn cusparseCgebsr2gebsr(
         value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDimC, value colBlockDimC, value pBuffer
     ), {
         ::cusparse::entry("cusparseCgebsr2gebsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgebsr2gebsr(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDimC, colBlockDimC, pBuffer));
             ::cusparse::api::blocking::cusparseTgebsr2gebsr(
                 handle,
                 dirA,
@@ -2080,6 +2129,7 @@ pub unsafe extern "C" fn cusparseCgebsr2gebsr_bufferSize(
         value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value rowBlockDimC, value colBlockDimC, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCgebsr2gebsr_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCgebsr2gebsr_bufferSize(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, rowBlockDimC, colBlockDimC, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTgebsr2gebsr_bufferSize(
                 handle,
                 dirA,
@@ -2121,6 +2171,7 @@ pub unsafe extern "C" fn cusparseCgemmi(
         value handle, value m, value n, value k, value nnz, value alpha, value A, value lda, value cscValB, value cscColPtrB, value cscRowIndB, value beta, value C, value ldc
     ), {
         ::cusparse::entry("cusparseCgemmi", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgemmi(m, n, k, nnz, alpha, A, lda, cscValB, cscColPtrB, cscRowIndB, beta, C, ldc));
             ::cusparse::api::blocks::cusparseTgemmi(
                 handle,
                 m,
@@ -2162,6 +2213,7 @@ pub unsafe extern "C" fn cusparseCgemvi(
         value handle, value transA, value m, value n, value alpha, value A, value lda, value nnz, value xVal, value xInd, value beta, value y, value idxBase, value pBuffer
     ), {
         ::cusparse::entry("cusparseCgemvi", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgemvi(transA, m, n, alpha, A, lda, nnz, xVal, xInd, beta, y, idxBase, pBuffer));
             ::cusparse::api::blocks::cusparseTgemvi(
                 handle,
                 transA,
@@ -2195,6 +2247,7 @@ pub unsafe extern "C" fn cusparseCgemvi_bufferSize(
         value handle, value transA, value m, value n, value nnz, out pBufferSize
     ), {
         ::cusparse::entry("cusparseCgemvi_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCgemvi_bufferSize(transA, m, n, nnz, pBufferSize));
             ::cusparse::api::blocks::cusparseTgemvi_bufferSize(
                 handle,
                 transA,
@@ -2225,6 +2278,7 @@ pub unsafe extern "C" fn cusparseCgpsvInterleavedBatch(
         value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, value pBuffer
     ), {
         ::cusparse::entry("cusparseCgpsvInterleavedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgpsvInterleavedBatch(algo, m, ds, dl, d, du, dw, x, batchCount, pBuffer));
             ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
                 handle,
                 algo,
@@ -2260,6 +2314,7 @@ pub unsafe extern "C" fn cusparseCgpsvInterleavedBatch_bufferSizeExt(
         value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCgpsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseCgpsvInterleavedBatch_bufferSizeExt(algo, m, ds, dl, d, du, dw, x, batchCount, pBufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch_bufferSizeExt(
                 handle,
                 algo,
@@ -2290,6 +2345,7 @@ pub unsafe extern "C" fn cusparseCgthr(
         value handle, value nnz, value y, value xVal, value xInd, value idxBase
     ), {
         ::cusparse::entry("cusparseCgthr", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgthr(nnz, y, xVal, xInd, idxBase));
             ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
         })
     })
@@ -2308,6 +2364,7 @@ pub unsafe extern "C" fn cusparseCgthrz(
         value handle, value nnz, value y, value xVal, value xInd, value idxBase
     ), {
         ::cusparse::entry("cusparseCgthrz", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgthrz(nnz, y, xVal, xInd, idxBase));
             ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
         })
     })
@@ -2329,6 +2386,7 @@ pub unsafe extern "C" fn cusparseCgtsv2(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseCgtsv2", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgtsv2(m, n, dl, d, du, B, ldb, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
@@ -2350,6 +2408,7 @@ pub unsafe extern "C" fn cusparseCgtsv2StridedBatch(
         value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, value pBuffer
     ), {
         ::cusparse::entry("cusparseCgtsv2StridedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgtsv2StridedBatch(m, dl, d, du, x, batchCount, batchStride, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
                 handle,
                 m,
@@ -2381,6 +2440,7 @@ pub unsafe extern "C" fn cusparseCgtsv2StridedBatch_bufferSizeExt(
         value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCgtsv2StridedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseCgtsv2StridedBatch_bufferSizeExt(m, dl, d, du, x, batchCount, batchStride, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch_bufferSizeExt(
                 handle,
                 m,
@@ -2412,6 +2472,7 @@ pub unsafe extern "C" fn cusparseCgtsv2_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCgtsv2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseCgtsv2_bufferSizeExt(m, n, dl, d, du, B, ldb, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2_bufferSizeExt(
                 handle,
                 m,
@@ -2443,6 +2504,7 @@ pub unsafe extern "C" fn cusparseCgtsv2_nopivot(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseCgtsv2_nopivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgtsv2_nopivot(m, n, dl, d, du, B, ldb, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
@@ -2464,6 +2526,7 @@ pub unsafe extern "C" fn cusparseCgtsv2_nopivot_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCgtsv2_nopivot_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseCgtsv2_nopivot_bufferSizeExt(m, n, dl, d, du, B, ldb, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2_nopivot_bufferSizeExt(
                 handle,
                 m,
@@ -2495,6 +2558,7 @@ pub unsafe extern "C" fn cusparseCgtsvInterleavedBatch(
         value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, value pBuffer
     ), {
         ::cusparse::entry("cusparseCgtsvInterleavedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseCgtsvInterleavedBatch(algo, m, dl, d, du, x, batchCount, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
                 handle,
                 algo,
@@ -2526,6 +2590,7 @@ pub unsafe extern "C" fn cusparseCgtsvInterleavedBatch_bufferSizeExt(
         value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCgtsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseCgtsvInterleavedBatch_bufferSizeExt(algo, m, dl, d, du, x, batchCount, pBufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch_bufferSizeExt(
                 handle,
                 algo,
@@ -2557,6 +2622,7 @@ pub unsafe extern "C" fn cusparseCnnz(
         value handle, value dirA, value m, value n, value descrA, value A, value lda, value nnzPerRowCol, value nnzTotalDevHostPtr
     ), {
         ::cusparse::entry("cusparseCnnz", || {
+            ::cusparse::on_hip!(handle, true, cusparseCnnz(dirA, m, n, descrA, A, lda, nnzPerRowCol, nnzTotalDevHostPtr));
             ::cusparse::api::thinning::cusparseTnnz(
                 handle,
                 dirA,
@@ -2587,6 +2653,7 @@ pub unsafe extern "C" fn cusparseCnnz_compress(
         value handle, value m, value descr, value csrSortedValA, value csrSortedRowPtrA, value nnzPerRow, value nnzC, value tol
     ), {
         ::cusparse::entry("cusparseCnnz_compress", || {
+            ::cusparse::on_hip!(handle, true, cusparseCnnz_compress(m, descr, csrSortedValA, csrSortedRowPtrA, nnzPerRow, nnzC, tol));
             ::cusparse::api::thinning::cusparseTnnz_compress(
                 handle,
                 m,
@@ -3872,6 +3939,7 @@ pub unsafe extern "C" fn cusparseCsr2cscEx2(
         value handle, value m, value n, value nnz, value csrVal, value csrRowPtr, value csrColInd, value cscVal, value cscColPtr, value cscRowInd, value valType, value copyValues, value idxBase, value alg, value buffer
     ), {
         ::cusparse::entry("cusparseCsr2cscEx2", || {
+            ::cusparse::on_hip!(handle, true, cusparseCsr2cscEx2(m, n, nnz, csrVal, csrRowPtr, csrColInd, cscVal, cscColPtr, cscRowInd, valType, copyValues, idxBase, alg, buffer));
             ::cusparse::api::conversion::cusparseCsr2cscEx2(
                 handle,
                 m,
@@ -3915,6 +3983,7 @@ pub unsafe extern "C" fn cusparseCsr2cscEx2_bufferSize(
         value handle, value m, value n, value nnz, value csrVal, value csrRowPtr, value csrColInd, value cscVal, value cscColPtr, value cscRowInd, value valType, value copyValues, value idxBase, value alg, out bufferSize
     ), {
         ::cusparse::entry("cusparseCsr2cscEx2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseCsr2cscEx2_bufferSize(m, n, nnz, csrVal, csrRowPtr, csrColInd, cscVal, cscColPtr, cscRowInd, valType, copyValues, idxBase, alg, bufferSize));
             ::cusparse::api::conversion::cusparseCsr2cscEx2_bufferSize(
                 handle,
                 m,
@@ -4132,6 +4201,7 @@ pub unsafe extern "C" fn cusparseDaxpyi(
         value handle, value nnz, value alpha, value xVal, value xInd, value y, value idxBase
     ), {
         ::cusparse::entry("cusparseDaxpyi", || {
+            ::cusparse::on_hip!(handle, true, cusparseDaxpyi(nnz, alpha, xVal, xInd, y, idxBase));
             ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
         })
     })
@@ -4157,6 +4227,7 @@ pub unsafe extern "C" fn cusparseDbsr2csr(
         value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
     ), {
         ::cusparse::entry("cusparseDbsr2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
             ::cusparse::api::blocking::cusparseTbsr2csr(
                 handle,
                 dirA,
@@ -4195,6 +4266,7 @@ pub unsafe extern "C" fn cusparseDbsric02(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDbsric02", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsric02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsric02(
                 handle,
                 dirA,
@@ -4232,6 +4304,7 @@ pub unsafe extern "C" fn cusparseDbsric02_analysis(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pInputBuffer
     ), {
         ::cusparse::entry("cusparseDbsric02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsric02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pInputBuffer));
             ::cusparse::api::factorization::cusparseTbsric02_analysis(
                 handle,
                 dirA,
@@ -4268,6 +4341,7 @@ pub unsafe extern "C" fn cusparseDbsric02_bufferSize(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDbsric02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDbsric02_bufferSize(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTbsric02_bufferSize(
                 handle,
                 dirA,
@@ -4304,6 +4378,7 @@ pub unsafe extern "C" fn cusparseDbsrilu02(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDbsrilu02", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsrilu02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsrilu02(
                 handle,
                 dirA,
@@ -4341,6 +4416,7 @@ pub unsafe extern "C" fn cusparseDbsrilu02_analysis(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDbsrilu02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsrilu02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
                 handle,
                 dirA,
@@ -4377,6 +4453,7 @@ pub unsafe extern "C" fn cusparseDbsrilu02_bufferSize(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDbsrilu02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDbsrilu02_bufferSize(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTbsrilu02_bufferSize(
                 handle,
                 dirA,
@@ -4443,6 +4520,7 @@ pub unsafe extern "C" fn cusparseDbsrmm(
         value handle, value dirA, value transA, value transB, value mb, value n, value kb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockSize, value B, value ldb, value beta, value C, value ldc
     ), {
         ::cusparse::entry("cusparseDbsrmm", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsrmm(dirA, transA, transB, mb, n, kb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockSize, B, ldb, beta, C, ldc));
             ::cusparse::api::blocks::cusparseTbsrmm(
                 handle,
                 dirA,
@@ -4490,6 +4568,7 @@ pub unsafe extern "C" fn cusparseDbsrmv(
         value handle, value dirA, value transA, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
     ), {
         ::cusparse::entry("cusparseDbsrmv", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsrmv(dirA, transA, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, x, beta, y));
             ::cusparse::api::blocks::cusparseTbsrmv(
                 handle,
                 dirA,
@@ -4533,6 +4612,7 @@ pub unsafe extern "C" fn cusparseDbsrsm2_analysis(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDbsrsm2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsrsm2_analysis(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsm2_analysis(
                 handle,
                 dirA,
@@ -4575,6 +4655,7 @@ pub unsafe extern "C" fn cusparseDbsrsm2_bufferSize(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDbsrsm2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDbsrsm2_bufferSize(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTbsrsm2_bufferSize(
                 handle,
                 dirA,
@@ -4622,6 +4703,7 @@ pub unsafe extern "C" fn cusparseDbsrsm2_solve(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value alpha, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value B, value ldb, value X, value ldx, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDbsrsm2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsrsm2_solve(dirA, transA, transXY, mb, n, nnzb, alpha, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, B, ldb, X, ldx, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsm2_solve(
                 handle,
                 dirA,
@@ -4668,6 +4750,7 @@ pub unsafe extern "C" fn cusparseDbsrsv2_analysis(
         value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDbsrsv2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsrsv2_analysis(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsv2_analysis(
                 handle,
                 dirA,
@@ -4706,6 +4789,7 @@ pub unsafe extern "C" fn cusparseDbsrsv2_bufferSize(
         value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDbsrsv2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDbsrsv2_bufferSize(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTbsrsv2_bufferSize(
                 handle,
                 dirA,
@@ -4747,6 +4831,7 @@ pub unsafe extern "C" fn cusparseDbsrsv2_solve(
         value handle, value dirA, value transA, value mb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value f, value x, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDbsrsv2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsrsv2_solve(dirA, transA, mb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, f, x, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsv2_solve(
                 handle,
                 dirA,
@@ -4794,6 +4879,7 @@ pub unsafe extern "C" fn cusparseDbsrxmv(
         value handle, value dirA, value transA, value sizeOfMask, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedMaskPtrA, value bsrSortedRowPtrA, value bsrSortedEndPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
     ), {
         ::cusparse::entry("cusparseDbsrxmv", || {
+            ::cusparse::on_hip!(handle, true, cusparseDbsrxmv(dirA, transA, sizeOfMask, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedMaskPtrA, bsrSortedRowPtrA, bsrSortedEndPtrA, bsrSortedColIndA, blockDim, x, beta, y));
             ::cusparse::api::blocks::cusparseTbsrxmv(
                 handle,
                 dirA,
@@ -4834,6 +4920,7 @@ pub unsafe extern "C" fn cusparseDcsc2dense(
         value handle, value m, value n, value descrA, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA, value A, value lda
     ), {
         ::cusparse::entry("cusparseDcsc2dense", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsc2dense(m, n, descrA, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA, A, lda));
             ::cusparse::api::thinning::cusparseTcsc2dense(
                 handle,
                 m,
@@ -4869,6 +4956,7 @@ pub unsafe extern "C" fn cusparseDcsr2bsr(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value blockDim, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC
     ), {
         ::cusparse::entry("cusparseDcsr2bsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsr2bsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, blockDim, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC));
             ::cusparse::api::blocking::cusparseTcsr2bsr(
                 handle,
                 dirA,
@@ -4908,6 +4996,7 @@ pub unsafe extern "C" fn cusparseDcsr2csr_compress(
         value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedColIndA, value csrSortedRowPtrA, value nnzA, value nnzPerRow, value csrSortedValC, value csrSortedColIndC, value csrSortedRowPtrC, value tol
     ), {
         ::cusparse::entry("cusparseDcsr2csr_compress", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsr2csr_compress(m, n, descrA, csrSortedValA, csrSortedColIndA, csrSortedRowPtrA, nnzA, nnzPerRow, csrSortedValC, csrSortedColIndC, csrSortedRowPtrC, tol));
             ::cusparse::api::thinning::cusparseTcsr2csr_compress(
                 handle,
                 m,
@@ -4944,6 +5033,7 @@ pub unsafe extern "C" fn cusparseDcsr2csru(
         value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsr2csru", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsr2csru(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
             ::cusparse::api::ordering::cusparseTcsr2csru(
                 handle,
                 m,
@@ -4976,6 +5066,7 @@ pub unsafe extern "C" fn cusparseDcsr2dense(
         value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value A, value lda
     ), {
         ::cusparse::entry("cusparseDcsr2dense", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsr2dense(m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, A, lda));
             ::cusparse::api::thinning::cusparseTcsr2dense(
                 handle,
                 m,
@@ -5013,6 +5104,7 @@ pub unsafe extern "C" fn cusparseDcsr2gebsr(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDim, value colBlockDim, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsr2gebsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsr2gebsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDim, colBlockDim, pBuffer));
             ::cusparse::api::blocking::cusparseTcsr2gebsr(
                 handle,
                 dirA,
@@ -5052,6 +5144,7 @@ pub unsafe extern "C" fn cusparseDcsr2gebsr_bufferSize(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDcsr2gebsr_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDcsr2gebsr_bufferSize(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, rowBlockDim, colBlockDim, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTcsr2gebsr_bufferSize(
                 handle,
                 dirA,
@@ -5088,6 +5181,7 @@ pub unsafe extern "C" fn cusparseDcsrcolor(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value fractionToColor, value ncolors, value coloring, value reordering, value info
     ), {
         ::cusparse::entry("cusparseDcsrcolor", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsrcolor(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, fractionToColor, ncolors, coloring, reordering, info));
             ::cusparse::api::ordering::cusparseTcsrcolor(
                 handle,
                 m,
@@ -5133,6 +5227,7 @@ pub unsafe extern "C" fn cusparseDcsrgeam2(
         value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsrgeam2", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsrgeam2(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
             ::cusparse::api::sums::cusparseTcsrgeam2(
                 handle,
                 m,
@@ -5186,6 +5281,7 @@ pub unsafe extern "C" fn cusparseDcsrgeam2_bufferSizeExt(
         value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDcsrgeam2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDcsrgeam2_bufferSizeExt(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBufferSizeInBytes));
             ::cusparse::api::sums::cusparseTcsrgeam2_bufferSizeExt(
                 handle,
                 m,
@@ -5246,6 +5342,7 @@ pub unsafe extern "C" fn cusparseDcsrgemm2(
         value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedValD, value csrSortedRowPtrD, value csrSortedColIndD, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsrgemm2", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsrgemm2(m, n, k, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedValD, csrSortedRowPtrD, csrSortedColIndD, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
             ::cusparse::api::sums::cusparseTcsrgemm2(
                 handle,
                 m,
@@ -5306,6 +5403,7 @@ pub unsafe extern "C" fn cusparseDcsrgemm2_bufferSizeExt(
         value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedRowPtrD, value csrSortedColIndD, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDcsrgemm2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDcsrgemm2_bufferSizeExt(m, n, k, alpha, descrA, nnzA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedRowPtrD, csrSortedColIndD, info, pBufferSizeInBytes));
             ::cusparse::api::sums::cusparseTcsrgemm2_bufferSizeExt(
                 handle,
                 m,
@@ -5349,6 +5447,7 @@ pub unsafe extern "C" fn cusparseDcsric02(
         value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsric02", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsric02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsric02(
                 handle,
                 m,
@@ -5382,6 +5481,7 @@ pub unsafe extern "C" fn cusparseDcsric02_analysis(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsric02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsric02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsric02_analysis(
                 handle,
                 m,
@@ -5414,6 +5514,7 @@ pub unsafe extern "C" fn cusparseDcsric02_bufferSize(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDcsric02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDcsric02_bufferSize(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTcsric02_bufferSize(
                 handle,
                 m,
@@ -5446,6 +5547,7 @@ pub unsafe extern "C" fn cusparseDcsrilu02(
         value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsrilu02", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsrilu02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsrilu02(
                 handle,
                 m,
@@ -5479,6 +5581,7 @@ pub unsafe extern "C" fn cusparseDcsrilu02_analysis(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsrilu02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsrilu02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
                 handle,
                 m,
@@ -5511,6 +5614,7 @@ pub unsafe extern "C" fn cusparseDcsrilu02_bufferSize(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDcsrilu02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDcsrilu02_bufferSize(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTcsrilu02_bufferSize(
                 handle,
                 m,
@@ -5573,6 +5677,7 @@ pub unsafe extern "C" fn cusparseDcsrsm2_analysis(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsrsm2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsrsm2_analysis(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsm2_analysis(
                 handle,
                 algo,
@@ -5620,6 +5725,7 @@ pub unsafe extern "C" fn cusparseDcsrsm2_bufferSizeExt(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, out pBufferSize
     ), {
         ::cusparse::entry("cusparseDcsrsm2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDcsrsm2_bufferSizeExt(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBufferSize));
             ::cusparse::api::solves::cusparseTcsrsm2_bufferSizeExt(
                 handle,
                 algo,
@@ -5667,6 +5773,7 @@ pub unsafe extern "C" fn cusparseDcsrsm2_solve(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsrsm2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsrsm2_solve(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsm2_solve(
                 handle,
                 algo,
@@ -5708,6 +5815,7 @@ pub unsafe extern "C" fn cusparseDcsrsv2_analysis(
         value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsrsv2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsrsv2_analysis(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsv2_analysis(
                 handle,
                 transA,
@@ -5742,6 +5850,7 @@ pub unsafe extern "C" fn cusparseDcsrsv2_bufferSize(
         value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDcsrsv2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDcsrsv2_bufferSize(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTcsrsv2_bufferSize(
                 handle,
                 transA,
@@ -5779,6 +5888,7 @@ pub unsafe extern "C" fn cusparseDcsrsv2_solve(
         value handle, value transA, value m, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value f, value x, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsrsv2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsrsv2_solve(transA, m, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, f, x, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsv2_solve(
                 handle,
                 transA,
@@ -5816,6 +5926,7 @@ pub unsafe extern "C" fn cusparseDcsru2csr(
         value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseDcsru2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDcsru2csr(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
             ::cusparse::api::ordering::cusparseTcsru2csr(
                 handle,
                 m,
@@ -5848,6 +5959,7 @@ pub unsafe extern "C" fn cusparseDcsru2csr_bufferSizeExt(
         value handle, value m, value n, value nnz, value csrVal, value csrRowPtr, value csrColInd, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDcsru2csr_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDcsru2csr_bufferSizeExt(m, n, nnz, csrVal, csrRowPtr, csrColInd, info, pBufferSizeInBytes));
             ::cusparse::api::ordering::cusparseTcsru2csr_bufferSizeExt(
                 handle,
                 m,
@@ -5880,6 +5992,7 @@ pub unsafe extern "C" fn cusparseDdense2csc(
         value handle, value m, value n, value descrA, value A, value lda, value nnzPerCol, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA
     ), {
         ::cusparse::entry("cusparseDdense2csc", || {
+            ::cusparse::on_hip!(handle, true, cusparseDdense2csc(m, n, descrA, A, lda, nnzPerCol, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA));
             ::cusparse::api::thinning::cusparseTdense2csc(
                 handle,
                 m,
@@ -5913,6 +6026,7 @@ pub unsafe extern "C" fn cusparseDdense2csr(
         value handle, value m, value n, value descrA, value A, value lda, value nnzPerRow, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA
     ), {
         ::cusparse::entry("cusparseDdense2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDdense2csr(m, n, descrA, A, lda, nnzPerRow, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA));
             ::cusparse::api::thinning::cusparseTdense2csr(
                 handle,
                 m,
@@ -6139,6 +6253,7 @@ pub unsafe extern "C" fn cusparseDgebsr2csr(
         value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDim, value colBlockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
     ), {
         ::cusparse::entry("cusparseDgebsr2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgebsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDim, colBlockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
             ::cusparse::api::blocking::cusparseTgebsr2csr(
                 handle,
                 dirA,
@@ -6181,6 +6296,7 @@ pub unsafe extern "C" fn cusparseDgebsr2gebsc(
         value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, value bscVal, value bscRowInd, value bscColPtr, value copyValues, value idxBase, value pBuffer
     ), {
         ::cusparse::entry("cusparseDgebsr2gebsc", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgebsr2gebsc(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, bscVal, bscRowInd, bscColPtr, copyValues, idxBase, pBuffer));
             ::cusparse::api::blocking::cusparseTgebsr2gebsc(
                 handle,
                 mb,
@@ -6219,6 +6335,7 @@ pub unsafe extern "C" fn cusparseDgebsr2gebsc_bufferSize(
         value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDgebsr2gebsc_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDgebsr2gebsc_bufferSize(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTgebsr2gebsc_bufferSize(
                 handle,
                 mb,
@@ -6260,6 +6377,7 @@ pub unsafe extern "C" fn cusparseDgebsr2gebsr(
         value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDimC, value colBlockDimC, value pBuffer
     ), {
         ::cusparse::entry("cusparseDgebsr2gebsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgebsr2gebsr(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDimC, colBlockDimC, pBuffer));
             ::cusparse::api::blocking::cusparseTgebsr2gebsr(
                 handle,
                 dirA,
@@ -6305,6 +6423,7 @@ pub unsafe extern "C" fn cusparseDgebsr2gebsr_bufferSize(
         value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value rowBlockDimC, value colBlockDimC, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDgebsr2gebsr_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDgebsr2gebsr_bufferSize(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, rowBlockDimC, colBlockDimC, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTgebsr2gebsr_bufferSize(
                 handle,
                 dirA,
@@ -6346,6 +6465,7 @@ pub unsafe extern "C" fn cusparseDgemmi(
         value handle, value m, value n, value k, value nnz, value alpha, value A, value lda, value cscValB, value cscColPtrB, value cscRowIndB, value beta, value C, value ldc
     ), {
         ::cusparse::entry("cusparseDgemmi", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgemmi(m, n, k, nnz, alpha, A, lda, cscValB, cscColPtrB, cscRowIndB, beta, C, ldc));
             ::cusparse::api::blocks::cusparseTgemmi(
                 handle,
                 m,
@@ -6387,6 +6507,7 @@ pub unsafe extern "C" fn cusparseDgemvi(
         value handle, value transA, value m, value n, value alpha, value A, value lda, value nnz, value xVal, value xInd, value beta, value y, value idxBase, value pBuffer
     ), {
         ::cusparse::entry("cusparseDgemvi", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgemvi(transA, m, n, alpha, A, lda, nnz, xVal, xInd, beta, y, idxBase, pBuffer));
             ::cusparse::api::blocks::cusparseTgemvi(
                 handle,
                 transA,
@@ -6420,6 +6541,7 @@ pub unsafe extern "C" fn cusparseDgemvi_bufferSize(
         value handle, value transA, value m, value n, value nnz, out pBufferSize
     ), {
         ::cusparse::entry("cusparseDgemvi_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseDgemvi_bufferSize(transA, m, n, nnz, pBufferSize));
             ::cusparse::api::blocks::cusparseTgemvi_bufferSize(
                 handle,
                 transA,
@@ -6450,6 +6572,7 @@ pub unsafe extern "C" fn cusparseDgpsvInterleavedBatch(
         value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, value pBuffer
     ), {
         ::cusparse::entry("cusparseDgpsvInterleavedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgpsvInterleavedBatch(algo, m, ds, dl, d, du, dw, x, batchCount, pBuffer));
             ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
                 handle,
                 algo,
@@ -6485,6 +6608,7 @@ pub unsafe extern "C" fn cusparseDgpsvInterleavedBatch_bufferSizeExt(
         value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDgpsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDgpsvInterleavedBatch_bufferSizeExt(algo, m, ds, dl, d, du, dw, x, batchCount, pBufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch_bufferSizeExt(
                 handle,
                 algo,
@@ -6515,6 +6639,7 @@ pub unsafe extern "C" fn cusparseDgthr(
         value handle, value nnz, value y, value xVal, value xInd, value idxBase
     ), {
         ::cusparse::entry("cusparseDgthr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgthr(nnz, y, xVal, xInd, idxBase));
             ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
         })
     })
@@ -6533,6 +6658,7 @@ pub unsafe extern "C" fn cusparseDgthrz(
         value handle, value nnz, value y, value xVal, value xInd, value idxBase
     ), {
         ::cusparse::entry("cusparseDgthrz", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgthrz(nnz, y, xVal, xInd, idxBase));
             ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
         })
     })
@@ -6554,6 +6680,7 @@ pub unsafe extern "C" fn cusparseDgtsv2(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseDgtsv2", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgtsv2(m, n, dl, d, du, B, ldb, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
@@ -6575,6 +6702,7 @@ pub unsafe extern "C" fn cusparseDgtsv2StridedBatch(
         value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, value pBuffer
     ), {
         ::cusparse::entry("cusparseDgtsv2StridedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgtsv2StridedBatch(m, dl, d, du, x, batchCount, batchStride, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
                 handle,
                 m,
@@ -6606,6 +6734,7 @@ pub unsafe extern "C" fn cusparseDgtsv2StridedBatch_bufferSizeExt(
         value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDgtsv2StridedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDgtsv2StridedBatch_bufferSizeExt(m, dl, d, du, x, batchCount, batchStride, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch_bufferSizeExt(
                 handle,
                 m,
@@ -6637,6 +6766,7 @@ pub unsafe extern "C" fn cusparseDgtsv2_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDgtsv2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDgtsv2_bufferSizeExt(m, n, dl, d, du, B, ldb, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2_bufferSizeExt(
                 handle,
                 m,
@@ -6668,6 +6798,7 @@ pub unsafe extern "C" fn cusparseDgtsv2_nopivot(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseDgtsv2_nopivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgtsv2_nopivot(m, n, dl, d, du, B, ldb, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
@@ -6689,6 +6820,7 @@ pub unsafe extern "C" fn cusparseDgtsv2_nopivot_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDgtsv2_nopivot_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDgtsv2_nopivot_bufferSizeExt(m, n, dl, d, du, B, ldb, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2_nopivot_bufferSizeExt(
                 handle,
                 m,
@@ -6720,6 +6852,7 @@ pub unsafe extern "C" fn cusparseDgtsvInterleavedBatch(
         value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, value pBuffer
     ), {
         ::cusparse::entry("cusparseDgtsvInterleavedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseDgtsvInterleavedBatch(algo, m, dl, d, du, x, batchCount, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
                 handle,
                 algo,
@@ -6751,6 +6884,7 @@ pub unsafe extern "C" fn cusparseDgtsvInterleavedBatch_bufferSizeExt(
         value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDgtsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDgtsvInterleavedBatch_bufferSizeExt(algo, m, dl, d, du, x, batchCount, pBufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch_bufferSizeExt(
                 handle,
                 algo,
@@ -6971,6 +7105,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csr(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
     ), {
         ::cusparse::entry("cusparseDpruneCsr2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDpruneCsr2csr(m, n, nnzA, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, threshold, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
             ::cusparse::api::thinning::cusparseTpruneCsr2csr(
                 handle,
                 m,
@@ -7013,6 +7148,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csrByPercentage(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseDpruneCsr2csrByPercentage", || {
+            ::cusparse::on_hip!(handle, true, cusparseDpruneCsr2csrByPercentage(m, n, nnzA, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, percentage, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
             ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage(
                 handle,
                 m,
@@ -7056,6 +7192,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csrByPercentage_bufferSizeExt(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDpruneCsr2csrByPercentage_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDpruneCsr2csrByPercentage_bufferSizeExt(m, n, nnzA, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, percentage, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBufferSizeInBytes));
             ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage_bufferSizeExt(
                 handle,
                 m,
@@ -7097,6 +7234,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csrNnz(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value pBuffer
     ), {
         ::cusparse::entry("cusparseDpruneCsr2csrNnz", || {
+            ::cusparse::on_hip!(handle, true, cusparseDpruneCsr2csrNnz(m, n, nnzA, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, threshold, descrC, csrSortedRowPtrC, nnzTotalDevHostPtr, pBuffer));
             ::cusparse::api::thinning::cusparseTpruneCsr2csrNnz(
                 handle,
                 m,
@@ -7137,6 +7275,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csrNnzByPercentage(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseDpruneCsr2csrNnzByPercentage", || {
+            ::cusparse::on_hip!(handle, true, cusparseDpruneCsr2csrNnzByPercentage(m, n, nnzA, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, percentage, descrC, csrSortedRowPtrC, nnzTotalDevHostPtr, info, pBuffer));
             ::cusparse::api::thinning::cusparseTpruneCsr2csrNnzByPercentage(
                 handle,
                 m,
@@ -7178,6 +7317,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csr_bufferSizeExt(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDpruneCsr2csr_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDpruneCsr2csr_bufferSizeExt(m, n, nnzA, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, threshold, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBufferSizeInBytes));
             ::cusparse::api::thinning::cusparseTpruneCsr2csr_bufferSizeExt(
                 handle,
                 m,
@@ -7216,6 +7356,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csr(
         value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
     ), {
         ::cusparse::entry("cusparseDpruneDense2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDpruneDense2csr(m, n, A, lda, threshold, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
             ::cusparse::api::thinning::cusparseTpruneDense2csr(
                 handle,
                 m,
@@ -7252,6 +7393,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csrByPercentage(
         value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseDpruneDense2csrByPercentage", || {
+            ::cusparse::on_hip!(handle, true, cusparseDpruneDense2csrByPercentage(m, n, A, lda, percentage, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
             ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage(
                 handle,
                 m,
@@ -7289,6 +7431,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csrByPercentage_bufferSizeExt(
         value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDpruneDense2csrByPercentage_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDpruneDense2csrByPercentage_bufferSizeExt(m, n, A, lda, percentage, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBufferSizeInBytes));
             ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage_bufferSizeExt(
                 handle,
                 m,
@@ -7324,6 +7467,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csrNnz(
         value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value pBuffer
     ), {
         ::cusparse::entry("cusparseDpruneDense2csrNnz", || {
+            ::cusparse::on_hip!(handle, true, cusparseDpruneDense2csrNnz(m, n, A, lda, threshold, descrC, csrSortedRowPtrC, nnzTotalDevHostPtr, pBuffer));
             ::cusparse::api::thinning::cusparseTpruneDense2csrNnz(
                 handle,
                 m,
@@ -7358,6 +7502,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csrNnzByPercentage(
         value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseDpruneDense2csrNnzByPercentage", || {
+            ::cusparse::on_hip!(handle, true, cusparseDpruneDense2csrNnzByPercentage(m, n, A, lda, percentage, descrC, csrRowPtrC, nnzTotalDevHostPtr, info, pBuffer));
             ::cusparse::api::thinning::cusparseTpruneDense2csrNnzByPercentage(
                 handle,
                 m,
@@ -7393,6 +7538,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csr_bufferSizeExt(
         value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseDpruneDense2csr_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseDpruneDense2csr_bufferSizeExt(m, n, A, lda, threshold, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBufferSizeInBytes));
             ::cusparse::api::thinning::cusparseTpruneDense2csr_bufferSizeExt(
                 handle,
                 m,
@@ -7425,6 +7571,7 @@ pub unsafe extern "C" fn cusparseDroti(
         value handle, value nnz, value xVal, value xInd, value y, value c, value s, value idxBase
     ), {
         ::cusparse::entry("cusparseDroti", || {
+            ::cusparse::on_hip!(handle, true, cusparseDroti(nnz, xVal, xInd, y, c, s, idxBase));
             ::cusparse::api::entries::cusparseTroti(handle, nnz, xVal, xInd, y, c, s, idxBase)
         })
     })
@@ -7443,6 +7590,7 @@ pub unsafe extern "C" fn cusparseDsctr(
         value handle, value nnz, value xVal, value xInd, value y, value idxBase
     ), {
         ::cusparse::entry("cusparseDsctr", || {
+            ::cusparse::on_hip!(handle, true, cusparseDsctr(nnz, xVal, xInd, y, idxBase));
             ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
         })
     })
@@ -8201,6 +8349,7 @@ pub unsafe extern "C" fn cusparseSaxpyi(
         value handle, value nnz, value alpha, value xVal, value xInd, value y, value idxBase
     ), {
         ::cusparse::entry("cusparseSaxpyi", || {
+            ::cusparse::on_hip!(handle, true, cusparseSaxpyi(nnz, alpha, xVal, xInd, y, idxBase));
             ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
         })
     })
@@ -8226,6 +8375,7 @@ pub unsafe extern "C" fn cusparseSbsr2csr(
         value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
     ), {
         ::cusparse::entry("cusparseSbsr2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
             ::cusparse::api::blocking::cusparseTbsr2csr(
                 handle,
                 dirA,
@@ -8264,6 +8414,7 @@ pub unsafe extern "C" fn cusparseSbsric02(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseSbsric02", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsric02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsric02(
                 handle,
                 dirA,
@@ -8301,6 +8452,7 @@ pub unsafe extern "C" fn cusparseSbsric02_analysis(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pInputBuffer
     ), {
         ::cusparse::entry("cusparseSbsric02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsric02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pInputBuffer));
             ::cusparse::api::factorization::cusparseTbsric02_analysis(
                 handle,
                 dirA,
@@ -8337,6 +8489,7 @@ pub unsafe extern "C" fn cusparseSbsric02_bufferSize(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSbsric02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseSbsric02_bufferSize(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTbsric02_bufferSize(
                 handle,
                 dirA,
@@ -8373,6 +8526,7 @@ pub unsafe extern "C" fn cusparseSbsrilu02(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseSbsrilu02", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsrilu02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsrilu02(
                 handle,
                 dirA,
@@ -8410,6 +8564,7 @@ pub unsafe extern "C" fn cusparseSbsrilu02_analysis(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseSbsrilu02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsrilu02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
                 handle,
                 dirA,
@@ -8446,6 +8601,7 @@ pub unsafe extern "C" fn cusparseSbsrilu02_bufferSize(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSbsrilu02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseSbsrilu02_bufferSize(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTbsrilu02_bufferSize(
                 handle,
                 dirA,
@@ -8512,6 +8668,7 @@ pub unsafe extern "C" fn cusparseSbsrmm(
         value handle, value dirA, value transA, value transB, value mb, value n, value kb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockSize, value B, value ldb, value beta, value C, value ldc
     ), {
         ::cusparse::entry("cusparseSbsrmm", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsrmm(dirA, transA, transB, mb, n, kb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockSize, B, ldb, beta, C, ldc));
             ::cusparse::api::blocks::cusparseTbsrmm(
                 handle,
                 dirA,
@@ -8559,6 +8716,7 @@ pub unsafe extern "C" fn cusparseSbsrmv(
         value handle, value dirA, value transA, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
     ), {
         ::cusparse::entry("cusparseSbsrmv", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsrmv(dirA, transA, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, x, beta, y));
             ::cusparse::api::blocks::cusparseTbsrmv(
                 handle,
                 dirA,
@@ -8602,6 +8760,7 @@ pub unsafe extern "C" fn cusparseSbsrsm2_analysis(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseSbsrsm2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsrsm2_analysis(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsm2_analysis(
                 handle,
                 dirA,
@@ -8644,6 +8803,7 @@ pub unsafe extern "C" fn cusparseSbsrsm2_bufferSize(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSbsrsm2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseSbsrsm2_bufferSize(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTbsrsm2_bufferSize(
                 handle,
                 dirA,
@@ -8691,6 +8851,7 @@ pub unsafe extern "C" fn cusparseSbsrsm2_solve(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value alpha, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value B, value ldb, value X, value ldx, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseSbsrsm2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsrsm2_solve(dirA, transA, transXY, mb, n, nnzb, alpha, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, B, ldb, X, ldx, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsm2_solve(
                 handle,
                 dirA,
@@ -8737,6 +8898,7 @@ pub unsafe extern "C" fn cusparseSbsrsv2_analysis(
         value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseSbsrsv2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsrsv2_analysis(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsv2_analysis(
                 handle,
                 dirA,
@@ -8775,6 +8937,7 @@ pub unsafe extern "C" fn cusparseSbsrsv2_bufferSize(
         value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSbsrsv2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseSbsrsv2_bufferSize(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTbsrsv2_bufferSize(
                 handle,
                 dirA,
@@ -8816,6 +8979,7 @@ pub unsafe extern "C" fn cusparseSbsrsv2_solve(
         value handle, value dirA, value transA, value mb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value f, value x, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseSbsrsv2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsrsv2_solve(dirA, transA, mb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, f, x, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsv2_solve(
                 handle,
                 dirA,
@@ -8863,6 +9027,7 @@ pub unsafe extern "C" fn cusparseSbsrxmv(
         value handle, value dirA, value transA, value sizeOfMask, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedMaskPtrA, value bsrSortedRowPtrA, value bsrSortedEndPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
     ), {
         ::cusparse::entry("cusparseSbsrxmv", || {
+            ::cusparse::on_hip!(handle, true, cusparseSbsrxmv(dirA, transA, sizeOfMask, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedMaskPtrA, bsrSortedRowPtrA, bsrSortedEndPtrA, bsrSortedColIndA, blockDim, x, beta, y));
             ::cusparse::api::blocks::cusparseTbsrxmv(
                 handle,
                 dirA,
@@ -8914,6 +9079,7 @@ pub unsafe extern "C" fn cusparseScsc2dense(
         value handle, value m, value n, value descrA, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA, value A, value lda
     ), {
         ::cusparse::entry("cusparseScsc2dense", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsc2dense(m, n, descrA, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA, A, lda));
             ::cusparse::api::thinning::cusparseTcsc2dense(
                 handle,
                 m,
@@ -8949,6 +9115,7 @@ pub unsafe extern "C" fn cusparseScsr2bsr(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value blockDim, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC
     ), {
         ::cusparse::entry("cusparseScsr2bsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsr2bsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, blockDim, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC));
             ::cusparse::api::blocking::cusparseTcsr2bsr(
                 handle,
                 dirA,
@@ -8988,6 +9155,7 @@ pub unsafe extern "C" fn cusparseScsr2csr_compress(
         value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedColIndA, value csrSortedRowPtrA, value nnzA, value nnzPerRow, value csrSortedValC, value csrSortedColIndC, value csrSortedRowPtrC, value tol
     ), {
         ::cusparse::entry("cusparseScsr2csr_compress", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsr2csr_compress(m, n, descrA, csrSortedValA, csrSortedColIndA, csrSortedRowPtrA, nnzA, nnzPerRow, csrSortedValC, csrSortedColIndC, csrSortedRowPtrC, tol));
             ::cusparse::api::thinning::cusparseTcsr2csr_compress(
                 handle,
                 m,
@@ -9024,6 +9192,7 @@ pub unsafe extern "C" fn cusparseScsr2csru(
         value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsr2csru", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsr2csru(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
             ::cusparse::api::ordering::cusparseTcsr2csru(
                 handle,
                 m,
@@ -9056,6 +9225,7 @@ pub unsafe extern "C" fn cusparseScsr2dense(
         value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value A, value lda
     ), {
         ::cusparse::entry("cusparseScsr2dense", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsr2dense(m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, A, lda));
             ::cusparse::api::thinning::cusparseTcsr2dense(
                 handle,
                 m,
@@ -9093,6 +9263,7 @@ pub unsafe extern "C" fn cusparseScsr2gebsr(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDim, value colBlockDim, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsr2gebsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsr2gebsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDim, colBlockDim, pBuffer));
             ::cusparse::api::blocking::cusparseTcsr2gebsr(
                 handle,
                 dirA,
@@ -9132,6 +9303,7 @@ pub unsafe extern "C" fn cusparseScsr2gebsr_bufferSize(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseScsr2gebsr_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseScsr2gebsr_bufferSize(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, rowBlockDim, colBlockDim, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTcsr2gebsr_bufferSize(
                 handle,
                 dirA,
@@ -9168,6 +9340,7 @@ pub unsafe extern "C" fn cusparseScsrcolor(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value fractionToColor, value ncolors, value coloring, value reordering, value info
     ), {
         ::cusparse::entry("cusparseScsrcolor", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsrcolor(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, fractionToColor, ncolors, coloring, reordering, info));
             ::cusparse::api::ordering::cusparseTcsrcolor(
                 handle,
                 m,
@@ -9213,6 +9386,7 @@ pub unsafe extern "C" fn cusparseScsrgeam2(
         value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsrgeam2", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsrgeam2(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
             ::cusparse::api::sums::cusparseTcsrgeam2(
                 handle,
                 m,
@@ -9266,6 +9440,7 @@ pub unsafe extern "C" fn cusparseScsrgeam2_bufferSizeExt(
         value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseScsrgeam2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseScsrgeam2_bufferSizeExt(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBufferSizeInBytes));
             ::cusparse::api::sums::cusparseTcsrgeam2_bufferSizeExt(
                 handle,
                 m,
@@ -9326,6 +9501,7 @@ pub unsafe extern "C" fn cusparseScsrgemm2(
         value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedValD, value csrSortedRowPtrD, value csrSortedColIndD, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsrgemm2", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsrgemm2(m, n, k, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedValD, csrSortedRowPtrD, csrSortedColIndD, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
             ::cusparse::api::sums::cusparseTcsrgemm2(
                 handle,
                 m,
@@ -9386,6 +9562,7 @@ pub unsafe extern "C" fn cusparseScsrgemm2_bufferSizeExt(
         value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedRowPtrD, value csrSortedColIndD, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseScsrgemm2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseScsrgemm2_bufferSizeExt(m, n, k, alpha, descrA, nnzA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedRowPtrD, csrSortedColIndD, info, pBufferSizeInBytes));
             ::cusparse::api::sums::cusparseTcsrgemm2_bufferSizeExt(
                 handle,
                 m,
@@ -9429,6 +9606,7 @@ pub unsafe extern "C" fn cusparseScsric02(
         value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsric02", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsric02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsric02(
                 handle,
                 m,
@@ -9462,6 +9640,7 @@ pub unsafe extern "C" fn cusparseScsric02_analysis(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsric02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsric02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsric02_analysis(
                 handle,
                 m,
@@ -9494,6 +9673,7 @@ pub unsafe extern "C" fn cusparseScsric02_bufferSize(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseScsric02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseScsric02_bufferSize(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTcsric02_bufferSize(
                 handle,
                 m,
@@ -9526,6 +9706,7 @@ pub unsafe extern "C" fn cusparseScsrilu02(
         value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsrilu02", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsrilu02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsrilu02(
                 handle,
                 m,
@@ -9559,6 +9740,7 @@ pub unsafe extern "C" fn cusparseScsrilu02_analysis(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsrilu02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsrilu02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
                 handle,
                 m,
@@ -9591,6 +9773,7 @@ pub unsafe extern "C" fn cusparseScsrilu02_bufferSize(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseScsrilu02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseScsrilu02_bufferSize(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTcsrilu02_bufferSize(
                 handle,
                 m,
@@ -9653,6 +9836,7 @@ pub unsafe extern "C" fn cusparseScsrsm2_analysis(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsrsm2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsrsm2_analysis(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsm2_analysis(
                 handle,
                 algo,
@@ -9700,6 +9884,7 @@ pub unsafe extern "C" fn cusparseScsrsm2_bufferSizeExt(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, out pBufferSize
     ), {
         ::cusparse::entry("cusparseScsrsm2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseScsrsm2_bufferSizeExt(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBufferSize));
             ::cusparse::api::solves::cusparseTcsrsm2_bufferSizeExt(
                 handle,
                 algo,
@@ -9747,6 +9932,7 @@ pub unsafe extern "C" fn cusparseScsrsm2_solve(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsrsm2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsrsm2_solve(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsm2_solve(
                 handle,
                 algo,
@@ -9788,6 +9974,7 @@ pub unsafe extern "C" fn cusparseScsrsv2_analysis(
         value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsrsv2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsrsv2_analysis(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsv2_analysis(
                 handle,
                 transA,
@@ -9822,6 +10009,7 @@ pub unsafe extern "C" fn cusparseScsrsv2_bufferSize(
         value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseScsrsv2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseScsrsv2_bufferSize(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTcsrsv2_bufferSize(
                 handle,
                 transA,
@@ -9859,6 +10047,7 @@ pub unsafe extern "C" fn cusparseScsrsv2_solve(
         value handle, value transA, value m, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value f, value x, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsrsv2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsrsv2_solve(transA, m, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, f, x, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsv2_solve(
                 handle,
                 transA,
@@ -9896,6 +10085,7 @@ pub unsafe extern "C" fn cusparseScsru2csr(
         value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseScsru2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseScsru2csr(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
             ::cusparse::api::ordering::cusparseTcsru2csr(
                 handle,
                 m,
@@ -9928,6 +10118,7 @@ pub unsafe extern "C" fn cusparseScsru2csr_bufferSizeExt(
         value handle, value m, value n, value nnz, value csrVal, value csrRowPtr, value csrColInd, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseScsru2csr_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseScsru2csr_bufferSizeExt(m, n, nnz, csrVal, csrRowPtr, csrColInd, info, pBufferSizeInBytes));
             ::cusparse::api::ordering::cusparseTcsru2csr_bufferSizeExt(
                 handle,
                 m,
@@ -9960,6 +10151,7 @@ pub unsafe extern "C" fn cusparseSdense2csc(
         value handle, value m, value n, value descrA, value A, value lda, value nnzPerCol, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA
     ), {
         ::cusparse::entry("cusparseSdense2csc", || {
+            ::cusparse::on_hip!(handle, true, cusparseSdense2csc(m, n, descrA, A, lda, nnzPerCol, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA));
             ::cusparse::api::thinning::cusparseTdense2csc(
                 handle,
                 m,
@@ -9993,6 +10185,7 @@ pub unsafe extern "C" fn cusparseSdense2csr(
         value handle, value m, value n, value descrA, value A, value lda, value nnzPerRow, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA
     ), {
         ::cusparse::entry("cusparseSdense2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseSdense2csr(m, n, descrA, A, lda, nnzPerRow, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA));
             ::cusparse::api::thinning::cusparseTdense2csr(
                 handle,
                 m,
@@ -10098,6 +10291,7 @@ pub unsafe extern "C" fn cusparseSgebsr2csr(
         value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDim, value colBlockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
     ), {
         ::cusparse::entry("cusparseSgebsr2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgebsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDim, colBlockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
             ::cusparse::api::blocking::cusparseTgebsr2csr(
                 handle,
                 dirA,
@@ -10140,6 +10334,7 @@ pub unsafe extern "C" fn cusparseSgebsr2gebsc(
         value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, value bscVal, value bscRowInd, value bscColPtr, value copyValues, value idxBase, value pBuffer
     ), {
         ::cusparse::entry("cusparseSgebsr2gebsc", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgebsr2gebsc(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, bscVal, bscRowInd, bscColPtr, copyValues, idxBase, pBuffer));
             ::cusparse::api::blocking::cusparseTgebsr2gebsc(
                 handle,
                 mb,
@@ -10178,6 +10373,7 @@ pub unsafe extern "C" fn cusparseSgebsr2gebsc_bufferSize(
         value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSgebsr2gebsc_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseSgebsr2gebsc_bufferSize(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTgebsr2gebsc_bufferSize(
                 handle,
                 mb,
@@ -10219,6 +10415,7 @@ pub unsafe extern "C" fn cusparseSgebsr2gebsr(
         value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDimC, value colBlockDimC, value pBuffer
     ), {
         ::cusparse::entry("cusparseSgebsr2gebsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgebsr2gebsr(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDimC, colBlockDimC, pBuffer));
             ::cusparse::api::blocking::cusparseTgebsr2gebsr(
                 handle,
                 dirA,
@@ -10264,6 +10461,7 @@ pub unsafe extern "C" fn cusparseSgebsr2gebsr_bufferSize(
         value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value rowBlockDimC, value colBlockDimC, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSgebsr2gebsr_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseSgebsr2gebsr_bufferSize(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, rowBlockDimC, colBlockDimC, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTgebsr2gebsr_bufferSize(
                 handle,
                 dirA,
@@ -10305,6 +10503,7 @@ pub unsafe extern "C" fn cusparseSgemmi(
         value handle, value m, value n, value k, value nnz, value alpha, value A, value lda, value cscValB, value cscColPtrB, value cscRowIndB, value beta, value C, value ldc
     ), {
         ::cusparse::entry("cusparseSgemmi", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgemmi(m, n, k, nnz, alpha, A, lda, cscValB, cscColPtrB, cscRowIndB, beta, C, ldc));
             ::cusparse::api::blocks::cusparseTgemmi(
                 handle,
                 m,
@@ -10346,6 +10545,7 @@ pub unsafe extern "C" fn cusparseSgemvi(
         value handle, value transA, value m, value n, value alpha, value A, value lda, value nnz, value xVal, value xInd, value beta, value y, value idxBase, value pBuffer
     ), {
         ::cusparse::entry("cusparseSgemvi", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgemvi(transA, m, n, alpha, A, lda, nnz, xVal, xInd, beta, y, idxBase, pBuffer));
             ::cusparse::api::blocks::cusparseTgemvi(
                 handle,
                 transA,
@@ -10379,6 +10579,7 @@ pub unsafe extern "C" fn cusparseSgemvi_bufferSize(
         value handle, value transA, value m, value n, value nnz, out pBufferSize
     ), {
         ::cusparse::entry("cusparseSgemvi_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseSgemvi_bufferSize(transA, m, n, nnz, pBufferSize));
             ::cusparse::api::blocks::cusparseTgemvi_bufferSize(
                 handle,
                 transA,
@@ -10409,6 +10610,7 @@ pub unsafe extern "C" fn cusparseSgpsvInterleavedBatch(
         value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, value pBuffer
     ), {
         ::cusparse::entry("cusparseSgpsvInterleavedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgpsvInterleavedBatch(algo, m, ds, dl, d, du, dw, x, batchCount, pBuffer));
             ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
                 handle,
                 algo,
@@ -10444,6 +10646,7 @@ pub unsafe extern "C" fn cusparseSgpsvInterleavedBatch_bufferSizeExt(
         value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSgpsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseSgpsvInterleavedBatch_bufferSizeExt(algo, m, ds, dl, d, du, dw, x, batchCount, pBufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch_bufferSizeExt(
                 handle,
                 algo,
@@ -10474,6 +10677,7 @@ pub unsafe extern "C" fn cusparseSgthr(
         value handle, value nnz, value y, value xVal, value xInd, value idxBase
     ), {
         ::cusparse::entry("cusparseSgthr", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgthr(nnz, y, xVal, xInd, idxBase));
             ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
         })
     })
@@ -10492,6 +10696,7 @@ pub unsafe extern "C" fn cusparseSgthrz(
         value handle, value nnz, value y, value xVal, value xInd, value idxBase
     ), {
         ::cusparse::entry("cusparseSgthrz", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgthrz(nnz, y, xVal, xInd, idxBase));
             ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
         })
     })
@@ -10513,6 +10718,7 @@ pub unsafe extern "C" fn cusparseSgtsv2(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseSgtsv2", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgtsv2(m, n, dl, d, du, B, ldb, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
@@ -10534,6 +10740,7 @@ pub unsafe extern "C" fn cusparseSgtsv2StridedBatch(
         value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, value pBuffer
     ), {
         ::cusparse::entry("cusparseSgtsv2StridedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgtsv2StridedBatch(m, dl, d, du, x, batchCount, batchStride, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
                 handle,
                 m,
@@ -10565,6 +10772,7 @@ pub unsafe extern "C" fn cusparseSgtsv2StridedBatch_bufferSizeExt(
         value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSgtsv2StridedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseSgtsv2StridedBatch_bufferSizeExt(m, dl, d, du, x, batchCount, batchStride, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch_bufferSizeExt(
                 handle,
                 m,
@@ -10596,6 +10804,7 @@ pub unsafe extern "C" fn cusparseSgtsv2_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSgtsv2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseSgtsv2_bufferSizeExt(m, n, dl, d, du, B, ldb, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2_bufferSizeExt(
                 handle,
                 m,
@@ -10627,6 +10836,7 @@ pub unsafe extern "C" fn cusparseSgtsv2_nopivot(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseSgtsv2_nopivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgtsv2_nopivot(m, n, dl, d, du, B, ldb, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
@@ -10648,6 +10858,7 @@ pub unsafe extern "C" fn cusparseSgtsv2_nopivot_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSgtsv2_nopivot_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseSgtsv2_nopivot_bufferSizeExt(m, n, dl, d, du, B, ldb, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2_nopivot_bufferSizeExt(
                 handle,
                 m,
@@ -10679,6 +10890,7 @@ pub unsafe extern "C" fn cusparseSgtsvInterleavedBatch(
         value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, value pBuffer
     ), {
         ::cusparse::entry("cusparseSgtsvInterleavedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseSgtsvInterleavedBatch(algo, m, dl, d, du, x, batchCount, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
                 handle,
                 algo,
@@ -10710,6 +10922,7 @@ pub unsafe extern "C" fn cusparseSgtsvInterleavedBatch_bufferSizeExt(
         value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseSgtsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseSgtsvInterleavedBatch_bufferSizeExt(algo, m, dl, d, du, x, batchCount, pBufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch_bufferSizeExt(
                 handle,
                 algo,
@@ -10741,6 +10954,7 @@ pub unsafe extern "C" fn cusparseSnnz(
         value handle, value dirA, value m, value n, value descrA, value A, value lda, value nnzPerRowCol, value nnzTotalDevHostPtr
     ), {
         ::cusparse::entry("cusparseSnnz", || {
+            ::cusparse::on_hip!(handle, true, cusparseSnnz(dirA, m, n, descrA, A, lda, nnzPerRowCol, nnzTotalDevHostPtr));
             ::cusparse::api::thinning::cusparseTnnz(
                 handle,
                 dirA,
@@ -10771,6 +10985,7 @@ pub unsafe extern "C" fn cusparseSnnz_compress(
         value handle, value m, value descr, value csrSortedValA, value csrSortedRowPtrA, value nnzPerRow, value nnzC, value tol
     ), {
         ::cusparse::entry("cusparseSnnz_compress", || {
+            ::cusparse::on_hip!(handle, true, cusparseSnnz_compress(m, descr, csrSortedValA, csrSortedRowPtrA, nnzPerRow, nnzC, tol));
             ::cusparse::api::thinning::cusparseTnnz_compress(
                 handle,
                 m,
@@ -12845,6 +13060,7 @@ pub unsafe extern "C" fn cusparseSroti(
         value handle, value nnz, value xVal, value xInd, value y, value c, value s, value idxBase
     ), {
         ::cusparse::entry("cusparseSroti", || {
+            ::cusparse::on_hip!(handle, true, cusparseSroti(nnz, xVal, xInd, y, c, s, idxBase));
             ::cusparse::api::entries::cusparseTroti(handle, nnz, xVal, xInd, y, c, s, idxBase)
         })
     })
@@ -12863,6 +13079,7 @@ pub unsafe extern "C" fn cusparseSsctr(
         value handle, value nnz, value xVal, value xInd, value y, value idxBase
     ), {
         ::cusparse::entry("cusparseSsctr", || {
+            ::cusparse::on_hip!(handle, true, cusparseSsctr(nnz, xVal, xInd, y, idxBase));
             ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
         })
     })
@@ -12876,6 +13093,7 @@ pub unsafe extern "C" fn cusparseXbsric02_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXbsric02_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXbsric02_zeroPivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseXbsric02_zeroPivot(info, position));
             unsafe { ::cusparse::api::info::cusparseXbsric02_zeroPivot(handle, info, position) }
         })
     })
@@ -12889,6 +13107,7 @@ pub unsafe extern "C" fn cusparseXbsrilu02_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXbsrilu02_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXbsrilu02_zeroPivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseXbsrilu02_zeroPivot(info, position));
             unsafe { ::cusparse::api::info::cusparseXbsrilu02_zeroPivot(handle, info, position) }
         })
     })
@@ -12902,6 +13121,7 @@ pub unsafe extern "C" fn cusparseXbsrsm2_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXbsrsm2_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXbsrsm2_zeroPivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseXbsrsm2_zeroPivot(info, position));
             unsafe { ::cusparse::api::info::cusparseXbsrsm2_zeroPivot(handle, info, position) }
         })
     })
@@ -12915,6 +13135,7 @@ pub unsafe extern "C" fn cusparseXbsrsv2_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXbsrsv2_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXbsrsv2_zeroPivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseXbsrsv2_zeroPivot(info, position));
             unsafe { ::cusparse::api::info::cusparseXbsrsv2_zeroPivot(handle, info, position) }
         })
     })
@@ -12933,6 +13154,7 @@ pub unsafe extern "C" fn cusparseXcoo2csr(
         value handle, value cooRowInd, value nnz, value m, value csrSortedRowPtr, value idxBase
     ), {
         ::cusparse::entry("cusparseXcoo2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcoo2csr(cooRowInd, nnz, m, csrSortedRowPtr, idxBase));
             ::cusparse::api::sorting::cusparseXcoo2csr(handle, cooRowInd, nnz, m, csrSortedRowPtr, idxBase)
         })
     })
@@ -12953,6 +13175,7 @@ pub unsafe extern "C" fn cusparseXcoosortByColumn(
         value handle, value m, value n, value nnz, value cooRowsA, value cooColsA, value P, value pBuffer
     ), {
         ::cusparse::entry("cusparseXcoosortByColumn", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcoosortByColumn(m, n, nnz, cooRowsA, cooColsA, P, pBuffer));
             ::cusparse::api::sorting::cusparseXcoosortByColumn(handle, m, n, nnz, cooRowsA, cooColsA, P, pBuffer)
         })
     })
@@ -12973,6 +13196,7 @@ pub unsafe extern "C" fn cusparseXcoosortByRow(
         value handle, value m, value n, value nnz, value cooRowsA, value cooColsA, value P, value pBuffer
     ), {
         ::cusparse::entry("cusparseXcoosortByRow", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcoosortByRow(m, n, nnz, cooRowsA, cooColsA, P, pBuffer));
             ::cusparse::api::sorting::cusparseXcoosortByRow(handle, m, n, nnz, cooRowsA, cooColsA, P, pBuffer)
         })
     })
@@ -12992,6 +13216,7 @@ pub unsafe extern "C" fn cusparseXcoosort_bufferSizeExt(
         value handle, value m, value n, value nnz, value cooRowsA, value cooColsA, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseXcoosort_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseXcoosort_bufferSizeExt(m, n, nnz, cooRowsA, cooColsA, pBufferSizeInBytes));
             ::cusparse::api::sorting::cusparseXcoosort_bufferSizeExt(
                 handle,
                 m,
@@ -13021,6 +13246,7 @@ pub unsafe extern "C" fn cusparseXcscsort(
         value handle, value m, value n, value nnz, value descrA, value cscColPtrA, value cscRowIndA, value P, value pBuffer
     ), {
         ::cusparse::entry("cusparseXcscsort", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcscsort(m, n, nnz, descrA, cscColPtrA, cscRowIndA, P, pBuffer));
             ::cusparse::api::sorting::cusparseXcscsort(
                 handle,
                 m,
@@ -13050,6 +13276,7 @@ pub unsafe extern "C" fn cusparseXcscsort_bufferSizeExt(
         value handle, value m, value n, value nnz, value cscColPtrA, value cscRowIndA, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseXcscsort_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseXcscsort_bufferSizeExt(m, n, nnz, cscColPtrA, cscRowIndA, pBufferSizeInBytes));
             ::cusparse::api::sorting::cusparseXcscsort_bufferSizeExt(
                 handle,
                 m,
@@ -13081,6 +13308,7 @@ pub unsafe extern "C" fn cusparseXcsr2bsrNnz(
         value handle, value dirA, value m, value n, value descrA, value csrSortedRowPtrA, value csrSortedColIndA, value blockDim, value descrC, value bsrSortedRowPtrC, value nnzTotalDevHostPtr
     ), {
         ::cusparse::entry("cusparseXcsr2bsrNnz", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcsr2bsrNnz(dirA, m, n, descrA, csrSortedRowPtrA, csrSortedColIndA, blockDim, descrC, bsrSortedRowPtrC, nnzTotalDevHostPtr));
             ::cusparse::api::blocking::cusparseXcsr2bsrNnz(
                 handle,
                 dirA,
@@ -13111,6 +13339,7 @@ pub unsafe extern "C" fn cusparseXcsr2coo(
         value handle, value csrSortedRowPtr, value nnz, value m, value cooRowInd, value idxBase
     ), {
         ::cusparse::entry("cusparseXcsr2coo", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcsr2coo(csrSortedRowPtr, nnz, m, cooRowInd, idxBase));
             ::cusparse::api::sorting::cusparseXcsr2coo(handle, csrSortedRowPtr, nnz, m, cooRowInd, idxBase)
         })
     })
@@ -13136,6 +13365,7 @@ pub unsafe extern "C" fn cusparseXcsr2gebsrNnz(
         value handle, value dirA, value m, value n, value descrA, value csrSortedRowPtrA, value csrSortedColIndA, value descrC, value bsrSortedRowPtrC, value rowBlockDim, value colBlockDim, value nnzTotalDevHostPtr, value pBuffer
     ), {
         ::cusparse::entry("cusparseXcsr2gebsrNnz", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcsr2gebsrNnz(dirA, m, n, descrA, csrSortedRowPtrA, csrSortedColIndA, descrC, bsrSortedRowPtrC, rowBlockDim, colBlockDim, nnzTotalDevHostPtr, pBuffer));
             ::cusparse::api::blocking::cusparseXcsr2gebsrNnz(
                 handle,
                 dirA,
@@ -13177,6 +13407,7 @@ pub unsafe extern "C" fn cusparseXcsrgeam2Nnz(
         value handle, value m, value n, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value workspace
     ), {
         ::cusparse::entry("cusparseXcsrgeam2Nnz", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcsrgeam2Nnz(m, n, descrA, nnzA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedRowPtrC, nnzTotalDevHostPtr, workspace));
             ::cusparse::api::sums::cusparseXcsrgeam2Nnz(
                 handle,
                 m,
@@ -13226,6 +13457,7 @@ pub unsafe extern "C" fn cusparseXcsrgemm2Nnz(
         value handle, value m, value n, value k, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value descrD, value nnzD, value csrSortedRowPtrD, value csrSortedColIndD, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseXcsrgemm2Nnz", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcsrgemm2Nnz(m, n, k, descrA, nnzA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedRowPtrB, csrSortedColIndB, descrD, nnzD, csrSortedRowPtrD, csrSortedColIndD, descrC, csrSortedRowPtrC, nnzTotalDevHostPtr, info, pBuffer));
             ::cusparse::api::sums::cusparseXcsrgemm2Nnz(
                 handle,
                 m,
@@ -13261,6 +13493,7 @@ pub unsafe extern "C" fn cusparseXcsric02_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXcsric02_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXcsric02_zeroPivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcsric02_zeroPivot(info, position));
             unsafe { ::cusparse::api::info::cusparseXcsric02_zeroPivot(handle, info, position) }
         })
     })
@@ -13274,6 +13507,7 @@ pub unsafe extern "C" fn cusparseXcsrilu02_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXcsrilu02_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXcsrilu02_zeroPivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcsrilu02_zeroPivot(info, position));
             unsafe { ::cusparse::api::info::cusparseXcsrilu02_zeroPivot(handle, info, position) }
         })
     })
@@ -13287,6 +13521,7 @@ pub unsafe extern "C" fn cusparseXcsrsm2_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXcsrsm2_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXcsrsm2_zeroPivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcsrsm2_zeroPivot(info, position));
             unsafe { ::cusparse::api::info::cusparseXcsrsm2_zeroPivot(handle, info, position) }
         })
     })
@@ -13308,6 +13543,7 @@ pub unsafe extern "C" fn cusparseXcsrsort(
         value handle, value m, value n, value nnz, value descrA, value csrRowPtrA, value csrColIndA, value P, value pBuffer
     ), {
         ::cusparse::entry("cusparseXcsrsort", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcsrsort(m, n, nnz, descrA, csrRowPtrA, csrColIndA, P, pBuffer));
             ::cusparse::api::sorting::cusparseXcsrsort(
                 handle,
                 m,
@@ -13337,6 +13573,7 @@ pub unsafe extern "C" fn cusparseXcsrsort_bufferSizeExt(
         value handle, value m, value n, value nnz, value csrRowPtrA, value csrColIndA, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseXcsrsort_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseXcsrsort_bufferSizeExt(m, n, nnz, csrRowPtrA, csrColIndA, pBufferSizeInBytes));
             ::cusparse::api::sorting::cusparseXcsrsort_bufferSizeExt(
                 handle,
                 m,
@@ -13358,6 +13595,7 @@ pub unsafe extern "C" fn cusparseXcsrsv2_zeroPivot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseXcsrsv2_zeroPivot", (value handle, value info, value position), {
         ::cusparse::entry("cusparseXcsrsv2_zeroPivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseXcsrsv2_zeroPivot(info, position));
             unsafe { ::cusparse::api::info::cusparseXcsrsv2_zeroPivot(handle, info, position) }
         })
     })
@@ -13386,6 +13624,7 @@ pub unsafe extern "C" fn cusparseXgebsr2gebsrNnz(
         value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value descrC, value bsrSortedRowPtrC, value rowBlockDimC, value colBlockDimC, value nnzTotalDevHostPtr, value pBuffer
     ), {
         ::cusparse::entry("cusparseXgebsr2gebsrNnz", || {
+            ::cusparse::on_hip!(handle, true, cusparseXgebsr2gebsrNnz(dirA, mb, nb, nnzb, descrA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, descrC, bsrSortedRowPtrC, rowBlockDimC, colBlockDimC, nnzTotalDevHostPtr, pBuffer));
             ::cusparse::api::blocking::cusparseXgebsr2gebsrNnz(
                 handle,
                 dirA,
@@ -13422,6 +13661,7 @@ pub unsafe extern "C" fn cusparseZaxpyi(
         value handle, value nnz, value alpha, value xVal, value xInd, value y, value idxBase
     ), {
         ::cusparse::entry("cusparseZaxpyi", || {
+            ::cusparse::on_hip!(handle, true, cusparseZaxpyi(nnz, alpha, xVal, xInd, y, idxBase));
             ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
         })
     })
@@ -13447,6 +13687,7 @@ pub unsafe extern "C" fn cusparseZbsr2csr(
         value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
     ), {
         ::cusparse::entry("cusparseZbsr2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
             ::cusparse::api::blocking::cusparseTbsr2csr(
                 handle,
                 dirA,
@@ -13485,6 +13726,7 @@ pub unsafe extern "C" fn cusparseZbsric02(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZbsric02", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsric02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsric02(
                 handle,
                 dirA,
@@ -13522,6 +13764,7 @@ pub unsafe extern "C" fn cusparseZbsric02_analysis(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pInputBuffer
     ), {
         ::cusparse::entry("cusparseZbsric02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsric02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pInputBuffer));
             ::cusparse::api::factorization::cusparseTbsric02_analysis(
                 handle,
                 dirA,
@@ -13558,6 +13801,7 @@ pub unsafe extern "C" fn cusparseZbsric02_bufferSize(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZbsric02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZbsric02_bufferSize(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTbsric02_bufferSize(
                 handle,
                 dirA,
@@ -13594,6 +13838,7 @@ pub unsafe extern "C" fn cusparseZbsrilu02(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZbsrilu02", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsrilu02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsrilu02(
                 handle,
                 dirA,
@@ -13631,6 +13876,7 @@ pub unsafe extern "C" fn cusparseZbsrilu02_analysis(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZbsrilu02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsrilu02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
                 handle,
                 dirA,
@@ -13667,6 +13913,7 @@ pub unsafe extern "C" fn cusparseZbsrilu02_bufferSize(
         value handle, value dirA, value mb, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZbsrilu02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZbsrilu02_bufferSize(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTbsrilu02_bufferSize(
                 handle,
                 dirA,
@@ -13733,6 +13980,7 @@ pub unsafe extern "C" fn cusparseZbsrmm(
         value handle, value dirA, value transA, value transB, value mb, value n, value kb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockSize, value B, value ldb, value beta, value C, value ldc
     ), {
         ::cusparse::entry("cusparseZbsrmm", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsrmm(dirA, transA, transB, mb, n, kb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockSize, B, ldb, beta, C, ldc));
             ::cusparse::api::blocks::cusparseTbsrmm(
                 handle,
                 dirA,
@@ -13780,6 +14028,7 @@ pub unsafe extern "C" fn cusparseZbsrmv(
         value handle, value dirA, value transA, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
     ), {
         ::cusparse::entry("cusparseZbsrmv", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsrmv(dirA, transA, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, x, beta, y));
             ::cusparse::api::blocks::cusparseTbsrmv(
                 handle,
                 dirA,
@@ -13823,6 +14072,7 @@ pub unsafe extern "C" fn cusparseZbsrsm2_analysis(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZbsrsm2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsrsm2_analysis(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsm2_analysis(
                 handle,
                 dirA,
@@ -13865,6 +14115,7 @@ pub unsafe extern "C" fn cusparseZbsrsm2_bufferSize(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZbsrsm2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZbsrsm2_bufferSize(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTbsrsm2_bufferSize(
                 handle,
                 dirA,
@@ -13912,6 +14163,7 @@ pub unsafe extern "C" fn cusparseZbsrsm2_solve(
         value handle, value dirA, value transA, value transXY, value mb, value n, value nnzb, value alpha, value descrA, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value blockSize, value info, value B, value ldb, value X, value ldx, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZbsrsm2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsrsm2_solve(dirA, transA, transXY, mb, n, nnzb, alpha, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, B, ldb, X, ldx, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsm2_solve(
                 handle,
                 dirA,
@@ -13958,6 +14210,7 @@ pub unsafe extern "C" fn cusparseZbsrsv2_analysis(
         value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZbsrsv2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsrsv2_analysis(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsv2_analysis(
                 handle,
                 dirA,
@@ -13996,6 +14249,7 @@ pub unsafe extern "C" fn cusparseZbsrsv2_bufferSize(
         value handle, value dirA, value transA, value mb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZbsrsv2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZbsrsv2_bufferSize(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTbsrsv2_bufferSize(
                 handle,
                 dirA,
@@ -14037,6 +14291,7 @@ pub unsafe extern "C" fn cusparseZbsrsv2_solve(
         value handle, value dirA, value transA, value mb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value blockDim, value info, value f, value x, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZbsrsv2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsrsv2_solve(dirA, transA, mb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, f, x, policy, pBuffer));
             ::cusparse::api::solves::cusparseTbsrsv2_solve(
                 handle,
                 dirA,
@@ -14084,6 +14339,7 @@ pub unsafe extern "C" fn cusparseZbsrxmv(
         value handle, value dirA, value transA, value sizeOfMask, value mb, value nb, value nnzb, value alpha, value descrA, value bsrSortedValA, value bsrSortedMaskPtrA, value bsrSortedRowPtrA, value bsrSortedEndPtrA, value bsrSortedColIndA, value blockDim, value x, value beta, value y
     ), {
         ::cusparse::entry("cusparseZbsrxmv", || {
+            ::cusparse::on_hip!(handle, true, cusparseZbsrxmv(dirA, transA, sizeOfMask, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedMaskPtrA, bsrSortedRowPtrA, bsrSortedEndPtrA, bsrSortedColIndA, blockDim, x, beta, y));
             ::cusparse::api::blocks::cusparseTbsrxmv(
                 handle,
                 dirA,
@@ -14124,6 +14380,7 @@ pub unsafe extern "C" fn cusparseZcsc2dense(
         value handle, value m, value n, value descrA, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA, value A, value lda
     ), {
         ::cusparse::entry("cusparseZcsc2dense", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsc2dense(m, n, descrA, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA, A, lda));
             ::cusparse::api::thinning::cusparseTcsc2dense(
                 handle,
                 m,
@@ -14159,6 +14416,7 @@ pub unsafe extern "C" fn cusparseZcsr2bsr(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value blockDim, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC
     ), {
         ::cusparse::entry("cusparseZcsr2bsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsr2bsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, blockDim, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC));
             ::cusparse::api::blocking::cusparseTcsr2bsr(
                 handle,
                 dirA,
@@ -14198,6 +14456,7 @@ pub unsafe extern "C" fn cusparseZcsr2csr_compress(
         value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedColIndA, value csrSortedRowPtrA, value nnzA, value nnzPerRow, value csrSortedValC, value csrSortedColIndC, value csrSortedRowPtrC, value tol
     ), {
         ::cusparse::entry("cusparseZcsr2csr_compress", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsr2csr_compress(m, n, descrA, csrSortedValA, csrSortedColIndA, csrSortedRowPtrA, nnzA, nnzPerRow, csrSortedValC, csrSortedColIndC, csrSortedRowPtrC, tol));
             ::cusparse::api::thinning::cusparseTcsr2csr_compress(
                 handle,
                 m,
@@ -14234,6 +14493,7 @@ pub unsafe extern "C" fn cusparseZcsr2csru(
         value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsr2csru", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsr2csru(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
             ::cusparse::api::ordering::cusparseTcsr2csru(
                 handle,
                 m,
@@ -14266,6 +14526,7 @@ pub unsafe extern "C" fn cusparseZcsr2dense(
         value handle, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value A, value lda
     ), {
         ::cusparse::entry("cusparseZcsr2dense", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsr2dense(m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, A, lda));
             ::cusparse::api::thinning::cusparseTcsr2dense(
                 handle,
                 m,
@@ -14303,6 +14564,7 @@ pub unsafe extern "C" fn cusparseZcsr2gebsr(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDim, value colBlockDim, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsr2gebsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsr2gebsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDim, colBlockDim, pBuffer));
             ::cusparse::api::blocking::cusparseTcsr2gebsr(
                 handle,
                 dirA,
@@ -14342,6 +14604,7 @@ pub unsafe extern "C" fn cusparseZcsr2gebsr_bufferSize(
         value handle, value dirA, value m, value n, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZcsr2gebsr_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZcsr2gebsr_bufferSize(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, rowBlockDim, colBlockDim, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTcsr2gebsr_bufferSize(
                 handle,
                 dirA,
@@ -14378,6 +14641,7 @@ pub unsafe extern "C" fn cusparseZcsrcolor(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value fractionToColor, value ncolors, value coloring, value reordering, value info
     ), {
         ::cusparse::entry("cusparseZcsrcolor", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsrcolor(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, fractionToColor, ncolors, coloring, reordering, info));
             ::cusparse::api::ordering::cusparseTcsrcolor(
                 handle,
                 m,
@@ -14423,6 +14687,7 @@ pub unsafe extern "C" fn cusparseZcsrgeam2(
         value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsrgeam2", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsrgeam2(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
             ::cusparse::api::sums::cusparseTcsrgeam2(
                 handle,
                 m,
@@ -14476,6 +14741,7 @@ pub unsafe extern "C" fn cusparseZcsrgeam2_bufferSizeExt(
         value handle, value m, value n, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value beta, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZcsrgeam2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseZcsrgeam2_bufferSizeExt(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBufferSizeInBytes));
             ::cusparse::api::sums::cusparseTcsrgeam2_bufferSizeExt(
                 handle,
                 m,
@@ -14536,6 +14802,7 @@ pub unsafe extern "C" fn cusparseZcsrgemm2(
         value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedValB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedValD, value csrSortedRowPtrD, value csrSortedColIndD, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsrgemm2", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsrgemm2(m, n, k, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedValD, csrSortedRowPtrD, csrSortedColIndD, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
             ::cusparse::api::sums::cusparseTcsrgemm2(
                 handle,
                 m,
@@ -14596,6 +14863,7 @@ pub unsafe extern "C" fn cusparseZcsrgemm2_bufferSizeExt(
         value handle, value m, value n, value k, value alpha, value descrA, value nnzA, value csrSortedRowPtrA, value csrSortedColIndA, value descrB, value nnzB, value csrSortedRowPtrB, value csrSortedColIndB, value beta, value descrD, value nnzD, value csrSortedRowPtrD, value csrSortedColIndD, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZcsrgemm2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseZcsrgemm2_bufferSizeExt(m, n, k, alpha, descrA, nnzA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedRowPtrD, csrSortedColIndD, info, pBufferSizeInBytes));
             ::cusparse::api::sums::cusparseTcsrgemm2_bufferSizeExt(
                 handle,
                 m,
@@ -14639,6 +14907,7 @@ pub unsafe extern "C" fn cusparseZcsric02(
         value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsric02", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsric02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsric02(
                 handle,
                 m,
@@ -14672,6 +14941,7 @@ pub unsafe extern "C" fn cusparseZcsric02_analysis(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsric02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsric02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsric02_analysis(
                 handle,
                 m,
@@ -14704,6 +14974,7 @@ pub unsafe extern "C" fn cusparseZcsric02_bufferSize(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZcsric02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZcsric02_bufferSize(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTcsric02_bufferSize(
                 handle,
                 m,
@@ -14736,6 +15007,7 @@ pub unsafe extern "C" fn cusparseZcsrilu02(
         value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsrilu02", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsrilu02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsrilu02(
                 handle,
                 m,
@@ -14769,6 +15041,7 @@ pub unsafe extern "C" fn cusparseZcsrilu02_analysis(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsrilu02_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsrilu02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
                 handle,
                 m,
@@ -14801,6 +15074,7 @@ pub unsafe extern "C" fn cusparseZcsrilu02_bufferSize(
         value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZcsrilu02_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZcsrilu02_bufferSize(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::factorization::cusparseTcsrilu02_bufferSize(
                 handle,
                 m,
@@ -14863,6 +15137,7 @@ pub unsafe extern "C" fn cusparseZcsrsm2_analysis(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsrsm2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsrsm2_analysis(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsm2_analysis(
                 handle,
                 algo,
@@ -14910,6 +15185,7 @@ pub unsafe extern "C" fn cusparseZcsrsm2_bufferSizeExt(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, out pBufferSize
     ), {
         ::cusparse::entry("cusparseZcsrsm2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseZcsrsm2_bufferSizeExt(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBufferSize));
             ::cusparse::api::solves::cusparseTcsrsm2_bufferSizeExt(
                 handle,
                 algo,
@@ -14957,6 +15233,7 @@ pub unsafe extern "C" fn cusparseZcsrsm2_solve(
         value handle, value algo, value transA, value transB, value m, value nrhs, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value B, value ldb, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsrsm2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsrsm2_solve(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsm2_solve(
                 handle,
                 algo,
@@ -14998,6 +15275,7 @@ pub unsafe extern "C" fn cusparseZcsrsv2_analysis(
         value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsrsv2_analysis", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsrsv2_analysis(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsv2_analysis(
                 handle,
                 transA,
@@ -15032,6 +15310,7 @@ pub unsafe extern "C" fn cusparseZcsrsv2_bufferSize(
         value handle, value transA, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZcsrsv2_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZcsrsv2_bufferSize(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, pBufferSizeInBytes));
             ::cusparse::api::solves::cusparseTcsrsv2_bufferSize(
                 handle,
                 transA,
@@ -15069,6 +15348,7 @@ pub unsafe extern "C" fn cusparseZcsrsv2_solve(
         value handle, value transA, value m, value nnz, value alpha, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value f, value x, value policy, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsrsv2_solve", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsrsv2_solve(transA, m, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, f, x, policy, pBuffer));
             ::cusparse::api::solves::cusparseTcsrsv2_solve(
                 handle,
                 transA,
@@ -15106,6 +15386,7 @@ pub unsafe extern "C" fn cusparseZcsru2csr(
         value handle, value m, value n, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseZcsru2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseZcsru2csr(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
             ::cusparse::api::ordering::cusparseTcsru2csr(
                 handle,
                 m,
@@ -15138,6 +15419,7 @@ pub unsafe extern "C" fn cusparseZcsru2csr_bufferSizeExt(
         value handle, value m, value n, value nnz, value csrVal, value csrRowPtr, value csrColInd, value info, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZcsru2csr_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseZcsru2csr_bufferSizeExt(m, n, nnz, csrVal, csrRowPtr, csrColInd, info, pBufferSizeInBytes));
             ::cusparse::api::ordering::cusparseTcsru2csr_bufferSizeExt(
                 handle,
                 m,
@@ -15170,6 +15452,7 @@ pub unsafe extern "C" fn cusparseZdense2csc(
         value handle, value m, value n, value descrA, value A, value lda, value nnzPerCol, value cscSortedValA, value cscSortedRowIndA, value cscSortedColPtrA
     ), {
         ::cusparse::entry("cusparseZdense2csc", || {
+            ::cusparse::on_hip!(handle, true, cusparseZdense2csc(m, n, descrA, A, lda, nnzPerCol, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA));
             ::cusparse::api::thinning::cusparseTdense2csc(
                 handle,
                 m,
@@ -15203,6 +15486,7 @@ pub unsafe extern "C" fn cusparseZdense2csr(
         value handle, value m, value n, value descrA, value A, value lda, value nnzPerRow, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA
     ), {
         ::cusparse::entry("cusparseZdense2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseZdense2csr(m, n, descrA, A, lda, nnzPerRow, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA));
             ::cusparse::api::thinning::cusparseTdense2csr(
                 handle,
                 m,
@@ -15240,6 +15524,7 @@ pub unsafe extern "C" fn cusparseZgebsr2csr(
         value handle, value dirA, value mb, value nb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDim, value colBlockDim, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC
     ), {
         ::cusparse::entry("cusparseZgebsr2csr", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgebsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDim, colBlockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
             ::cusparse::api::blocking::cusparseTgebsr2csr(
                 handle,
                 dirA,
@@ -15282,6 +15567,7 @@ pub unsafe extern "C" fn cusparseZgebsr2gebsc(
         value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, value bscVal, value bscRowInd, value bscColPtr, value copyValues, value idxBase, value pBuffer
     ), {
         ::cusparse::entry("cusparseZgebsr2gebsc", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgebsr2gebsc(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, bscVal, bscRowInd, bscColPtr, copyValues, idxBase, pBuffer));
             ::cusparse::api::blocking::cusparseTgebsr2gebsc(
                 handle,
                 mb,
@@ -15320,6 +15606,7 @@ pub unsafe extern "C" fn cusparseZgebsr2gebsc_bufferSize(
         value handle, value mb, value nb, value nnzb, value bsrSortedVal, value bsrSortedRowPtr, value bsrSortedColInd, value rowBlockDim, value colBlockDim, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZgebsr2gebsc_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZgebsr2gebsc_bufferSize(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTgebsr2gebsc_bufferSize(
                 handle,
                 mb,
@@ -15361,6 +15648,7 @@ pub unsafe extern "C" fn cusparseZgebsr2gebsr(
         value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value descrC, value bsrSortedValC, value bsrSortedRowPtrC, value bsrSortedColIndC, value rowBlockDimC, value colBlockDimC, value pBuffer
     ), {
         ::cusparse::entry("cusparseZgebsr2gebsr", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgebsr2gebsr(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDimC, colBlockDimC, pBuffer));
             ::cusparse::api::blocking::cusparseTgebsr2gebsr(
                 handle,
                 dirA,
@@ -15406,6 +15694,7 @@ pub unsafe extern "C" fn cusparseZgebsr2gebsr_bufferSize(
         value handle, value dirA, value mb, value nb, value nnzb, value descrA, value bsrSortedValA, value bsrSortedRowPtrA, value bsrSortedColIndA, value rowBlockDimA, value colBlockDimA, value rowBlockDimC, value colBlockDimC, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZgebsr2gebsr_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZgebsr2gebsr_bufferSize(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, rowBlockDimC, colBlockDimC, pBufferSizeInBytes));
             ::cusparse::api::blocking::cusparseTgebsr2gebsr_bufferSize(
                 handle,
                 dirA,
@@ -15447,6 +15736,7 @@ pub unsafe extern "C" fn cusparseZgemmi(
         value handle, value m, value n, value k, value nnz, value alpha, value A, value lda, value cscValB, value cscColPtrB, value cscRowIndB, value beta, value C, value ldc
     ), {
         ::cusparse::entry("cusparseZgemmi", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgemmi(m, n, k, nnz, alpha, A, lda, cscValB, cscColPtrB, cscRowIndB, beta, C, ldc));
             ::cusparse::api::blocks::cusparseTgemmi(
                 handle,
                 m,
@@ -15488,6 +15778,7 @@ pub unsafe extern "C" fn cusparseZgemvi(
         value handle, value transA, value m, value n, value alpha, value A, value lda, value nnz, value xVal, value xInd, value beta, value y, value idxBase, value pBuffer
     ), {
         ::cusparse::entry("cusparseZgemvi", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgemvi(transA, m, n, alpha, A, lda, nnz, xVal, xInd, beta, y, idxBase, pBuffer));
             ::cusparse::api::blocks::cusparseTgemvi(
                 handle,
                 transA,
@@ -15521,6 +15812,7 @@ pub unsafe extern "C" fn cusparseZgemvi_bufferSize(
         value handle, value transA, value m, value n, value nnz, out pBufferSize
     ), {
         ::cusparse::entry("cusparseZgemvi_bufferSize", || {
+            ::cusparse::on_hip!(handle, false, cusparseZgemvi_bufferSize(transA, m, n, nnz, pBufferSize));
             ::cusparse::api::blocks::cusparseTgemvi_bufferSize(
                 handle,
                 transA,
@@ -15551,6 +15843,7 @@ pub unsafe extern "C" fn cusparseZgpsvInterleavedBatch(
         value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, value pBuffer
     ), {
         ::cusparse::entry("cusparseZgpsvInterleavedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgpsvInterleavedBatch(algo, m, ds, dl, d, du, dw, x, batchCount, pBuffer));
             ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
                 handle,
                 algo,
@@ -15586,6 +15879,7 @@ pub unsafe extern "C" fn cusparseZgpsvInterleavedBatch_bufferSizeExt(
         value handle, value algo, value m, value ds, value dl, value d, value du, value dw, value x, value batchCount, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZgpsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseZgpsvInterleavedBatch_bufferSizeExt(algo, m, ds, dl, d, du, dw, x, batchCount, pBufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch_bufferSizeExt(
                 handle,
                 algo,
@@ -15616,6 +15910,7 @@ pub unsafe extern "C" fn cusparseZgthr(
         value handle, value nnz, value y, value xVal, value xInd, value idxBase
     ), {
         ::cusparse::entry("cusparseZgthr", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgthr(nnz, y, xVal, xInd, idxBase));
             ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
         })
     })
@@ -15634,6 +15929,7 @@ pub unsafe extern "C" fn cusparseZgthrz(
         value handle, value nnz, value y, value xVal, value xInd, value idxBase
     ), {
         ::cusparse::entry("cusparseZgthrz", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgthrz(nnz, y, xVal, xInd, idxBase));
             ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
         })
     })
@@ -15655,6 +15951,7 @@ pub unsafe extern "C" fn cusparseZgtsv2(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseZgtsv2", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgtsv2(m, n, dl, d, du, B, ldb, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
@@ -15676,6 +15973,7 @@ pub unsafe extern "C" fn cusparseZgtsv2StridedBatch(
         value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, value pBuffer
     ), {
         ::cusparse::entry("cusparseZgtsv2StridedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgtsv2StridedBatch(m, dl, d, du, x, batchCount, batchStride, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
                 handle,
                 m,
@@ -15707,6 +16005,7 @@ pub unsafe extern "C" fn cusparseZgtsv2StridedBatch_bufferSizeExt(
         value handle, value m, value dl, value d, value du, value x, value batchCount, value batchStride, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZgtsv2StridedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseZgtsv2StridedBatch_bufferSizeExt(m, dl, d, du, x, batchCount, batchStride, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch_bufferSizeExt(
                 handle,
                 m,
@@ -15738,6 +16037,7 @@ pub unsafe extern "C" fn cusparseZgtsv2_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZgtsv2_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseZgtsv2_bufferSizeExt(m, n, dl, d, du, B, ldb, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2_bufferSizeExt(
                 handle,
                 m,
@@ -15769,6 +16069,7 @@ pub unsafe extern "C" fn cusparseZgtsv2_nopivot(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
     ), {
         ::cusparse::entry("cusparseZgtsv2_nopivot", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgtsv2_nopivot(m, n, dl, d, du, B, ldb, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
         })
     })
@@ -15790,6 +16091,7 @@ pub unsafe extern "C" fn cusparseZgtsv2_nopivot_bufferSizeExt(
         value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZgtsv2_nopivot_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseZgtsv2_nopivot_bufferSizeExt(m, n, dl, d, du, B, ldb, bufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsv2_nopivot_bufferSizeExt(
                 handle,
                 m,
@@ -15821,6 +16123,7 @@ pub unsafe extern "C" fn cusparseZgtsvInterleavedBatch(
         value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, value pBuffer
     ), {
         ::cusparse::entry("cusparseZgtsvInterleavedBatch", || {
+            ::cusparse::on_hip!(handle, true, cusparseZgtsvInterleavedBatch(algo, m, dl, d, du, x, batchCount, pBuffer));
             ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
                 handle,
                 algo,
@@ -15852,6 +16155,7 @@ pub unsafe extern "C" fn cusparseZgtsvInterleavedBatch_bufferSizeExt(
         value handle, value algo, value m, value dl, value d, value du, value x, value batchCount, out pBufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseZgtsvInterleavedBatch_bufferSizeExt", || {
+            ::cusparse::on_hip!(handle, false, cusparseZgtsvInterleavedBatch_bufferSizeExt(algo, m, dl, d, du, x, batchCount, pBufferSizeInBytes));
             ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch_bufferSizeExt(
                 handle,
                 algo,
@@ -15883,6 +16187,7 @@ pub unsafe extern "C" fn cusparseZnnz(
         value handle, value dirA, value m, value n, value descrA, value A, value lda, value nnzPerRowCol, value nnzTotalDevHostPtr
     ), {
         ::cusparse::entry("cusparseZnnz", || {
+            ::cusparse::on_hip!(handle, true, cusparseZnnz(dirA, m, n, descrA, A, lda, nnzPerRowCol, nnzTotalDevHostPtr));
             ::cusparse::api::thinning::cusparseTnnz(
                 handle,
                 dirA,
@@ -15913,6 +16218,7 @@ pub unsafe extern "C" fn cusparseZnnz_compress(
         value handle, value m, value descr, value csrSortedValA, value csrSortedRowPtrA, value nnzPerRow, value nnzC, value tol
     ), {
         ::cusparse::entry("cusparseZnnz_compress", || {
+            ::cusparse::on_hip!(handle, true, cusparseZnnz_compress(m, descr, csrSortedValA, csrSortedRowPtrA, nnzPerRow, nnzC, tol));
             ::cusparse::api::thinning::cusparseTnnz_compress(
                 handle,
                 m,
@@ -15940,6 +16246,7 @@ pub unsafe extern "C" fn cusparseZsctr(
         value handle, value nnz, value xVal, value xInd, value y, value idxBase
     ), {
         ::cusparse::entry("cusparseZsctr", || {
+            ::cusparse::on_hip!(handle, true, cusparseZsctr(nnz, xVal, xInd, y, idxBase));
             ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
         })
     })

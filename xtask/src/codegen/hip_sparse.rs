@@ -1,0 +1,312 @@
+//! hipSPARSE behind cuSPARSE: for each name of the typed API the function of hipSPARSE that does the same work, which has cuSPARSE's
+//! arguments in cuSPARSE's order in every release but for what [`Difference`] says. The generic API's calls are made of our own
+//! descriptors by hand.
+//!
+//! `tools/data/hip/cusparse.json` has what names and types do not say: what our own objects keep, what is written by hand, and which call
+//! begins what others go on with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+
+use super::facts::{self, Param, Signature, Signatures};
+use super::library::of_any_type;
+
+const HIPSPARSE: &str = "tools/data/hip/hipsparse.json";
+const CUSPARSE: &str = "tools/data/hip/cusparse.json";
+const SIGNATURES: &str = "tools/data/cusparse/cusparse.json";
+
+/// What is known of cuSPARSE's names on hipSPARSE besides their names and types. T stands for the type's letter.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Exceptions {
+    /// Names with a handle of which our own objects keep everything.
+    ours: BTreeSet<String>,
+    /// Names whose bodies call hipSPARSE themselves.
+    by_hand: BTreeSet<String>,
+    /// What others with the same info go on with: it says whether hipSPARSE or our own code does all of it.
+    begins: BTreeSet<String>,
+    /// Functions of hipSPARSE that are called for our own objects.
+    called: BTreeSet<String>,
+}
+
+/// Name → the releases that have a form of it → the form: `name: type, …`.
+type Functions = BTreeMap<String, BTreeMap<String, String>>;
+
+/// How a name of cuSPARSE's is answered on an AMD GPU.
+pub enum Way {
+    Function(String),
+    ByHand,
+    /// By what our objects keep.
+    Ours,
+    /// By no function of hipSPARSE's.
+    Lacks,
+}
+
+/// How an argument differs.
+enum Difference {
+    None,
+    /// A size that is an `int` here.
+    WideSize,
+    /// A percentage that is a `float` here.
+    WidePercentage,
+}
+
+/// What hipSPARSE does for cuSPARSE.
+pub struct OnHip {
+    /// `crates/libraries/cusparse/api/src/generated/hip_calls.rs`
+    pub calls: String,
+    exceptions: Exceptions,
+    functions: Functions,
+    signatures: Signatures,
+}
+
+impl OnHip {
+    pub fn read() -> Result<OnHip> {
+        let mut on_hip = OnHip {
+            calls: String::new(),
+            exceptions: facts::read_json(CUSPARSE)?,
+            functions: facts::read_json(HIPSPARSE)?,
+            signatures: facts::read_json(SIGNATURES)?,
+        };
+        on_hip.calls = on_hip.text()?;
+        Ok(on_hip)
+    }
+
+    pub fn way(&self, name: &str) -> Way {
+        let first = self.signatures.get(name).and_then(|signature| signature.params.first());
+        if first.is_none_or(|param| param.ty != "cusparseHandle_t") || is_in(&self.exceptions.ours, name) {
+            return Way::Ours;
+        }
+        if self.exceptions.by_hand.contains(name) {
+            return Way::ByHand;
+        }
+        let function = name.replacen("cu", "hip", 1);
+        if self.functions.contains_key(&function) { Way::Function(function) } else { Way::Lacks }
+    }
+
+    /// The line of an export that hands a call on where hipSPARSE has it, with the handle's device being an AMD GPU.
+    pub fn line(&self, krate: &str, name: &str) -> Option<String> {
+        let Way::Function(_) = self.way(name) else { return None };
+        let params = self.signatures.get(name)?.params.get(1..)?;
+        let names: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
+        // What only asks for a size enqueues nothing.
+        let enqueues = !asks(name);
+        Some(format!("{krate}::on_hip!(handle, {enqueues}, {name}({}));", names.join(", ")))
+    }
+
+    fn text(&self) -> Result<String> {
+        let mut used = self.exceptions.called.clone();
+        let mut routines = String::new();
+        for (name, signature) in &self.signatures {
+            match self.way(name) {
+                Way::Function(function) => {
+                    routines += &self.routine(name, signature, &function)?;
+                    used.insert(function);
+                }
+                Way::ByHand => drop(used.insert(name.replacen("cu", "hip", 1))),
+                Way::Ours | Way::Lacks => {}
+            }
+        }
+        for known in &self.exceptions.by_hand {
+            ensure!(self.signatures.contains_key(known), "{CUSPARSE}: cuSPARSE has no {known}");
+        }
+        for name in &used {
+            ensure!(self.functions.contains_key(name), "{CUSPARSE}: {HIPSPARSE} has no {name}");
+        }
+        for name in self.functions.keys() {
+            ensure!(used.contains(name), "{HIPSPARSE}: nobody calls {name}");
+        }
+        let mut text = String::from(
+            "//! cuSPARSE's typed API on hipSPARSE, and the functions of hipSPARSE that it and the generic API use.\n\
+             //! Generated by `cargo xtask codegen` from tools/data/cusparse and tools/data/hip; do not edit.\n\n\
+             use core::ffi::*;\n\n\
+             use crate::hip::call::{Step, at_least, hand, narrow, routines};\n\
+             use crate::hip::convert::*;\n\
+             use crate::hip::info;\n\
+             use crate::types::*;\n\n",
+        );
+        writeln!(text, "pub const NAMES: [&CStr; {}] = [", used.len())?;
+        used.iter().try_for_each(|name| writeln!(text, "    c\"{name}\","))?;
+        text += "];\n\n";
+        for (index, name) in used.iter().enumerate() {
+            writeln!(text, "pub const {name}: usize = {index};")?;
+        }
+        Ok(format!("{text}\nroutines! {{\n    hip;\n{routines}}}\n"))
+    }
+
+    fn routine(&self, name: &str, signature: &Signature, function: &str) -> Result<String> {
+        let forms = &self.functions[function];
+        ensure!(forms.len() == 1, "{HIPSPARSE}: {function} differs between releases");
+        let form: Vec<&str> = forms.values().flat_map(|form| form.split(", ")).collect();
+        ensure!(form[0] == "handle: hipsparseHandle_t", "{name}: no handle comes first");
+        let params = &signature.params[1..];
+        ensure!(form.len() == signature.params.len(), "{name} has not as many arguments as {function}");
+        let mut arguments = Vec::new();
+        let mut wide = false;
+        for (ours, theirs) in params.iter().zip(&form[1..]) {
+            let (_, their_type) = theirs.split_once(": ").with_context(|| theirs.to_string())?;
+            arguments.push(match difference(name, function, ours, their_type)? {
+                Difference::None => argument(ours),
+                Difference::WidePercentage => format!("f64 = f64::from({})", ours.name),
+                Difference::WideSize => {
+                    wide = true;
+                    "*mut usize = &mut bytes".to_owned()
+                }
+            });
+        }
+        let declared: Vec<_> = params.iter().map(|param| format!("{}: {}", param.name, param.ty)).collect();
+        let (family, asks) = (family(name), asks(name));
+        let does = if asks { "asks" } else { "runs" };
+        let mut text = format!("    {does} \"{family}\" fn {name}({}) {{\n", declared.join(", "));
+        let mut call = format!("hand!(hip, {function}({}))", arguments.join(", "));
+        if let Some(info) = params.iter().find(|param| info_of(&param.ty).is_some()) {
+            let step = if asks {
+                "Asks"
+            } else if is_in(&self.exceptions.begins, name) {
+                "Begins"
+            } else {
+                "GoesOn"
+            };
+            let kind = info_of(&info.ty).unwrap_or_default();
+            call = format!("hip.with({0}, &info::{kind}, Step::{step}, |{0}| {call})", info.name);
+        }
+        if !asks {
+            writeln!(text, "        {call}")?;
+            return Ok(text + "    }\n");
+        }
+        let size = params
+            .iter()
+            .find(|param| {
+                matches!(param.ty.as_str(), "*mut usize" | "*mut c_int") && param.name.contains("uffer")
+            })
+            .with_context(|| format!("{name} has no place for a size"))?;
+        if wide {
+            writeln!(text, "        let mut bytes = 0;")?;
+        }
+        writeln!(text, "        let done = {call}?;")?;
+        if wide {
+            writeln!(text, "        if done {{ unsafe {{ narrow({}, bytes) }}?; }}", size.name)?;
+        }
+        writeln!(text, "        if done {{ unsafe {{ at_least({}) }}; }}\n        Ok(done)", size.name)?;
+        Ok(text + "    }\n")
+    }
+}
+
+fn asks(name: &str) -> bool {
+    name.contains("_bufferSize")
+}
+
+/// What has one work area: its size is asked for by one call, and others take it.
+fn family(name: &str) -> String {
+    let plain = name.trim_start_matches("cusparse");
+    // The letter of a type stands before a small one; `Csr2cscEx2` has none.
+    let plain = if plain.starts_with("Csr") { plain } else { &plain[1..] };
+    let plain = plain.split("_bufferSize").next().unwrap_or_default().replace("Nnz", "");
+    let plain = plain
+        .trim_end_matches("_analysis")
+        .trim_end_matches("_solve")
+        .trim_end_matches("_zeroPivot")
+        .to_owned();
+    match plain.as_str() {
+        "coosortByColumn" | "coosortByRow" => "coosort".to_owned(),
+        "csr2csru" => "csru2csr".to_owned(),
+        _ => plain,
+    }
+}
+
+fn is_in(names: &BTreeSet<String>, name: &str) -> bool {
+    names.contains(name) || of_any_type(name).is_some_and(|name| names.contains(&name))
+}
+
+fn difference(name: &str, function: &str, ours: &Param, their_type: &str) -> Result<Difference> {
+    let plain = their_type.replace("*const", "*mut");
+    let ours_there = theirs_of(&ours.ty);
+    if ours_there == plain {
+        return Ok(Difference::None);
+    }
+    match (ours.ty.as_str(), their_type) {
+        ("*mut c_int", "*mut usize") if asks(name) => Ok(Difference::WideSize),
+        ("f32", "f64") if ours.name == "percentage" => Ok(Difference::WidePercentage),
+        _ => anyhow::bail!("{name}: {} is a {}, {function}'s a {their_type}", ours.name, ours.ty),
+    }
+}
+
+/// The constant of an info's kind.
+fn info_of(ty: &str) -> Option<String> {
+    let name = ty.strip_suffix("Info_t")?;
+    let name = if name == "cusparseColor" { "color" } else { name };
+    Some(name.to_uppercase())
+}
+
+/// The type in hipSPARSE's headers, without `const`.
+fn theirs_of(ty: &str) -> String {
+    let ty = ty.replace("*const", "*mut");
+    let (pointers, plain) =
+        ty.rsplit_once(' ').map_or(("", ty.as_str()), |(pointers, plain)| (pointers, plain));
+    let plain = match plain {
+        "cuComplex" => "hipComplex".to_owned(),
+        "cuDoubleComplex" => "hipDoubleComplex".to_owned(),
+        "cudaDataType" => "hipDataType".to_owned(),
+        plain if plain.starts_with("cusparse") => plain.replacen("cu", "hip", 1),
+        plain => plain.to_owned(),
+    };
+    if pointers.is_empty() { plain } else { format!("{pointers} {plain}") }
+}
+
+/// `type = value`, as hipSPARSE gets it.
+fn argument(param: &Param) -> String {
+    let name = &param.name;
+    let conversion = match param.ty.as_str() {
+        "cusparseAction_t" => "action",
+        "cusparseCsr2CscAlg_t" => "csr2csc_alg",
+        "cusparseDirection_t" => "direction",
+        "cusparseIndexBase_t" => "index_base",
+        "cusparseOperation_t" => "operation",
+        "cusparseSolvePolicy_t" => "solve_policy",
+        "cudaDataType" => "data_type",
+        "cusparseMatDescr_t" => return format!("*mut c_void = hip.description({name})?"),
+        ty if info_of(ty).is_some() => return format!("*mut c_void = {name}"),
+        ty => return format!("{ty} = {name}"),
+    };
+    format!("c_uint = {conversion}({name})?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_infos_and_types_are_found_by_their_names() {
+        assert_eq!(info_of("csrsv2Info_t").as_deref(), Some("CSRSV2"));
+        assert_eq!(info_of("cusparseColorInfo_t").as_deref(), Some("COLOR"));
+        assert_eq!(info_of("cusparseMatDescr_t"), None);
+        assert_eq!(theirs_of("*const cuComplex"), "*mut hipComplex");
+        assert_eq!(theirs_of("cusparseOperation_t"), "hipsparseOperation_t");
+    }
+
+    #[test]
+    fn calls_with_one_work_area_are_one_family() {
+        for (name, wanted) in [
+            ("cusparseDcsrgeam2_bufferSizeExt", "csrgeam2"),
+            ("cusparseXcsrgeam2Nnz", "csrgeam2"),
+            ("cusparseZcsrsv2_solve", "csrsv2"),
+            ("cusparseXcoosort_bufferSizeExt", "coosort"),
+            ("cusparseXcoosortByRow", "coosort"),
+            ("cusparseCcsr2csru", "csru2csr"),
+            ("cusparseSpruneDense2csrNnzByPercentage", "pruneDense2csrByPercentage"),
+            ("cusparseCsr2cscEx2_bufferSize", "Csr2cscEx2"),
+            ("cusparseCsr2cscEx2", "Csr2cscEx2"),
+        ] {
+            assert_eq!(family(name), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_type_of_values_is_one_name_of_the_exceptions() {
+        let names = BTreeSet::from(["cusparseTcsrsv2_analysis".to_owned()]);
+        assert!(is_in(&names, "cusparseZcsrsv2_analysis") && !is_in(&names, "cusparseZcsrsv2_solve"));
+    }
+}
