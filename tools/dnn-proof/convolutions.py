@@ -229,23 +229,25 @@ class Perf(ctypes.Structure):
 
 
 def algorithms(library, rng):
-    """What is told of algorithms: each takes no memory, is deterministic, and Find has measured it."""
+    """What is told of algorithms: each takes no memory, is deterministic, and Find has measured it; with memory it has done the work."""
     count = 0
     for face in library.faces:
         it = Problem(rng, FLOAT, 2)
         with Scope(face) as scope:
             convolution = it.descriptor(scope)
-            tx, tw, ty = (make(np.zeros(sizes), FLOAT, rng) for make, sizes in (
+            tx, tw, ty = (make(drawn(rng, sizes, FLOAT), FLOAT, rng) for make, sizes in (
                 (scope.tensor, it.x_sizes), (scope.filter, it.w_sizes), (scope.tensor, it.y_sizes)))
             x, w, y = tx.descriptor, tw.descriptor, ty.descriptor
-            for direction, order, places in (("Forward", (x, w, convolution, y), (tx, tw, ty)),
-                                             ("BackwardData", (w, y, convolution, x), (tw, ty, tx)),
-                                             ("BackwardFilter", (x, y, convolution, w), (tx, ty, tw))):
+            for direction, order, places, made in (("Forward", (x, w, convolution, y), (tx, tw, ty), it.forward),
+                                                   ("BackwardData", (w, y, convolution, x), (tw, ty, tx), it.backward_data),
+                                                   ("BackwardFilter", (x, y, convolution, w), (tx, ty, tw), it.backward_filter)):
                 most = ctypes.c_int()
                 face(f"cudnnGetConvolution{direction}AlgorithmMaxCount", scope.handle, ctypes.byref(most))
                 assert most.value > 0
                 a, b, c, d = order
                 with_memory = (a, places[0].at, b, places[1].at, c, d, places[2].at)
+                inputs, before = [place.get() for place in places[:2]], places[2].get()
+                expected, magnitude = made(*inputs), made(*[np.abs(values) for values in inputs])
                 for name, given, behind in ((f"cudnnGetConvolution{direction}Algorithm_v7", order, ()),
                                             (f"cudnnFindConvolution{direction}Algorithm", order, ()),
                                             (f"cudnnFindConvolution{direction}AlgorithmEx", with_memory, (None, ctypes.c_size_t(0)))):
@@ -255,6 +257,10 @@ def algorithms(library, rng):
                     for result in results[:returned.value]:
                         assert (result.status, result.memory, result.determinism) == (0, 0, 1), name
                         assert (result.time >= 0) == ("Find" in name)
+                    if behind:
+                        near(places[2].get(), expected, magnitude, FLOAT, max(it.depth * 8, ty.get().size), name)
+                    else:
+                        assert (places[2].get() == before).all(), f"{name} has written"
                     face.refused("BAD_PARAM", name, scope.handle, *given, 0, ctypes.byref(returned), results, *behind)
                     count += 1
     return count

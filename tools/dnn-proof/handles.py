@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 
+import device
 from convolutions import Problem
 from device import Failure
 from library import FLOAT, HALF, P, STATUS, Scope, drawn, ints, near, number
@@ -211,6 +212,32 @@ def refusals(library, rng):
     return count
 
 
+def on_copies(face, scope, rng, it, tensors, convolution, stream):
+    """A call waits for its stream, with memory as it is then, and is done when it comes back; a captured stream refuses it."""
+    tx, tw, ty = tensors
+    one, zero = number(1.0, FLOAT), number(0.0, FLOAT)
+    call = lambda: face.status("cudnnConvolutionForward", scope.handle, one, *tx.both, *tw.both, convolution, 1, None, ctypes.c_size_t(0),
+                               zero, *ty.both)
+    refused = device.refused_in_capture(face, stream, call)
+    assert refused == STATUS[face.major]["NOT_SUPPORTED"], refused
+    assert not ty.get().any(), "a call that was refused has written"
+    x = drawn(rng, it.x_sizes, FLOAT)
+    image = x.astype(np.float32)
+    tx.array.copy(tx.at.value, image.ctypes.data, image.nbytes, 1)
+    answered = []
+    assert device.waits(face, stream, lambda: answered.append(call())), "a call did not wait for its stream"
+    assert answered == [0], answered
+    w = tw.get()
+    near(ty.get(), it.forward(x, w), it.forward(np.abs(x), np.abs(w)), FLOAT, it.depth, "behind a held stream")
+    # A tensor that is longer than its memory is refused.
+    face("cudnnSetTensor4dDescriptor", tx.descriptor, 0, FLOAT, 1000, *it.x_sizes[1:])
+    face("cudnnSetTensor4dDescriptor", ty.descriptor, 0, FLOAT, 1000, *it.y_sizes[1:])
+    face.refused("NOT_SUPPORTED", "cudnnConvolutionForward", scope.handle, one, *tx.both, *tw.both, convolution, 1, None, ctypes.c_size_t(0),
+                 zero, *ty.both)
+    face("cudnnSetStream", scope.handle, None)
+    face.runtime("cudaStreamDestroy", stream)
+
+
 def in_order(library, rng):
     """A call's work is done behind what is in front of it in its stream, with the descriptors as they were, and again with each run of its
     graph."""
@@ -223,6 +250,9 @@ def in_order(library, rng):
             convolution, one, zero, stream = it.descriptor(scope), number(1.0, FLOAT), number(0.0, FLOAT), P()
             face.runtime("cudaStreamCreate", ctypes.byref(stream))
             face("cudnnSetStream", scope.handle, stream)
+            if device.ON_COPIES:
+                on_copies(face, scope, rng, it, (tx, tw, ty), convolution, stream)
+                continue
             gate = threading.Event()
             held = HOST(lambda _: gate.wait(60) and None)
             call = lambda: face("cudnnConvolutionForward", scope.handle, one, *tx.both, *tw.both, convolution, 1, None, ctypes.c_size_t(0),

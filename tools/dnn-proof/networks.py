@@ -5,6 +5,7 @@ import ctypes
 
 import numpy as np
 
+import device
 from graphs import BOOLEAN, DATA_TYPE, DESCRIPTOR, FLOAT_, INT64, NORM_MODE, NORM_PHASE, PADDING, POINTWISE, REDUCTION, RESAMPLE, RESHAPE_MODE, Graph
 from library import BFLOAT16, DOUBLE, FLOAT, FLOATS, HALF, INT8, INT32, P, Scope, drawn, near
 
@@ -497,6 +498,12 @@ def native(library, rng):
             plan, pack = graph.plan(), graph.pack()
             made, run, stream, count = P(), P(), P(), ctypes.c_size_t()
             face.runtime("cudaGraphCreate", ctypes.byref(made), 0)
+            if device.ON_COPIES:
+                face.refused("NOT_SUPPORTED", "cudnnBackendPopulateCudaGraph", scope.handle, plan, pack, made)
+                face.runtime("cudaGraphGetNodes", made, None, ctypes.byref(count))
+                assert count.value == 0 and (ty.get() == 0).all()
+                face.runtime("cudaGraphDestroy", made)
+                return 1
             face("cudnnBackendPopulateCudaGraph", scope.handle, plan, pack, made)
             face.refused("BAD_PARAM", "cudnnBackendPopulateCudaGraph", scope.handle, plan, pack, made)
             face.refused("BAD_PARAM", "cudnnBackendPopulateCudaGraph", scope.handle, plan, pack, None)

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result};
+use loader::names::{REFUSING, REFUSING_IMPLEMENTATION};
 
 use crate::links;
 
@@ -44,6 +45,19 @@ pub fn files(lib: &Path) -> PathBuf {
     let folder = driver.ok().and_then(|driver| driver.parent().map(Path::to_path_buf));
     folder.or_else(|| lib.canonicalize().ok()).unwrap_or_else(|| lib.to_path_buf())
 }
+
+/// Whether it is an object of ours that refuses every call, for programs that would not start without one of its name.
+pub fn refuses(object: &Path) -> bool {
+    let is_named = REFUSING
+        .iter()
+        .any(|(name, _)| object.file_name().is_some_and(|file| file == std::ffi::OsStr::new(name)));
+    is_named && object.with_file_name(REFUSING_IMPLEMENTATION).exists()
+}
+
+/// What is to be said of such objects, by their names, and what mends it.
+pub const REFUSED_WHY: &str = "CUDAway has nothing of it: each of its calls answers with an error";
+pub const REFUSED_FIX: &str =
+    "none is needed where the program can do without; NVIDIA's own, in LD_LIBRARY_PATH, goes in front";
 
 /// Looked for once; `None` where it has its links itself.
 fn linked(own: &Path) -> Option<&'static Result<PathBuf, String>> {

@@ -132,6 +132,9 @@ fn start(arguments: &Arguments) -> Result<ExitCode> {
                 eprintln!("cudaway: not reached: {why}");
             }
             Finding::Partly(why) => eprintln!("cudaway: reached in part: {why}"),
+            // Most programs that link such a library do without it: who starts one is not told each time.
+            Finding::Refused(why) if arguments.verify => eprintln!("cudaway: refused: {why}"),
+            Finding::Refused(_) => {}
         }
     }
     if arguments.dry_run {

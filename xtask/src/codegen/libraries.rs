@@ -39,8 +39,9 @@ const NOTES: [(&str, &str); 5] = [
     (
         "cuDNN",
         "Two majors by one implementation: `libcudnn.so.8` (8.9.7) and `.9` (9.27.0) have all declared names, each with its own numbers of statuses, and so have the libraries that
-NVIDIA's opens by name (`libcudnn_ops_infer.so.8` … `libcudnn_heuristic.so.9`). On the CPU device, by crates/libraries/cudnn/cpu, in stream order and in captured graphs; on AMD GPUs what computes
-answers `CUDNN_STATUS_NOT_SUPPORTED` (MIOpen is a later step), as does every name without a body, once in the log: divisive normalization, fused operations, folds and reordered filters, what 9 has of graph networks, and of causal convolutions by Fourier transforms or two behind each other. Tensors are of any strides, of vectors of channels too.
+NVIDIA's opens by name (`libcudnn_ops_infer.so.8` … `libcudnn_heuristic.so.9`). On the CPU device, by crates/libraries/cudnn/cpu, in stream order and in captured graphs. On AMD GPUs the same code
+computes, on copies in the host's memory of what a call names (whole tensors, as descriptors say; of ragged rows those that there are): such a call waits for its stream and is done when it comes back, and answers `CUDNN_STATUS_NOT_SUPPORTED` where the
+stream is captured, as does `cudnnBackendPopulateCudaGraph`. The GPU has no part in it, and MIOpen none. `CUDNN_STATUS_NOT_SUPPORTED` is what every name without a body answers, too, once in the log: divisive normalization, fused operations, folds and reordered filters, what 9 has of graph networks, and of causal convolutions by Fourier transforms or two behind each other. Tensors are of any strides, of vectors of channels too.
 Convolutions (one to three sizes, groups, dilation, both modes, forward and both gradients, with bias and activation) are of `float`, `double`, half and bfloat16, and of bytes to bytes, `int` and `float`, whose sums are exact;
 half and bfloat16 are computed in `float`. An algorithm is a hint: all give the same numbers, the same again on as many cores, take no work area and are deterministic; `Get…Algorithm` tells of those that are a
 product of matrices, without a time, and `Find…` does the work once and tells how long it took. Batch normalization sums in double precision and takes no reserve space; its fused gradients know ReLU, clipped ReLU,
@@ -63,8 +64,8 @@ the CPU device, for arrays in `float`, and for half and bfloat16, which are comp
 without a training, projections or bounds whose sequences are as long, four or more. Which of both computes is decided by a call's sizes alone; ours stays where it was as fast in
 `cargo xtask bench dnn`: windows of one element, groups of several channels, gradients of images of up to four channels, large planes of channels by themselves, batch norms.
 Softmax and the largest of windows are always ours: oneDNN's makes zeros of a row that has a NaN, and does not say what becomes of one in a window. It computes on as many threads as
-its own variables say (`OMP_NUM_THREADS`). The log (`CUDAWAY_LOG=dnn=info`) tells which library was opened, or why none was; then all is ours. Shown by `cargo xtask test --only dnn` (tools/dnn-proof: drawn tensors beside their definition in `double`, through both majors' names, and again with oneDNN in front; refusals, streams, graphs), crates/libraries/cudnn/cpu's
-tests, `examples/cudnn_network.cu`",
+its own variables say (`OMP_NUM_THREADS`). The log (`CUDAWAY_LOG=dnn=info`) tells which library was opened, or why none was; then all is ours. Shown by `cargo xtask test --only dnn` (tools/dnn-proof: drawn tensors beside their definition in `double`, through both majors' names, and again with oneDNN in front; refusals, streams, graphs; the same on a device that the driver takes for an AMD GPU and whose memory the host cannot read, so that a copy that is missing ends the program: crates/hip-recorder; never
+run on a GPU), crates/libraries/cudnn/cpu's tests, `examples/cudnn_network.cu`",
     ),
     (
         "cuFFT",

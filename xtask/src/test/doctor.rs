@@ -23,6 +23,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
         told(installed),
     );
     report.note("cudaway doctor --pid: a libcuda of somebody else's", theirs(installed));
+    report.note("cudaway doctor -- PROGRAM: a library that only refuses is told", linked(installed));
     report.note("cudaway doctor --loader: who answers, asked of the program's loader", loader(installed));
     report.note("cudaway doctor --unit: what systemctl says of a unit, and its process", unit(installed));
     report.note("cudaway doctor --bundle: an archive without secrets", bundle(installed));
@@ -45,7 +46,7 @@ const fn fault(
     Fault { name, plant, causes, needs_root: false }
 }
 
-const FAULTS: [Fault; 14] = [
+const FAULTS: [Fault; 15] = [
     fault("wrong SONAME", soname, &["files.soname"]),
     fault("stale symlink", link, &["files.link"]),
     fault("RPATH bundle", rpath, &["process.rpath"]),
@@ -61,6 +62,7 @@ const FAULTS: [Fault; 14] = [
     fault("stripped static runtime", stripped, &["process.stripped"]),
     fault("other-arch library", machine, &["files.machine"]),
     fault("provider that fails to load", provider, &["device.provider"]),
+    fault("library that only refuses", refusing, &["process.refused"]),
 ];
 
 fn faults(installed: &Installed, report: &mut Report) {
@@ -93,10 +95,10 @@ fn diagnosed(installed: &Installed, fault: &Fault) -> Result<()> {
     if fault.causes == ["process.environment"] && found.contains("process.service") {
         return expect(&ended, &["process.service"], 2);
     }
-    // What only slows it down is a warning.
+    // What only slows it down is a warning, or what it may do without.
     let slow = ["cache.unwritable", "cache.untrusted", "cache.shipped.untrusted", "process.stripped"];
-    let is_slow = slow.contains(&fault.causes[0]);
-    expect(&ended, fault.causes, if is_slow { 1 } else { 2 })
+    let is_warning = slow.contains(&fault.causes[0]) || fault.causes == ["process.refused"];
+    expect(&ended, fault.causes, if is_warning { 1 } else { 2 })
 }
 
 /// Opens the libraries that it is told, whether they are there or not, and waits for its end.
@@ -353,6 +355,31 @@ fn provider(bench: &Bench) -> Result<Service> {
     let mut command = bench.in_front(&bench.service()?);
     command.env("CUDAWAY_DEVICE", library);
     Service::start(command)
+}
+
+/// Two libraries that programs link and of which there is nothing, beside others.
+fn refusing(bench: &Bench) -> Result<Service> {
+    let refused = bench.lib.join("refused");
+    let mut command = bench.in_front(&bench.service()?);
+    command.arg(refused.join("libnccl.so.2")).arg(refused.join("libcufile.so.0")).arg("libcurand.so.10");
+    Service::start(command)
+}
+
+/// A program that links one is told so before it is started: as `cudaway run` would start it, and where NVIDIA's is in front.
+fn linked(installed: &Installed) -> Result<()> {
+    let bench = Bench::new(installed)?;
+    let text =
+        "int ncclGetVersion(int *);\nint main(void) { int version; return ncclGetVersion(&version) == 0; }\n";
+    let refused = bench.lib.join("refused/libnccl.so.2");
+    let program = bench.cc("program", text, &[&*refused.to_string_lossy(), "-Wl,--allow-shlib-undefined"])?;
+    let look = |run: Run| run.arg("--lib").arg(&bench.lib).arg("--").arg(&program).run();
+    expect(&look(doctor(installed))?, &["target.refused"], 1)?;
+    bench.library(
+        "theirs/libnccl.so.2",
+        "int ncclGetVersion(int *version) { return *version = 0; }\n",
+        &["-Wl,-soname,libnccl.so.2"],
+    )?;
+    expect(&look(doctor(installed).env("LD_LIBRARY_PATH", bench.path("theirs")))?, &[], 0)
 }
 
 /// Not the machine's own ROCm or NVIDIA driver, which may have findings of their own.

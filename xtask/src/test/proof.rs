@@ -48,7 +48,7 @@ pub const DNN: Proof = Proof {
     oldest: false,
     names: &[],
     in_front: Some(("oneDNN", dnn::onednn)),
-    on_copies: false,
+    on_copies: true,
 };
 
 /// LAPACK's own measures, beside NumPy's and SciPy's LAPACK.

@@ -150,6 +150,11 @@ fn judge(lib: &Path, seen: &Seen) -> Vec<Finding> {
         )),
         (false, other) => findings.push(unreached(seen, other.map(|path| path.as_str()))),
     }
+    let refusing = seen.mapped.iter().filter(|path| is_ours(path) && own::refuses(Path::new(path)));
+    findings.extend(refusing.map(|path| {
+        let seen = format!("{} is mapped, which only refuses", file_name(path));
+        Finding::warning("process.refused", seen, own::REFUSED_WHY, own::REFUSED_FIX)
+    }));
     if seen.is_stripped {
         findings.push(Finding::warning(
             "process.stripped",

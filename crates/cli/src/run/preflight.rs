@@ -8,6 +8,7 @@ use object::elf::EM_X86_64;
 
 use super::plan::Plan;
 use super::target::Image;
+use crate::own;
 
 /// What stands in the way.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,8 +19,10 @@ pub enum Finding {
     Past(&'static CStr, String),
     /// Some of its calls would come to us.
     Partly(String),
+    /// Calls of this library's would come to us, and be refused.
+    Refused(String),
 }
-use Finding::{Partly, Past, Unreached};
+use Finding::{Partly, Past, Refused, Unreached};
 
 impl Finding {
     pub fn past(&self) -> Option<&'static CStr> {
@@ -28,11 +31,11 @@ impl Finding {
 
     /// Whether the program is reached all the same.
     pub fn leaves_us(&self) -> bool {
-        matches!(self, Partly(_))
+        matches!(self, Partly(_) | Refused(_))
     }
 
     pub fn why(&self) -> &str {
-        let (Unreached(why) | Past(_, why) | Partly(why)) = self;
+        let (Unreached(why) | Past(_, why) | Partly(why) | Refused(why)) = self;
         why
     }
 }
@@ -153,6 +156,10 @@ fn judge(listed: &[Listed], complaints: &str, plan: &Plan) -> Vec<Finding> {
             ),
         ));
     }
+    let refused = listed.iter().filter(|it| it.file.as_deref().is_some_and(own::refuses));
+    findings.extend(
+        refused.map(|library| Refused(format!("it would load {}, which only refuses", library.name))),
+    );
     for library in listed.iter().filter(|it| it.file.is_none() && it.name.contains(".so")) {
         findings.push(Partly(format!("its loader does not find {}", library.name)));
     }
@@ -193,6 +200,27 @@ mod tests {
         }
         let loader = image("/lib64/ld-linux-x86-64.so.2", None, None);
         assert!(matches!(&check(&loader, &plan(&[]))[..], [Partly(_)]));
+    }
+
+    #[test]
+    fn libraries_of_ours_that_refuse_are_told_and_others_of_their_names_are_not() {
+        let (ours, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for file in ["libnccl.so.2", "libcudaway_refused.so", "libother.so.2"] {
+            std::fs::write(ours.path().join(file), "").unwrap();
+        }
+        std::fs::write(theirs.path().join("libcufile.so.0"), "").unwrap();
+        let line =
+            |folder: &Path, name: &str| format!("\t{name} => {} (0x00007f04)\n", folder.join(name).display());
+        let text = [
+            LISTED.to_owned(),
+            line(ours.path(), "libnccl.so.2"),
+            line(ours.path(), "libother.so.2"),
+            line(theirs.path(), "libcufile.so.0"),
+        ]
+        .concat();
+        let found = judge(&listed(&text), "", &plan(&["/opt/c/lib/libcuda.so.1"]));
+        assert!(matches!(&found[..], [Refused(why)] if why.contains("libnccl.so.2")), "{found:?}");
+        assert!(found[0].leaves_us());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Where a handle's work is done, for a library whose numbers are our code for the CPU: on the CPU device in its memory, on an AMD GPU,
-//! where the library says what its work follows, on copies.
+//! Where a handle's work is done, for a library whose numbers are our code for the CPU: on the CPU device in its memory, on an AMD GPU
+//! on copies of what the library says that its work follows.
 
 use config::LibraryChoice;
 use cuda_abi::{CUcontext, CUgraph, CUstream};
@@ -11,15 +11,6 @@ use crate::{Addresses, Error, Result, driver, far, graph, stream};
 pub struct Place {
     context: CUcontext,
     engine: Engine,
-    /// Where the device is a GPU.
-    elsewhere: Elsewhere,
-}
-
-enum Elsewhere {
-    /// What is not supported.
-    No(&'static str),
-    /// What the work follows is copied to the host and back.
-    OnCopies,
 }
 
 // SAFETY: contexts are the driver's numbers, good on every thread.
@@ -28,16 +19,10 @@ unsafe impl Send for Place {}
 unsafe impl Sync for Place {}
 
 impl Place {
-    /// The calling thread's device.
-    pub fn of_current_device(choices: &[LibraryChoice], elsewhere: &'static str) -> Result<Place> {
-        let (context, engine) = engine::of_new_object(choices)?;
-        Ok(Place { context, engine, elsewhere: Elsewhere::No(elsewhere) })
-    }
-
-    /// The same for a library that names all memory that its work follows ([`far`]).
+    /// The calling thread's device, for a library that names all memory that its work follows ([`far`]).
     pub fn on_copies(choices: &[LibraryChoice]) -> Result<Place> {
         let (context, engine) = engine::of_new_object(choices)?;
-        Ok(Place { context, engine, elsewhere: Elsewhere::OnCopies })
+        Ok(Place { context, engine })
     }
 
     /// Whether it is an AMD GPU; the calling thread is in its context then.
@@ -48,16 +33,12 @@ impl Place {
         }
     }
 
-    /// What computes asks this first, before it looks at its arguments.
+    /// What computes asks this first, before it looks at its arguments: what it names from here on is copied.
     pub fn can_compute(&self) -> Result {
-        match (self.engine, &self.elsewhere) {
-            (Engine::Cpu, _) => Ok(()),
-            (Engine::Hip, Elsewhere::No(what)) => Err(Error::NotSupported(what)),
-            (Engine::Hip, Elsewhere::OnCopies) => {
-                far::begin();
-                Ok(())
-            }
+        if self.engine == Engine::Hip {
+            far::begin();
         }
+        Ok(())
     }
 
     /// Runs the work when the stream has come to it; where it works on copies, that is now, and it is done when this comes back.

@@ -23,10 +23,8 @@ unsafe impl Send for Stream {}
 impl Context {
     /// For the calling thread's device.
     pub fn new() -> Result<Context> {
-        let place = Place::of_current_device(&config::get().dnn, "cuDNN on AMD GPUs")?;
-        if place.can_compute().is_ok() {
-            use_onednn();
-        }
+        let place = Place::on_copies(&config::get().dnn)?;
+        use_onednn();
         Ok(Context { place, stream: Mutex::new(Stream(cudaStream_t::default())) })
     }
 
@@ -41,6 +39,11 @@ impl Context {
     /// Runs the work when the stream has come to it.
     pub fn enqueue(&self, work: impl Fn() + Send + Sync + 'static) -> Result {
         Ok(self.place.enqueue(self.stream(), (), move |()| work())?)
+    }
+
+    /// Waits for the stream and does the work, whose answer the call has to know.
+    pub fn now<R>(&self, work: impl FnOnce() -> R) -> Result<R> {
+        Ok(self.place.now(self.stream(), (), |()| work())?)
     }
 
     /// Makes the work a node of the program's graph.

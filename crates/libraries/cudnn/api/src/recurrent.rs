@@ -168,8 +168,12 @@ impl Sequences {
             memory.addr().is_multiple_of(kind.bytes()),
             "the memory of sequences is not aligned to its type",
         )?;
+        let vectors = if self.is_packed() { self.batches().rows } else { self.most_rows() };
         Ok(Lying {
-            at: Address(memory.cast::<u8>().cast_mut()),
+            at: crate::memory::array(
+                memory.cast::<u8>().cast_mut(),
+                vectors * self.width as usize * kind.bytes(),
+            )?,
             kind,
             layout: self.layout,
             steps: self.steps as usize,
@@ -335,7 +339,7 @@ impl Reserve {
         require(memory.addr().is_multiple_of(8), "the reserve space is not aligned")?;
         let needed = reserve_bytes(&call.network, rows, call.is_double);
         require(bytes >= needed, "the reserve space is too small")?;
-        Ok(Reserve(Address(memory.cast::<u8>().cast_mut())))
+        Ok(Reserve(crate::memory::array(memory.cast::<u8>().cast_mut(), needed)?))
     }
 
     /// # Safety

@@ -9,7 +9,7 @@ use cudnn_cpu::{Kind, View};
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
 use crate::types::*;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 /// cuDNN's most sizes.
 pub const MOST: usize = 8;
@@ -176,7 +176,7 @@ impl Tensor {
         Ok(kind(self.kind)?.0)
     }
 
-    /// Where it lies.
+    /// Where it lies, for work that is asked for in this call.
     pub fn view(&self, at: *const c_void) -> Result<View> {
         let (element, vector) = kind(self.kind)?;
         require(!self.sizes.is_empty(), "a tensor's descriptor was not set")?;
@@ -184,7 +184,8 @@ impl Tensor {
         require(at.addr().is_multiple_of(element.bytes()), "a tensor's memory is not aligned to its type")?;
         let (sizes, strides) = split(&self.sizes, &self.strides, vector);
         // SAFETY: cuDNN's contract: the memory has what its descriptor says until the stream has come there.
-        Ok(unsafe { View::new(at.cast::<u8>().cast_mut(), element, &sizes, &strides) })
+        let view = unsafe { View::new(at.cast::<u8>().cast_mut(), element, &sizes, &strides) };
+        Ok(memory::tensor(view)?)
     }
 
     /// N, C and up to three other sizes, which depth, height and width are; in front are those that it lacks.

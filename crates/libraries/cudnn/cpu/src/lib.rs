@@ -34,7 +34,7 @@ mod view;
 
 pub use cublas_cpu::{Op, gemm};
 pub use value::{Kind, Value, rounded};
-pub use view::{MOST, View};
+pub use view::{Lines, MOST, View};
 
 /// What has to be done, in elements, before a second core is worth waking.
 const WORTH: usize = 1 << 15;

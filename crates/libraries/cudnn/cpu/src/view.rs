@@ -22,6 +22,15 @@ unsafe impl Send for View {}
 // SAFETY: as above.
 unsafe impl Sync for View {}
 
+/// Bytes of memory, lines of so many, from each of which to the next it is `pitch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    pub at: *mut u8,
+    pub count: usize,
+    pub bytes: usize,
+    pub pitch: usize,
+}
+
 /// A loop over one size: how often, and by how much each side goes on.
 #[derive(Clone, Copy)]
 struct Step {
@@ -365,6 +374,46 @@ impl View {
         });
     }
 
+    /// The bytes in which its elements lie, with all that is between elements of one line.
+    pub fn lines(&self) -> Lines {
+        let (mut first, mut steps) = (0, Vec::new());
+        for (&size, &stride) in self.sizes().iter().zip(self.strides()) {
+            if size == 0 {
+                return Lines { at: self.at, count: 0, bytes: 0, pitch: 0 };
+            }
+            first += stride.min(0) * (size - 1) as isize;
+            if size > 1 && stride != 0 {
+                steps.push((stride.unsigned_abs(), size));
+            }
+        }
+        steps.sort_unstable();
+        // Sizes that are one in memory are one: the last is of what lies furthest apart.
+        steps.dedup_by(|next, last| {
+            let is_one = next.0 == last.0 * last.1;
+            last.1 *= if is_one { next.1 } else { 1 };
+            is_one
+        });
+        let bits = self.kind.bits();
+        let bytes = |elements: usize| (elements * bits).div_ceil(8);
+        let span =
+            |steps: &[(usize, usize)]| 1 + steps.iter().map(|(by, size)| by * (size - 1)).sum::<usize>();
+        let at = self.at.wrapping_offset((first * bits as isize).div_euclid(8));
+        match steps.split_last() {
+            Some(((pitch, count), within)) if (pitch * bits).is_multiple_of(8) && *pitch > span(within) => {
+                Lines { at, count: *count, bytes: bytes(span(within)), pitch: bytes(*pitch) }
+            }
+            _ => Lines { at, count: 1, bytes: bytes(span(&steps)), pitch: bytes(span(&steps)) },
+        }
+    }
+
+    /// The same elements where the first byte of its [`Lines`] is another.
+    #[must_use]
+    pub fn moved(mut self, to: *mut u8) -> View {
+        let first = self.at.addr() - self.lines().at.addr();
+        self.at = to.wrapping_add(first);
+        self
+    }
+
     /// The bytes between which its elements lie.
     fn extent(&self) -> (usize, usize) {
         let (mut low, mut high) = (self.at.addr() as isize, self.at.addr() as isize);
@@ -498,6 +547,36 @@ mod tests {
         // SAFETY: as above.
         unsafe { tensor.store(&values, 2.0, 1.0) };
         assert!(memory.iter().enumerate().all(|(i, &value)| value == 3.0 * i as f32));
+    }
+
+    #[test]
+    fn a_views_lines_are_what_lies_together() {
+        let mut memory = [0.0_f32; 200];
+        let start = memory.as_mut_ptr().cast::<u8>();
+        let lines = |kind, sizes: &[usize], strides: &[isize]| {
+            // SAFETY: nothing is followed.
+            let view = unsafe { View::new(start.wrapping_add(4), kind, sizes, strides) };
+            let lines = view.lines();
+            assert_eq!(view.moved(lines.at.wrapping_add(8)).lines().at, lines.at.wrapping_add(8));
+            (lines.at.addr() as isize - start.addr() as isize, lines.count, lines.bytes, lines.pitch)
+        };
+        // In one order or the other without gaps; repeated; of one element; of none.
+        assert_eq!(lines(Kind::F32, &[2, 3, 4], &[12, 4, 1]), (4, 1, 96, 96));
+        assert_eq!(lines(Kind::F32, &[2, 3, 4], &[12, 1, 3]), (4, 1, 96, 96));
+        assert_eq!(lines(Kind::F32, &[5, 3], &[0, 1]), (4, 1, 12, 12));
+        assert_eq!(lines(Kind::F64, &[1, 1], &[7, 3]), (4, 1, 8, 8));
+        assert_eq!(lines(Kind::F64, &[3, 0], &[7, 3]).1, 0);
+        // Three of eight channels where these are the outer size, and where they are the inner one.
+        assert_eq!(lines(Kind::F32, &[2, 3, 4], &[32, 4, 1]), (4, 2, 48, 128));
+        assert_eq!(lines(Kind::F16, &[2, 3, 4], &[32, 1, 8]), (4, 8, 6, 16));
+        // Gaps within lines are in them.
+        assert_eq!(lines(Kind::I8, &[4, 2, 2], &[100, 20, 2]), (4, 4, 23, 100));
+        // Backwards: the first byte is that of the last element.
+        assert_eq!(lines(Kind::F32, &[3, 2], &[2, -1]), (0, 1, 24, 24));
+        // Bits and halves of bytes: lines that begin within a byte are one.
+        assert_eq!(lines(Kind::Bit, &[11], &[1]), (4, 1, 2, 2));
+        assert_eq!(lines(Kind::E2M1, &[3, 2], &[3, 1]), (4, 1, 4, 4));
+        assert_eq!(lines(Kind::E2M1, &[3, 2], &[4, 1]), (4, 3, 1, 2));
     }
 
     #[test]

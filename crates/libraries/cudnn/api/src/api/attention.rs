@@ -18,7 +18,7 @@ use crate::handle::{compute, computing};
 use crate::recurrent::supported;
 use crate::tensor::{TENSORS, Tensor, give, list};
 use crate::types::*;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 /// Vectors by time, batch and beam. Sizes are in the order of `cudnnSeqDataAxis_t`, axes in that of memory.
 #[derive(Clone, Debug, Default)]
@@ -117,11 +117,11 @@ impl Sequences {
     }
 
     /// By batch, beam, time and element.
-    fn view(&self, memory: *const c_void) -> Result<View> {
+    fn view(&self, at: *const c_void) -> Result<View> {
         let kind = supported(self.kind)?;
-        require(!memory.is_null(), "the memory of sequences is NULL")?;
+        require(!at.is_null(), "the memory of sequences is NULL")?;
         require(
-            memory.addr().is_multiple_of(kind.bytes()),
+            at.addr().is_multiple_of(kind.bytes()),
             "the memory of sequences is not aligned to its type",
         )?;
         let (mut strides, mut stride) = ([0; 4], 1);
@@ -132,7 +132,8 @@ impl Sequences {
         let order = [BATCH, BEAM, TIME, VECTOR];
         let (sizes, strides) = (order.map(|axis| self.size(axis)), order.map(|axis| strides[axis]));
         // SAFETY: cuDNN's contract: the memory has what its descriptor says until the stream has come there.
-        Ok(unsafe { View::new(memory.cast::<u8>().cast_mut(), kind, &sizes, &strides) })
+        let view = unsafe { View::new(at.cast::<u8>().cast_mut(), kind, &sizes, &strides) };
+        Ok(memory::tensor(view)?)
     }
 }
 
@@ -317,7 +318,8 @@ impl Attention {
         require(count == 0 || !at.is_null(), "weights are NULL")?;
         require(at.addr().is_multiple_of(kind.bytes()), "the weights are not aligned to their type")?;
         // SAFETY: cuDNN's contract: the weights are there until the stream has come to the call.
-        Ok(unsafe { View::packed(at.cast::<u8>().cast_mut(), kind, &[count]) })
+        let view = unsafe { View::packed(at.cast::<u8>().cast_mut(), kind, &[count]) };
+        Ok(memory::tensor(view)?)
     }
 
     /// A header, each query's window, and the lengths of queries and keys.
@@ -536,12 +538,13 @@ pub fn cudnnMultiHeadAttnForward(
     let drops = [dropout::inside(known.dropouts[0].get())?, dropout::inside(known.dropouts[1].get())?];
     let reserve =
         is_training.then(|| Reserve::of(&known, reserveSpace, reserveSpaceSizeInBytes)).transpose()?;
-    let at = [devSeqLengthsQO, devSeqLengthsKV].map(|list| Address(list.cast::<u8>().cast_mut()));
+    let of_queries = memory::array(devSeqLengthsQO.cast_mut(), call.queries())?;
+    let lengths_at = [of_queries, memory::array(devSeqLengthsKV.cast_mut(), call.keys())?];
     let one = usize::try_from(currIdx).ok();
     compute!(context, call.is_double, V => {
         // SAFETY: cuDNN's contract: all that was given is there until the stream has come here.
         unsafe {
-            let list = |which: usize, count: usize, most: usize| lengths(at[which].get().cast::<c_int>().cast_const(), count, most);
+            let list = |which: usize, count: usize, most: usize| lengths(lengths_at[which].get().cast_const(), count, most);
             let (Some(of_queries), Some(of_keys)) =
                 (list(0, call.queries(), call.sizes[3]), list(1, call.keys(), call.sizes[4]))
             else {
@@ -607,7 +610,7 @@ impl Reserve {
         require(!at.is_null(), "reserveSpace")?;
         require(at.addr().is_multiple_of(8), "the reserve space is not aligned")?;
         require(bytes >= known.reserve_bytes(), "the reserve space is too small")?;
-        Ok(Reserve(Address(at.cast())))
+        Ok(Reserve(memory::array(at.cast(), known.reserve_bytes())?))
     }
 
     fn sizes(call: &Call) -> u64 {

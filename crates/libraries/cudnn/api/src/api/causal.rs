@@ -7,11 +7,11 @@ use core::ffi::{c_int, c_void};
 use cudnn_cpu::View;
 use cudnn_cpu::causal::{self, Activation, Shape};
 
-use crate::Result;
 use crate::error::{require, supports};
 use crate::handle::on_stream;
 use crate::tensor::kind;
 use crate::types::*;
+use crate::{Result, memory};
 
 /// Sequences of channels, and how they lie: place by place where channels are the innermost.
 #[derive(Clone, Copy)]
@@ -60,7 +60,7 @@ impl Sequences {
         require(!at.is_null(), "memory is NULL")?;
         require(at.addr().is_multiple_of(kind.bytes()), "memory is not aligned to its type")?;
         // SAFETY: cuDNN's contract: arrays of these sizes until the stream has come there.
-        Ok(unsafe { View::new(at.cast_mut().cast(), kind, sizes, strides) })
+        Ok(memory::tensor(unsafe { View::new(at.cast_mut().cast(), kind, sizes, strides) })?)
     }
 
     /// Sequences by channel.
@@ -83,9 +83,10 @@ impl Sequences {
     }
 
     fn forward(&self, stream: cudaStream_t, [x, weight, bias]: [*const c_void; 3], y: *mut c_void) -> Result {
+        let context = on_stream(stream)?;
         let (x, w, b) = (self.sequences(x)?, self.taps(weight, self.of)?, self.bias(bias, self.of)?);
         let (y, of) = (self.sequences(y)?, *self);
-        on_stream(stream)?.enqueue(move || {
+        context.enqueue(move || {
             // SAFETY: cuDNN's contract: the memory is there until the stream has come here.
             unsafe {
                 let made = causal::forward(&of.shape, of.activation, (&x.load(), &w.load(), &b.load()));
@@ -106,10 +107,11 @@ impl Sequences {
         let wanted =
             if is_double { cudnnDataType_t::CUDNN_DATA_DOUBLE } else { cudnnDataType_t::CUDNN_DATA_FLOAT };
         supports(of_sums == wanted, "gradients of taps of this type")?;
+        let context = on_stream(stream)?;
         let (x, w, b) = (self.sequences(x)?, self.taps(weight, self.of)?, self.bias(bias, self.of)?);
         let (dy, dx) = (self.sequences(dy)?, self.sequences(dx)?);
         let (dw, db, of) = (self.taps(dweight, of_sums)?, self.bias(dbias, of_sums)?, *self);
-        on_stream(stream)?.enqueue(move || {
+        context.enqueue(move || {
             // SAFETY: as above.
             unsafe {
                 let inputs: (Vec<f64>, Vec<f64>, Vec<f64>) = (x.load(), w.load(), b.load());

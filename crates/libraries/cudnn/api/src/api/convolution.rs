@@ -13,12 +13,12 @@ use cudnn_cpu::{Kind, Value, View};
 
 use super::activation::function;
 use super::operation::repeated;
-use crate::Result;
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
 use crate::handle::{compute, computing};
 use crate::tensor::{Filter, MOST, Tensor, at, factor, filter, give, is_double, list, tensor, three};
 use crate::types::*;
+use crate::{Result, memory};
 
 #[derive(Clone)]
 struct Settings {
@@ -329,7 +329,7 @@ pub fn cudnnIm2Col(
     let rows: usize = filter.sizes[1..].iter().map(|&size| size as usize).product();
     let sizes = [rows, y.count() / filter.sizes[0] as usize];
     // SAFETY: cuDNN's contract: room for the columns until the stream has come here.
-    let to = unsafe { View::packed(colBuffer.cast::<u8>(), kind, &sizes) };
+    let to = memory::tensor(unsafe { View::packed(colBuffer.cast::<u8>(), kind, &sizes) })?;
     compute!(context, kind == Kind::F64, V => {
         // SAFETY: as above.
         unsafe { to.store(&convolution::columns(&geometry, &from.dense::<V>()), V::of(1.0), V::of(0.0)) };
@@ -620,7 +620,7 @@ fn tell<A: Algorithm>(
 fn timed(context: &crate::handle::Context, work: impl FnOnce()) -> Result<f32> {
     context.synchronize()?;
     let begin = Instant::now();
-    work();
+    context.now(work)?;
     Ok(begin.elapsed().as_secs_f32() * 1e3)
 }
 

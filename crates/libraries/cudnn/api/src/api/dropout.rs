@@ -7,12 +7,12 @@ use cudnn_cpu::Value;
 use cudnn_cpu::dropout::{STATE, State, keeps};
 use kit::Address;
 
-use crate::Result;
 use crate::descriptor::Descriptors;
 use crate::error::require;
 use crate::handle::{compute, computing};
 use crate::tensor::{Tensor, at, is_double, tensor};
 use crate::types::*;
+use crate::{Result, memory};
 
 #[derive(Clone, Copy)]
 struct Dropout {
@@ -29,14 +29,15 @@ impl Default for Dropout {
 
 static DROPOUTS: Descriptors<Dropout> = Descriptors::new();
 
-/// For layers that drop between others: the probability and the states; `None` where nothing is dropped.
+/// For layers that drop between others, whose call asks for it: the probability and the states; `None` where nothing is dropped.
 pub(crate) fn inside(of: cudnnDropoutDescriptor_t) -> Result<Option<(f64, Address<*mut u8>)>> {
     if of.is_null() {
         return Ok(None);
     }
     let Dropout { dropped, states, .. } = DROPOUTS.get(of)?;
     require(dropped == 0.0 || !states.get().is_null(), "the dropout descriptor has no states")?;
-    Ok((dropped > 0.0).then_some((f64::from(dropped), states)))
+    let is_dropping = dropped > 0.0;
+    is_dropping.then(|| Ok((f64::from(dropped), memory::array(states.get(), STATE)?))).transpose()
 }
 
 pub fn cudnnCreateDropoutDescriptor(descriptor: Out<'_, cudnnDropoutDescriptor_t>) -> Result {
@@ -86,10 +87,11 @@ pub fn cudnnSetDropoutDescriptor(
     looked_at(dropout, states, stateSizeInBytes)?;
     let states = Address(states.cast::<u8>());
     if !states.get().is_null() {
+        let at = memory::array(states.get(), STATE)?;
         context.enqueue(move || {
             let bytes = State { seed, taken: 0 }.bytes();
             // SAFETY: cuDNN's contract: room for states, of the size that was looked at.
-            unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), states.get(), STATE) };
+            unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), at.get(), STATE) };
         })?;
     }
     DROPOUTS.set(dropoutDesc, Dropout { dropped: dropout, states, seed })
@@ -128,7 +130,7 @@ pub fn cudnnGetDropoutDescriptor(
 fn reserve(of: &Tensor, space: *mut c_void, size: usize) -> Result<Address<*mut u8>> {
     require(!space.is_null(), "reserveSpace")?;
     require(size >= bytes(of), "the reserve space is too small")?;
-    Ok(Address(space.cast()))
+    Ok(memory::array(space.cast(), bytes(of))?)
 }
 
 fn same(a: &Tensor, b: &Tensor) -> Result {
@@ -151,6 +153,7 @@ pub fn cudnnDropoutForward(
     require(!states.get().is_null(), "the descriptor has no states")?;
     let ((x, from), (y, to)) = (at(xdesc, x)?, at(ydesc, y)?);
     same(&x, &y)?;
+    let states = memory::array(states.get(), STATE)?;
     let mask = reserve(&x, reserveSpace, reserveSpaceSizeInBytes)?;
     compute!(context, is_double(to.kind()), V => {
         let mut bytes = [0; STATE];

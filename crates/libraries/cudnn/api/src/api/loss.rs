@@ -8,12 +8,12 @@ use cudnn_cpu::ctc::{Sample, loss};
 use cudnn_cpu::{Value, View};
 use kit::Address;
 
-use crate::Result;
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
 use crate::handle::{Context, compute, computing};
 use crate::tensor::{Tensor, at, list, tensor};
 use crate::types::*;
+use crate::{Result, memory};
 
 #[derive(Clone, Copy, Default)]
 struct Settings {
@@ -186,7 +186,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// `None` where a number of labels is negative.
+    /// `None` where a number of labels is negative; in the work.
     ///
     /// # Safety
     /// There are so many counts and steps, and as many labels as the counts say.
@@ -196,6 +196,7 @@ impl Lists {
         steps: *const c_int,
         samples: usize,
     ) -> Option<Lists> {
+        let [counts, steps] = [counts, steps].map(|list| memory::array_in_work(list, samples));
         // SAFETY: the caller's word.
         let (counts, steps) = unsafe {
             (core::slice::from_raw_parts(counts, samples), core::slice::from_raw_parts(steps, samples))
@@ -204,6 +205,7 @@ impl Lists {
         for count in counts {
             all = all.checked_add(usize::try_from(*count).ok()?)?;
         }
+        let labels = memory::array_in_work(labels, all);
         // SAFETY: the caller's word.
         let labels = if all == 0 { &[] } else { unsafe { core::slice::from_raw_parts(labels, all) } };
         Some(Lists { labels: labels.to_vec(), counts: counts.to_vec(), steps: steps.to_vec() })
@@ -233,7 +235,7 @@ impl Work {
         require(gradients.is_null() || !gradientsDesc.is_null(), "gradientsDesc")?;
         let gradients = (!gradients.is_null()).then(|| at(gradientsDesc, gradients)).transpose()?;
         let sizes = core::array::from_fn(|at| probabilities.sizes[at] as usize);
-        let costs = Address(costs.cast::<u8>());
+        let costs = memory::array(costs.cast::<u8>(), sizes[1] * probabilities.element()?.bytes())?;
         Ok(Work { settings, probabilities: view, gradients: gradients.map(|(_, view)| view), costs, sizes })
     }
 

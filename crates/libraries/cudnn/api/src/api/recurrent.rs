@@ -14,7 +14,7 @@ use crate::recurrent::{
 };
 use crate::tensor::{TENSORS, Tensor, give, kind, list};
 use crate::types::*;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 pub fn cudnnCreateRNNDescriptor(rnnDesc: Out<'_, cudnnRNNDescriptor_t>) -> Result {
     rnnDesc.write(NETWORKS.add());
@@ -402,7 +402,7 @@ fn call(
     require(weights.addr().is_multiple_of(kind.bytes()), "the weight space is not aligned to its type")?;
     let at = weights.cast::<u8>().cast_mut();
     // SAFETY: cuDNN's contract: the weights are there until the stream has come to the call.
-    let weights = unsafe { View::packed(at, kind, &[shape.weights()]) };
+    let weights = memory::tensor(unsafe { View::packed(at, kind, &[shape.weights()]) })?;
     Ok(Call { network: shape, batches: x.batches(), is_double, weights })
 }
 

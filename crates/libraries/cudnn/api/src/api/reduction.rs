@@ -5,14 +5,13 @@ use core::ffi::c_void;
 use border::{OptOut, Out};
 use cudnn_cpu::Value;
 use cudnn_cpu::reduction::{Reduction, reduce};
-use kit::Address;
 
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
 use crate::handle::{compute, computing};
 use crate::tensor::{Tensor, at, factor, is_double, tensor};
 use crate::types::*;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 #[derive(Clone, Copy, Default)]
 struct Settings {
@@ -179,7 +178,7 @@ pub fn cudnnReduceTensor(
     } else {
         core::ptr::null_mut()
     };
-    let (reduction, places) = (settings.reduction(), Address(places));
+    let (reduction, places) = (settings.reduction(), memory::array(places, c.count())?);
     let keeps_nan = settings.nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN;
     let is_double = is_double(from.kind())
         || is_double(to.kind())

@@ -10,7 +10,7 @@ use cudnn_cpu::{Value, View};
 use crate::Result;
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
-use crate::handle::{compute, computing};
+use crate::handle::{Context, compute, computing};
 use crate::tensor::{MOST, TENSORS, Tensor, factor, filter, give, is_double, list, tensor};
 use crate::types::*;
 
@@ -125,13 +125,12 @@ pub fn cudnnInitTransformDest(
 
 /// `dest = alpha·src + beta·dest`, and the padding is 0 in place of src.
 fn transform(
-    handle: cudnnHandle_t,
+    context: &Context,
     settings: &Settings,
     (alpha, beta): (*const c_void, *const c_void),
     (from, from_at): (&Tensor, View),
     (to, to_at): (&Tensor, View),
 ) -> Result {
-    let context = computing(handle)?;
     require(settings.padded(&from.sizes)? == to.sizes, "the sizes are not those that the transform makes")?;
     let is_plain = |of: &Tensor| crate::tensor::kind(of.kind).is_ok_and(|(_, vector)| vector == 1);
     let is_padded = settings.before.iter().chain(&settings.after).any(|pad| *pad != 0);
@@ -180,9 +179,10 @@ pub fn cudnnTransformTensorEx(
     destDesc: cudnnTensorDescriptor_t,
     destData: *mut c_void,
 ) -> Result {
+    let context = computing(handle)?;
     let ((from, from_at), (to, to_at)) =
         (crate::tensor::at(srcDesc, srcData)?, crate::tensor::at(destDesc, destData)?);
-    transform(handle, &settings(transDesc)?, (alpha, beta), (&from, from_at), (&to, to_at))
+    transform(&context, &settings(transDesc)?, (alpha, beta), (&from, from_at), (&to, to_at))
 }
 
 pub fn cudnnTransformFilter(
@@ -195,9 +195,16 @@ pub fn cudnnTransformFilter(
     destDesc: cudnnFilterDescriptor_t,
     destData: *mut c_void,
 ) -> Result {
+    let context = computing(handle)?;
     let (from, to) = (filter(srcDesc)?, filter(destDesc)?);
     let (from_at, to_at) = (from.view(srcData)?, to.view(destData)?);
     let tensor =
         |of: &crate::tensor::Filter| Tensor { kind: of.kind, sizes: of.sizes.clone(), strides: Vec::new() };
-    transform(handle, &settings(transDesc)?, (alpha, beta), (&tensor(&from), from_at), (&tensor(&to), to_at))
+    transform(
+        &context,
+        &settings(transDesc)?,
+        (alpha, beta),
+        (&tensor(&from), from_at),
+        (&tensor(&to), to_at),
+    )
 }

@@ -5,7 +5,7 @@ use cudnn_cpu::{Kind, Value, View};
 use super::descriptor::Descriptor;
 use crate::error::{require, supports};
 use crate::types::*;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 type Name = cudnnBackendAttributeName_t;
 
@@ -91,7 +91,7 @@ impl Layout {
     ) -> Vec<V> {
         match self {
             // SAFETY: the caller's word.
-            Layout::Strided => unsafe { View::new(at, kind, sizes, strides).load() },
+            Layout::Strided => unsafe { named(at, kind, sizes, strides).load() },
             Layout::Complex => {
                 // SAFETY: as above.
                 let parts = parts(at, kind, sizes, strides).map(|part| unsafe { part.load::<V>() });
@@ -113,7 +113,7 @@ impl Layout {
                 let mut values = vec![V::of(0.0); sizes.iter().product()];
                 for (values, at) in values.chunks_mut(matrix).zip(matrices(at, kind, sizes, strides)) {
                     // SAFETY: as above.
-                    let tiles: Vec<V> = unsafe { View::new(at, kind, &[matrix], &[1]).load() };
+                    let tiles: Vec<V> = unsafe { named(at, kind, &[matrix], &[1]).load() };
                     values
                         .iter_mut()
                         .zip(places(sizes, *inner))
@@ -137,7 +137,7 @@ impl Layout {
         let (one, zero) = (V::of(1.0), V::of(0.0));
         match self {
             // SAFETY: the caller's word.
-            Layout::Strided => unsafe { View::new(at, kind, sizes, strides).store(values, one, zero) },
+            Layout::Strided => unsafe { named(at, kind, sizes, strides).store(values, one, zero) },
             Layout::Complex => {
                 let halves = values.chunks_exact(values.len() / 2);
                 for (part, values) in parts(at, kind, sizes, strides).iter().zip(halves) {
@@ -159,11 +159,20 @@ impl Layout {
                     let mut tiles = vec![zero; matrix];
                     values.iter().zip(places(sizes, *inner)).for_each(|(value, place)| tiles[place] = *value);
                     // SAFETY: as above.
-                    unsafe { View::new(at, kind, &[matrix], &[1]).store(&tiles, one, zero) };
+                    unsafe { named(at, kind, &[matrix], &[1]).store(&tiles, one, zero) };
                 }
             }
         }
     }
+}
+
+/// What a tensor has where it lies, within the work: a run has one tensor after the other, and of some the memory says how much it is.
+///
+/// # Safety
+/// As of [`View::new`].
+unsafe fn named(at: *mut u8, kind: Kind, sizes: &[usize], strides: &[isize]) -> View {
+    // SAFETY: the caller's word.
+    memory::tensor_in_work(unsafe { View::new(at, kind, sizes, strides) })
 }
 
 /// The address of an element that begins with a byte.
@@ -175,7 +184,7 @@ fn element(at: *mut u8, kind: Kind, offset: isize) -> *mut u8 {
 fn parts(at: *mut u8, kind: Kind, sizes: &[usize], strides: &[isize]) -> [View; 2] {
     let strides: Vec<isize> = strides.iter().map(|stride| 2 * stride).collect();
     // SAFETY: the callers' word.
-    [0, kind.bytes()].map(|offset| unsafe { View::new(at.wrapping_add(offset), kind, sizes, &strides) })
+    [0, kind.bytes()].map(|offset| unsafe { named(at.wrapping_add(offset), kind, sizes, &strides) })
 }
 
 /// The place in a sequence of all rows of an element of one that has fewer.
@@ -210,7 +219,7 @@ fn for_sequences(
             let mut held = [at_once, sizes[2], sizes[3]];
             held[axis - 1] = rows;
             // SAFETY: the callers' word.
-            let view = unsafe { View::new(at, kind, &held, &strides[1..]) };
+            let view = unsafe { named(at, kind, &held, &strides[1..]) };
             body((batch * sizes[1] + head) * of_head, view);
         }
     }
