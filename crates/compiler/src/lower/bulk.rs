@@ -351,8 +351,13 @@ fn atomic(object: &Object, op: AtomOp, ty: AtomTy, order: Order, scope: Scope) -
 /// `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]`
 pub(super) fn store_async<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.need_one(&[("async", ())])?;
-    i.take("weak");
-    let space = i.take("shared::cluster").then_some(Space::Shared);
+    let is_weak = i.take("weak");
+    let is_of_cluster = !is_weak && i.take("cluster");
+    let spaces: &[&str] = match is_of_cluster {
+        true => &["shared::cluster"],
+        false => &["shared::cluster", "shared::cta", "shared"],
+    };
+    let space = i.take_map(|word| spaces.contains(&word).then_some(Space::Shared));
     i.need_one(&[("mbarrier::complete_tx::bytes", ())])?;
     let lanes = i.take_one(&[("v2", 2usize), ("v4", 4)]).unwrap_or(1);
     let ty = i.ty()?;

@@ -33,6 +33,9 @@ pub(super) fn call<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         let [prototype] = rest else { return fail(i.ast.span, "an indirect call needs its prototype") };
         return indirect(l, i, target, returns, arguments, prototype);
     }
+    if let [operand, ..] = rest {
+        return fail(operand.span, "nothing stands behind the arguments of a function that is named");
+    }
     let module = l.module;
     match module.linked.symbol(l.unit, name) {
         Some(Symbol::Function(id)) => {
@@ -84,11 +87,24 @@ fn indirect<'i, 'a>(
         Some(Entity::Targets([first, ..])) => of_first_target(l, first)?,
         _ => return fail(prototype.span, format!("'{name}' is not a prototype")),
     };
-    let address = l.value(target, Type::U64)?;
+    // As ptxas has it, one of 32 bits is the lower half.
+    let address = match l.register(name_of(target)?, target.span)?.declared {
+        Type::B32 | Type::U32 | Type::S32 => l.value(target, Type::U32)?,
+        Type::B64 | Type::U64 | Type::S64 => l.value(target, Type::U64)?,
+        _ => return fail(target.span, "the address of a function is an integer of 32 or 64 bits"),
+    };
+    let address = l.resize(address, Ty::B64, false);
     let mut args = vec![address];
     args.extend(l.arguments(arguments, &parameters, i.ast.span)?);
     let values = l.b.emit(Op::CallIndirect, &args, &layout::types(&results));
     l.results(returns, &results, &values, i.ast.span)
+}
+
+fn name_of<'a>(operand: &Operand<'a>) -> Lower<&'a str> {
+    match operand.kind {
+        OperandKind::Name(name) => Ok(name),
+        _ => fail(operand.span, "expected a function"),
+    }
 }
 
 fn of_first_target(l: &L<'_, '_, '_>, first: &Ident<'_>) -> Lower<(Vec<Shape>, Vec<Shape>)> {

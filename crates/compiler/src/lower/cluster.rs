@@ -3,7 +3,9 @@
 use ptx::ast::{Operand, OperandKind, Type};
 
 use super::function::Lowerer;
-use super::instruction::{Failure, Instr, Lower, register_ty};
+use super::instruction::{Failure, Instr, Lower, fail, register_ty};
+use super::link::Symbol;
+use super::operand::split;
 use super::scope::Entity;
 use crate::ir::{Bool, CLUSTER_SHIFT, Cmp, IntBin, Op, Space, Special, Ty, U32, U64, Value};
 
@@ -33,10 +35,32 @@ fn offset<'a>(l: &mut L<'_, '_, 'a>, operand: &Operand<'a>, ty: Type, is_offset:
         OperandKind::Expression(expression) => expression.constant().is_ok(),
         _ => true,
     };
+    if !is_register && !is_shared(l, operand) {
+        return fail(operand.span, "only variables in shared memory have such an address");
+    }
     if is_offset || !is_register {
         return Ok(value);
     }
     Ok(l.b.emit1(Op::Cvta { space: Space::Shared, to_generic: false }, &[value], Ty::B64))
+}
+
+/// Whether the operand names a variable in shared memory, or, as ptxas has it, a function.
+fn is_shared<'a>(l: &mut L<'_, '_, 'a>, operand: &Operand<'a>) -> bool {
+    let name = match &operand.kind {
+        OperandKind::Name(name) => *name,
+        OperandKind::Expression(expression) => match split(expression) {
+            Ok((Some(name), _)) => name,
+            _ => return false,
+        },
+        _ => return true,
+    };
+    match l.entity(name) {
+        Some(entity) => matches!(entity, Entity::Shared(_) | Entity::Register(_)),
+        None => match l.module.linked.symbol(l.unit, name) {
+            Some(symbol) => matches!(symbol, Symbol::Shared(_) | Symbol::Function(_)),
+            None => true,
+        },
+    }
 }
 
 /// The offset's address in the part of block `rank`; what part it lies in now does not matter.
@@ -51,7 +75,12 @@ pub(super) fn at_rank(l: &mut L<'_, '_, '_>, offset: Value, rank: Value) -> Valu
 
 fn address_type(i: &mut I<'_, '_>) -> Lower<Type> {
     let ty = i.ty()?;
-    if matches!(ty, Type::U32 | Type::U64) { Ok(ty) } else { Err(Failure::Unsupported) }
+    // As ptxas has it, an address may have a sign.
+    match ty {
+        Type::U32 | Type::S32 => Ok(Type::U32),
+        Type::U64 | Type::S64 => Ok(Type::U64),
+        _ => Err(Failure::Unsupported),
+    }
 }
 
 /// `mapa{.shared::cluster}.type d, a, b`: the address of `a` in the shared memory of the cluster's block b; offsets in the

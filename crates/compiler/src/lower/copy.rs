@@ -7,7 +7,7 @@ use super::dialect::Need;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mbarrier::Object;
-use super::operand::{Place, immediate};
+use super::operand::{Place, immediate, space};
 use crate::ir::{Cmp, Op, Space, Ty, U32, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -37,9 +37,12 @@ pub(super) fn cp<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         return i.operands::<1>().map(|_| ());
     }
     let policy = i.cache_hints();
-    i.take_map(|word| matches!(word, "shared" | "shared::cta" | "shared::cluster").then_some(()))
-        .ok_or(Failure::Unsupported)?;
-    i.need_one(&[("global", ())])?;
+    let is_around_level_1 = i.ast.has("cg");
+    for to in [Space::Shared, Space::Global] {
+        if i.take_map(space) != Some(to) {
+            return fail(i.ast.span, "'cp.async' copies from global to shared memory");
+        }
+    }
     i.done()?;
     let count = i.count() - usize::from(policy && i.count() > 0);
     if !(3..=4).contains(&count) {
@@ -49,6 +52,12 @@ pub(super) fn cp<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let Some(size @ (4 | 8 | 16)) = size else {
         return fail(i.operand(2)?.span, "the size of 'cp.async' is 4, 8 or 16");
     };
+    if is_around_level_1 && size != 16 {
+        return fail(i.operand(2)?.span, "the size of 'cp.async.cg' is 16");
+    }
+    if count == 4 && immediate(i.operand(3)?).is_some_and(|bytes| bytes > size) {
+        return fail(i.operand(3)?.span, "more bytes are read than copied");
+    }
     let target = l.place(i.operand(0)?, Some(Space::Shared))?;
     let source = l.place(i.operand(1)?, Some(Space::Global))?;
     // A size that is written out and asks for everything, as libcu++ does it, says nothing.
@@ -70,6 +79,16 @@ fn fill<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &I<'i, 'a>) -> Lower<Fill> {
         OperandKind::Not(_) => true,
         _ => false,
     };
+    let is_float = match &operand.kind {
+        OperandKind::Name(name) => matches!(l.register(name, operand.span)?.declared, Type::F32),
+        OperandKind::Expression(expression) => {
+            expression.constant().is_ok_and(|constant| constant.integer().is_none())
+        }
+        _ => false,
+    };
+    if is_float {
+        return fail(operand.span, "a number of bytes is an integer");
+    }
     if is_predicate {
         static IGNORED: Need = Need::new("7.5", "80");
         l.require(operand.span, "a predicate of 'cp.async'", &IGNORED)?;

@@ -143,7 +143,7 @@ pub(super) fn div<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 /// `min{.ftz}{.NaN}{.xorsign.abs}.type d, a, b`
 pub(super) fn min_max<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, is_min: bool) -> Lower {
     let nan = i.take("NaN");
-    let xorsign_abs = i.take("xorsign") && i.take("abs");
+    let xorsign_abs = i.count() != 4 && i.take("xorsign") && i.take("abs");
     let abs = !xorsign_abs && i.count() == 4 && i.take("abs");
     let mode = FloatMode { ftz: i.take("ftz"), ..FloatMode::default() };
     let op = if is_min { FloatBin::Min { nan, xorsign_abs } } else { FloatBin::Max { nan, xorsign_abs } };

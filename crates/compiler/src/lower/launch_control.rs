@@ -8,7 +8,7 @@ use ptx::ast::Type;
 
 use super::bulk::{self, for_each_block, in_block};
 use super::function::Lowerer;
-use super::instruction::{Instr, Lower, fail};
+use super::instruction::{Failure, Instr, Lower, fail};
 use super::mbarrier::Object;
 use crate::ir::{Cmp, IntBin, Mem, Op, Order, S64, Scope, Space, Syscall, Ty, Value};
 
@@ -68,6 +68,9 @@ fn query_cancel<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         [("get_first_ctaid::x", 0), ("get_first_ctaid::y", 1), ("get_first_ctaid::z", 2)];
     let asks_whether = i.take("is_canceled");
     let axis = i.take_one(&AXES);
+    if asks_whether && axis.is_some() {
+        return Err(Failure::Unsupported);
+    }
     let asks_for_all = !asks_whether && axis.is_none();
     if asks_for_all {
         i.need_one(&[("get_first_ctaid", ())])?;
@@ -77,7 +80,10 @@ fn query_cancel<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.need_one(&[("b128", ())])?;
     i.done()?;
     let [d, answer] = i.operands()?;
-    let answer = l.value(answer, Type::B128)?;
+    let answer = match l.parts(answer) {
+        Some(parts) if !asks_whether => l.packed(answer, parts, Type::B128)?,
+        _ => l.value(answer, Type::B128)?,
+    };
     let answer = l.b.emit(Op::Unpack, &[answer], &[Ty::B64, Ty::B64])[0];
     if asks_whether {
         let zero = l.long(0);

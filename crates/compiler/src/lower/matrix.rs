@@ -119,10 +119,16 @@ fn shape(i: &mut I<'_, '_>) -> Lower<Shape> {
     let count = i.need_one(&[("x1", 1), ("x2", 2), ("x4", 4)])?;
     let trans = i.take("trans");
     let space = i.take_map(space);
-    let packing = match i.need_one(&[("b16", 16), ("b8", 8), ("b8x16", 0)])? {
+    let format = i.need_one(&[("b16", 16), ("b8", 8), ("b8x16", 0)])?;
+    let place = |word: &str| i.ast.modifiers.iter().position(|it| it.value.starts_with(word));
+    let [to, from] = [place("b8x16"), place("b6x16").or(place("b4x16"))];
+    let packing = match format {
         16 => None,
         0 => {
             let bits = i.need_one(&[("b6x16_p32", 6), ("b4x16_p64", 4)])?;
+            if to > from {
+                return Err(Failure::Unsupported);
+            }
             Some(Packing { bits })
         }
         bits => Some(Packing { bits }),

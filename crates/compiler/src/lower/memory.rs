@@ -20,6 +20,12 @@ pub(super) fn mov<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     if let Some(lanes) = lanes {
         return mov_vector(l, d, a, ty, lanes);
     }
+    if let OperandKind::Name(name) = &a.kind
+        && l.reference(name).is_some()
+        && ty != Type::U64
+    {
+        return fail(a.span, format!("'{name}' has an address of 64 bits"));
+    }
     let value = match l.parts(a) {
         Some(parts) => l.packed(a, parts, ty)?,
         None => l.value(a, ty)?,
@@ -30,6 +36,9 @@ pub(super) fn mov<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 /// `mov.v2.f32 d, a`, `mov.v4.u32 d, %tid`: element by element.
 fn mov_vector<'a>(l: &mut L<'_, '_, 'a>, d: &Operand<'a>, a: &Operand<'a>, ty: Type, lanes: usize) -> Lower {
     let values = match l.special_vector(a, ty)? {
+        Some(_) if matches!(ty, Type::F32 | Type::F64) => {
+            return fail(a.span, "a special register is of integers");
+        }
         Some(elements) => elements,
         None => l.values(a, ty)?,
     };
@@ -234,6 +243,17 @@ pub(super) fn cvta<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         return Err(Failure::Unsupported);
     }
     let [d, a] = i.operands()?;
+    if let OperandKind::Name(name) = &a.kind
+        && l.reference(name).is_some()
+        && space != Space::Global
+    {
+        return fail(a.span, format!("'{name}' is not in that state space"));
+    }
+    if !to_generic
+        && matches!(&a.kind, OperandKind::Name(name) if *name != "WARP_SZ" && l.register(name, a.span).is_err())
+    {
+        return fail(a.span, "'cvta.to' takes the address that a register has");
+    }
     let a = l.value(a, ty)?;
     let a = l.resize(a, Ty::B64, false);
     let result = l.b.emit1(Op::Cvta { space, to_generic }, &[a], Ty::B64);
@@ -265,13 +285,19 @@ pub(super) fn isspacep<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
 /// `prefetch`, `prefetchu`, `discard`, `applypriority`: allowed to do nothing. A line that is discarded has undefined
 /// contents, and the old ones are as good as any.
 pub(super) fn hint<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    i.take_map(space);
+    let space = i.take_map(space);
     i.take("tensormap");
     i.take_map(|word| matches!(word, "L1" | "L2").then_some(()));
     i.cache_hints();
     i.done()?;
     // The address is checked for names, and never read through.
-    l.place(i.operand(0)?, None).map(|_| ())
+    let address = i.operand(0)?;
+    match l.place(address, space)? {
+        Place::Memory { space: Space::Shared | Space::Local, .. } if i.ast.opcode.value == "prefetchu" => {
+            fail(address.span, "'prefetchu' takes a generic address")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `createpolicy…`: the policy is opaque and hints do nothing here, so any value is as good as another.
@@ -279,7 +305,7 @@ pub(super) fn createpolicy<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> 
     i.take_map(|word| matches!(word, "fractional" | "range").then_some(()));
     i.take("cvt");
     i.take("global");
-    while i.take("L2") {}
+    i.take("L2");
     i.cache_hints();
     i.need_one(&[("b64", ())])?;
     i.done()?;

@@ -48,6 +48,10 @@ pub(super) fn bit_product(i: &mut I<'_, '_>) -> Lower<Option<BitProduct>> {
     let product = i.take_one(&[("xor", BitProduct::Xor), ("and", BitProduct::And)]);
     if product.is_some() {
         i.need_one(&[("popc", ())])?;
+        let place = |is: fn(&str) -> bool| i.ast.modifiers.iter().position(|it| is(it.value));
+        if place(|it| it == "popc") < place(|it| it == "xor" || it == "and") {
+            return Err(Failure::Unsupported);
+        }
     }
     Ok(product)
 }

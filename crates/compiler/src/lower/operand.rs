@@ -40,7 +40,12 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     pub(super) fn value(&mut self, operand: &Operand<'a>, ty: Type) -> Lower<Value> {
         let want = register_ty(ty);
         if let Some(value) = self.register_value(operand)? {
-            return self.same_width(value, want, operand.span);
+            // As ptxas has it, of a sum its low bits are enough.
+            let is_sum = matches!(operand.kind, OperandKind::Expression(_));
+            return match is_sum {
+                true => self.narrowed(value, ty, operand.span),
+                false => self.same_width(value, want, operand.span),
+            };
         }
         match &operand.kind {
             OperandKind::Name(name) => self.named_value(name, want, operand.span),

@@ -7,6 +7,7 @@ use super::builder::Var;
 use super::dialect::Need;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
+use super::link::Symbol;
 use super::operand::split;
 use super::scope::Entity;
 use crate::ir::{Cmp, Mem, Op, Order, Scope, Space, Ty, U32, Value};
@@ -55,6 +56,13 @@ pub(super) fn tex<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         }
         Level::Gradient => {
             for derivative in [i.operand(next)?, i.operand(next + 1)?] {
+                let n = match geometry.coordinates() {
+                    3 => 4,
+                    n => n,
+                };
+                if l.parts(derivative) != Some(n) {
+                    return fail(derivative.span, format!("expected a vector of {n} derivatives"));
+                }
                 args.extend(l.elements(derivative, geometry.coordinates())?);
             }
             next += 2;
@@ -94,20 +102,28 @@ pub(super) fn txq<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     if level && !matches!(query, Query::Width | Query::Height | Query::Depth) {
         return Err(Failure::Unsupported);
     }
-    query_of(l, i, Access::Query { query, level })
+    // A sampler has some of a texture's properties, and one that only it has.
+    let of: &[Opaque] = match query {
+        Query::ForceUnnormalizedCoords => &[Opaque::Sampler],
+        Query::FilterMode | Query::AddrMode0 | Query::AddrMode1 | Query::AddrMode2 => {
+            &[Opaque::Texture, Opaque::Sampler]
+        }
+        _ => &[Opaque::Texture],
+    };
+    query_of(l, i, Access::Query { query, level }, of)
 }
 
 /// `suq.query.b32 d, [a]`
 pub(super) fn suq<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let query = i.take_map(|word| Query::parse(word, true)).ok_or(Failure::Unsupported)?;
-    query_of(l, i, Access::Query { query, level: false })
+    query_of(l, i, Access::Query { query, level: false }, &[Opaque::Surface])
 }
 
-fn query_of<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, access: Access) -> Lower {
+fn query_of<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, access: Access, of: &[Opaque]) -> Lower {
     i.need_one(&[("b32", ())])?;
     i.done()?;
     let operand = i.operand(1)?;
-    let (handle, more) = l.handle(operand)?;
+    let (handle, more) = l.handle(operand, of)?;
     if !more.is_empty() {
         return fail(operand.span, "a query has no coordinates");
     }
@@ -149,6 +165,9 @@ pub(super) fn suld<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let [d, a] = i.operands()?;
     let access = Access::Load { geometry, bits: ty.bits() as u8, lanes: lanes as u8, bounds };
     let args = l.surface_arguments(a, geometry)?;
+    if matches!(d.kind, OperandKind::Sink) {
+        return fail(d.span, "'suld' cannot drop its result");
+    }
     let vars = l.destinations(d)?;
     if vars.len() != lanes {
         return fail(d.span, format!("expected {lanes} destinations"));
@@ -246,15 +265,16 @@ fn bounds(i: &mut I<'_, '_>) -> Lower<Bounds> {
 
 impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     /// The handle that `[a, …]` names, and what stands behind it.
-    fn handle<'o>(&mut self, operand: &'o Operand<'a>) -> Lower<(Value, &'o [Operand<'a>])> {
+    fn handle<'o>(&mut self, operand: &'o Operand<'a>, of: &[Opaque]) -> Lower<(Value, &'o [Operand<'a>])> {
         let OperandKind::Address(Address { base, more, suffix: None }) = &operand.kind else {
             return fail(operand.span, "expected a texture or surface in brackets");
         };
-        Ok((self.opaque(base, operand.span)?, more))
+        Ok((self.opaque(base, of, operand.span)?, more))
     }
 
-    /// A register's value is a handle or the address of a reference; a named reference is its own address.
-    fn opaque(&mut self, expression: &Expression<'a>, span: Span) -> Lower<Value> {
+    /// A register's value is a handle or the address of a reference; a named reference, which is one `of` these, is its own
+    /// address.
+    fn opaque(&mut self, expression: &Expression<'a>, of: &[Opaque], span: Span) -> Lower<Value> {
         let (Some(name), 0) = split(expression)? else {
             return fail(span, "expected the name of a texture or surface, or a register");
         };
@@ -265,8 +285,27 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
             Some(Entity::Register(_)) => fail(span, format!("'{name}' is no 64-bit register")),
             Some(Entity::KernelParam(offset)) => Ok(self.handle_parameter(offset)),
             Some(Entity::Buffer(index)) => self.read_buffer(index, 0, 8, span),
-            _ => Ok(self.symbol_address(name, span)?.1),
+            _ => {
+                let address = self.symbol_address(name, span)?.1;
+                match self.reference(name) {
+                    Some(opaque) if of.contains(&opaque) => Ok(address),
+                    _ => fail(span, format!("'{name}' is no reference of that kind")),
+                }
+            }
         }
+    }
+
+    /// The kind of the reference that the name is.
+    pub(super) fn reference(&mut self, name: &str) -> Option<Opaque> {
+        let id = match self.entity(name) {
+            Some(Entity::Global(id)) => id,
+            Some(_) => return None,
+            None => match self.module.linked.symbol(self.unit, name)? {
+                Symbol::Global(id) => id,
+                _ => return None,
+            },
+        };
+        self.module.globals()[id.index()].opaque
     }
 
     /// `.param .texref t`: the parameter holds the handle.
@@ -283,7 +322,7 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     }
 
     fn texture_place<'o>(&mut self, operand: &'o Operand<'a>) -> Lower<Place<'o, 'a>> {
-        let (texture, more) = self.handle(operand)?;
+        let (texture, more) = self.handle(operand, &[Opaque::Texture])?;
         let (sampler, coordinates) = match more {
             [coordinates] => (None, coordinates),
             [sampler, coordinates] => {
@@ -295,7 +334,9 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
                     self.require(sampler.span, "a sampler that a register names", &HANDLES)?;
                 }
                 let name = Expression { kind: ExpressionKind::Name(name), span: sampler.span };
-                (Some(self.opaque(&name, sampler.span)?), coordinates)
+                // As ptxas has it, a texture is one too.
+                let of = [Opaque::Sampler, Opaque::Texture];
+                (Some(self.opaque(&name, &of, sampler.span)?), coordinates)
             }
             _ => return fail(operand.span, "expected a texture, perhaps a sampler, and coordinates"),
         };
@@ -318,7 +359,7 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     }
 
     fn surface_arguments(&mut self, operand: &Operand<'a>, geometry: Geometry) -> Lower<Vec<Value>> {
-        let (handle, more) = self.handle(operand)?;
+        let (handle, more) = self.handle(operand, &[Opaque::Surface])?;
         let [coordinates] = more else { return fail(operand.span, "expected a surface and coordinates") };
         let mut args = vec![handle];
         args.extend(self.elements(coordinates, geometry.elements())?);

@@ -27,7 +27,8 @@ pub(super) fn wgmma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let what = i.need_one(&[("mma_async", 0), ("fence", 1), ("commit_group", 2), ("wait_group", 3)])?;
     let sparse = what == 0 && i.take("sp");
     i.need_one(&[("sync", ())])?;
-    i.need_one(&[("aligned", ())])?;
+    // As ptxas has it: the manual wants the word.
+    i.take("aligned");
     match what {
         0 => product(l, i, sparse),
         3 => {
@@ -49,9 +50,10 @@ pub(super) fn wgmma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 /// `setmaxnreg.{inc,dec}.sync.aligned.u32 n`: registers are not shared out here.
 pub(super) fn setmaxnreg<'i, 'a>(_: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.need_one(&[("inc", ()), ("dec", ())])?;
-    for word in ["sync", "aligned", "u32"] {
+    for word in ["sync", "aligned"] {
         i.need_one(&[(word, ())])?;
     }
+    i.need_one(&[("u32", ()), ("s32", ())])?;
     i.done()?;
     let [count] = i.operands()?;
     match immediate(count) {

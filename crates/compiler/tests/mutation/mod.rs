@@ -227,10 +227,7 @@ pub const OWN: &[Own] = &[
             .iter()
             .any(|word| !own.contains(word) && !KINDS.iter().any(|it| it.contains(&word.as_str())))
     }),
-    taken("it does not look at the operands of a copy of tensors that are no addresses", |_, form| {
-        form.starts_with("cp.") && form.contains(".bulk.")
-    }),
-    taken("it takes predicates in lists of registers, at which its later passes fail", |_, form| {
+    taken("it takes predicates in lists of registers", |_, form| {
         form.split('{').skip(1).any(|list| list.split('}').next().is_some_and(|list| list.contains("%p")))
     }),
     taken("it takes a function's name as a number of any type", |_, form| form.contains(" function")),
@@ -244,25 +241,23 @@ pub const OWN: &[Own] = &[
         "it does not compare the number and the width of a surface's values with '.v2', '.v4' and the type",
         |_, form| form.starts_with("sust") || form.starts_with("suld") || form.starts_with("sured"),
     ),
-    taken("it does not look at operands behind those that 'atom' and 'call' have", |_, form| {
-        form.starts_with("atom") && form.contains("exch") || form.starts_with("call")
-    }),
-    taken("it takes 'testp' without a test, and '.s64' for 'mapa'", |_, form| {
-        form.starts_with("testp.f") || form.starts_with("mapa.s")
-    }),
+    taken(
+        "it does not look at operands behind those that an exchange has, and not at those of a copy of tensors that are no \
+         addresses",
+        |_, form| {
+            form.starts_with("atom") && form.contains("exch")
+                || form.starts_with("cp.") && form.contains(".bulk.tensor.")
+                || form.starts_with("cp.") && form.contains(".bulk.prefetch.tensor.")
+        },
+    ),
+    taken("it takes 'testp' without a test", |_, form| form.starts_with("testp.f")),
     taken("it takes an offset for a cubemap, and one number for several offsets", |_, form| {
         form.starts_with("tex") || form.starts_with("tld4")
     }),
-    taken("it takes '_' for an address, and crashes later", |_, form| form.contains(" _")),
     Own {
         why: "the manual has constants as addresses in every state space",
         side: Side::Refused,
         fits: |_, form| form.contains("[8]"),
-    },
-    Own {
-        why: "it wants the mode of a shift in front of the second operation",
-        side: Side::Refused,
-        fits: |_, form| form.starts_with("vsh") && (form.contains(".wrap") || form.contains(".clamp")),
     },
 ];
 

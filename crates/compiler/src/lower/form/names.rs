@@ -10,10 +10,7 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("bar", &["sync", "arrive", "red", "warp.sync", "cta.sync", "cta.arrive", "cta.red"]),
     ("barrier", &["", "red", "cta", "cta.red", "cluster.arrive", "cluster.wait"]),
     ("brx", &["idx"]),
-    (
-        "clusterlaunchcontrol",
-        &["try_cancel.async", "query_cancel.is_canceled", "query_cancel.get_first_ctaid", "query_cancel"],
-    ),
+    ("clusterlaunchcontrol", &["try_cancel.async", "query_cancel"]),
     (
         "cp",
         &[
@@ -33,7 +30,9 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
         ],
     ),
     ("createpolicy", &["fractional", "range", "cvt"]),
+    ("cvt", &["", "pack"]),
     ("cvta", &["", "to"]),
+    ("div", &["", "full"]),
     ("dp2a", &["lo", "hi"]),
     ("fence", &["", "proxy"]),
     ("mad madc mul", &["", "lo", "hi", "wide"]),
@@ -58,6 +57,7 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
     ),
     ("membar", &["", "proxy"]),
     ("multimem", &["ld_reduce", "st", "red", "cp.async.bulk", "cp.reduce.async.bulk"]),
+    ("red", &["", "async"]),
     ("setmaxnreg", &["inc", "dec"]),
     ("shf", &["l", "r"]),
     ("st", &["", "async", "bulk"]),
@@ -77,9 +77,7 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
             "cp",
             "shift",
             "mma",
-            "mma.sp",
             "mma.ws",
-            "mma.ws.sp",
             "commit",
             "fence::before_thread_sync",
             "fence::after_thread_sync",
@@ -88,9 +86,13 @@ pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("tensormap", &["replace", "cp_fenceproxy"]),
     ("tex", &["", "base", "level", "grad"]),
     ("txq", &["", "level"]),
-    ("wgmma", &["mma_async", "mma_async.sp", "fence", "commit_group", "wait_group"]),
+    ("wgmma", &["mma_async", "fence", "commit_group", "wait_group"]),
     ("wmma", &["load.a", "load.b", "load.c", "store.d", "mma"]),
 ];
+
+/// Words that stand in names alone, never as modifiers behind them.
+const IN_NAMES: &[&str] =
+    &["bulk", "tensor", "prefetch", "reduce", "wait_group", "commit_group", "wait_all", "pack", "parity"];
 
 /// Whether the words of the name stand where they have to.
 pub(super) fn check(names: &[&'static str], instruction: &Instruction<'_>) -> Lower {
@@ -110,6 +112,17 @@ pub(super) fn check(names: &[&'static str], instruction: &Instruction<'_>) -> Lo
             ),
         };
     };
+    if let Some(found) = modifiers[n_words..].iter().find(|it| IN_NAMES.contains(&it.value)) {
+        return fail(
+            found.span,
+            format!(
+                "'.{}' of '{}' stands behind '{}'",
+                found.value,
+                instruction.full_name(),
+                instruction.opcode.value
+            ),
+        );
+    }
     // A longer name with its first words in place and a word elsewhere; a word that stands there twice is one.
     let written = &modifiers[..n_words];
     for name in names {

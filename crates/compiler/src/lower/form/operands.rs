@@ -15,14 +15,16 @@ use crate::ir::Ty;
 /// What an operand has to be: `0` the first type, `1` the second; `0+` that or wider; `w` an integer of twice the first
 /// type's width; `m0` what a lane has of a matrix of the first type; `u` and `U` integers of 32 and 64 bits, `r` a register of
 /// 32; `a` an address; `c` a constant integer, `e` one up to 15, `l` 128, `s` a size in units of 16; `f` `.f32`; `p` a predicate; `[` an
-/// address in brackets; `{` a list; `n0` an integer or bits of 32 where `m0` is no float; `-` is not looked at. With `%` in front it is
-/// a register, with `?` it may be in brackets. With `=` in front there are as
-/// many operands as words, with `<` no more.
+/// address in brackets; `{` a list; `n0` an integer or bits of 32 where `m0` is no float, both lists; `b` 0 or 1, `i` the number of a
+/// barrier, `t` a number of threads, whole warps of them, `h` a mask of 16 bits, `d` a descriptor or a list: all of these may be
+/// registers too; `-` is not looked at. With `%` in front it is a register, with `?` it may be in brackets. With `=` in front
+/// there are as many operands as words, with `<` no more.
 #[derive(Clone, Copy)]
 struct Want {
     ty: Type,
     may_be_wider: bool,
     may_be_address: bool,
+    is_list: bool,
     only: Only,
 }
 
@@ -38,6 +40,14 @@ enum Only {
     Line,
     /// 0 to 15.
     Events,
+    /// Registers, and 0 or 1.
+    Bits,
+    /// Registers, and 0 to 15.
+    Barriers,
+    /// Registers, and multiples of 32.
+    Threads,
+    /// Registers of 64 bits, and lists of any.
+    Descriptors,
     /// What stands in brackets.
     Addresses,
     /// What stands in braces.
@@ -73,6 +83,8 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
         "cvt",
         &[
             typed(&["pack"], "u 1 1 u"),
+            typed(&["0=f16x2", "1=e2m1x2"], "0 %1"),
+            typed(&["0=f16", "1=bf16"], "0 1"),
             typed(
                 &[
                     "0=u8|s8|u16|s16|u32|s32|u64|s64|f16|f16x2|f32|f64",
@@ -97,23 +109,25 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
     ),
     ("mov", &[typed(&[], "0 0")]),
     ("ld ldu", &[typed(&["v2|v4|v8"], "0+"), typed(&[], "0+")]),
-    ("st", &[typed(&["!async|bulk"], "- 0+")]),
+    ("st", &[typed(&["async"], "- 0"), typed(&["!bulk"], "- 0+")]),
     ("atom", &[typed(&[], "0 - 0 0")]),
-    ("red", &[typed(&["!async"], "- 0")]),
+    ("red", &[typed(&[], "- 0")]),
     ("shfl", &[typed(&[], "0 0 0 0 u")]),
     ("redux", &[typed(&["and|or|xor"], "u u u"), typed(&[], "0 0 u")]),
     (
         "mbarrier",
         &[
             typed(&["arrive|arrive_drop"], "U - u"),
-            typed(&["test_wait|try_wait", "parity"], "p - u u"),
-            typed(&["test_wait|try_wait"], "p - U u"),
+            typed(&["test_wait", "parity"], "< p - b"),
+            typed(&["test_wait"], "< p - U"),
+            typed(&["try_wait", "parity"], "< p - b u"),
+            typed(&["try_wait"], "< p - U u"),
             typed(&["expect_tx|complete_tx|init"], "- u"),
             typed(&["inval"], "= -"),
             typed(&["pending_count"], "u U"),
         ],
     ),
-    ("wgmma", &[typed(&["mma_async"], "m0 - U")]),
+    ("wgmma", &[typed(&["mma_async"], "m0 d U")]),
     ("vadd vsub vabsdiff vmin vmax vshl vshr vmad vset", &[typed(&[], "u u u u")]),
     (
         "vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4",
@@ -134,20 +148,40 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
     ("match", &[typed(&["any"], "u 0 u"), typed(&["all"], "u 0 u")]),
     ("stmatrix", &[typed(&[], "- {")]),
     ("ldmatrix", &[typed(&[], "{ -")]),
-    ("tld4", &[typed(&[], "0 - o")]),
-    ("tex", &[typed(&["level"], "- - 1"), typed(&["!grad"], "- - o")]),
-    ("tensormap", &[typed(&["cp_fenceproxy"], "- - l")]),
+    ("tld4", &[typed(&["0=u32|s32"], "0 - o f"), typed(&[], "- - o f")]),
+    (
+        "tex",
+        &[
+            typed(&["level", "0=u32|s32|f16x2"], "0 - 1 o f"),
+            typed(&["level"], "- - 1 o f"),
+            typed(&["grad", "0=u32|s32|f16x2"], "0 - - - o f"),
+            typed(&["grad"], "- - - - o f"),
+            typed(&["0=u32|s32|f16x2"], "0 - o f"),
+            typed(&[], "- - o f"),
+        ],
+    ),
+    (
+        "tensormap",
+        &[
+            typed(&["cp_fenceproxy"], "- - l"),
+            typed(&["box_dim|global_dim|global_stride|element_stride"], "- c 0"),
+            typed(&["replace"], "- 0"),
+        ],
+    ),
     ("tcgen05", &[typed(&["cp"], "- U"), typed(&["mma", "!sp"], "- ?U U u")]),
     ("alloca", &[typed(&[], "< 0 0 c")]),
     (
         "barrier bar",
         &[
-            typed(&["red", "popc"], "u"),
-            typed(&["sync|arrive", "!cluster|warp"], "u u"),
+            typed(&["red", "popc"], "u i"),
+            typed(&["red"], "p i"),
+            typed(&["sync|arrive", "!cluster|warp"], "i t"),
             typed(&["warp", "sync"], "u"),
         ],
     ),
-    ("elect", &[typed(&[], "- u")]),
+    ("elect", &[typed(&[], "u u")]),
+    ("brx", &[typed(&[], "u -")]),
+    ("fence", &[typed(&["tensormap::generic", "acquire"], "- l")]),
     ("vote", &[typed(&["sync", "ballot"], "- p u"), typed(&["sync"], "p p u")]),
     ("stacksave nanosleep", &[typed(&[], "0")]),
     ("stackrestore", &[typed(&[], "%0")]),
@@ -158,6 +192,8 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
         "cp",
         &[
             typed(&["wait_group"], "= c"),
+            typed(&["bulk", "multicast::cluster", "!tensor"], "- - s - h"),
+            typed(&["bulk", "ignore_oob"], "- - s i i"),
             typed(&["bulk", "!tensor|ignore_oob|prefetch|commit_group"], "- - s"),
             typed(&["bulk", "prefetch", "!tensor"], "- s"),
         ],
@@ -175,10 +211,16 @@ impl Want {
         if let Some(rest) = word.strip_prefix('?') {
             return Want::read(rest, types).map(|want| Want { may_be_address: true, ..want });
         }
-        let exactly = |ty| Want { ty, may_be_wider: false, may_be_address: false, only: Only::All };
+        let exactly =
+            |ty| Want { ty, may_be_wider: false, may_be_address: false, is_list: false, only: Only::All };
         Some(match word {
             "[" => Want { may_be_address: true, only: Only::Addresses, ..exactly(Type::B64) },
-            "{" => Want { only: Only::Lists, ..exactly(Type::B32) },
+            "{" => Want { only: Only::Lists, is_list: true, ..exactly(Type::B32) },
+            "b" => Want { only: Only::Bits, ..exactly(Type::U32) },
+            "i" => Want { only: Only::Barriers, ..exactly(Type::U32) },
+            "t" => Want { only: Only::Threads, ..exactly(Type::U32) },
+            "d" => Want { only: Only::Descriptors, ..exactly(Type::U64) },
+            "h" => exactly(Type::U16),
             "e" => Want { only: Only::Events, ..exactly(Type::U32) },
             "o" => exactly(Type::B32),
             "u" => exactly(Type::U32),
@@ -195,12 +237,15 @@ impl Want {
                 _ => Type::U64,
             }),
             _ => match word.strip_prefix(['m', 'n']) {
-                Some(nth) => exactly(match types.get(nth.parse::<usize>().ok()?)? {
-                    ty @ (Type::F32 | Type::F64) => *ty,
-                    Type::F16 | Type::Bf16 | Type::Tf32 | Type::S32 => Type::U32,
-                    _ if word.starts_with('n') => Type::U32,
-                    _ => Type::B32,
-                }),
+                Some(nth) => {
+                    let ty = match types.get(nth.parse::<usize>().ok()?)? {
+                        ty @ (Type::F32 | Type::F64) => *ty,
+                        Type::F16 | Type::Bf16 | Type::Tf32 | Type::S32 => Type::U32,
+                        _ if word.starts_with('n') => Type::U32,
+                        _ => Type::B32,
+                    };
+                    Want { is_list: true, ..exactly(ty) }
+                }
                 None => {
                     let ty = *types.get(word.trim_end_matches('+').parse::<usize>().ok()?)?;
                     Want { may_be_wider: word.ends_with('+'), ..exactly(ty) }
@@ -247,6 +292,16 @@ impl Want {
         if self.only == Only::Sizes && constant.integer().is_none_or(|bytes| bytes % 16 != 0) {
             return false;
         }
+        let fits = |fits: fn(u64) -> bool| constant.integer().is_some_and(fits);
+        let is_one = match self.only {
+            Only::Bits => fits(|it| it < 2),
+            Only::Barriers => fits(|it| it < 16),
+            Only::Threads => fits(|it| it % 32 == 0),
+            _ => true,
+        };
+        if !is_one || matches!(self.ty, Type::U16x2 | Type::S16x2) {
+            return false;
+        }
         match (kind(self.ty), constant) {
             (Kind::Integer, C::Signed(_) | C::Unsigned(_)) => true,
             (Kind::Integer, _) => false,
@@ -268,7 +323,24 @@ fn part(bits: usize) -> Option<Want> {
         64 => Type::B64,
         _ => return None,
     };
-    Some(Want { ty, may_be_wider: false, may_be_address: false, only: Only::All })
+    Some(Want { ty, may_be_wider: false, may_be_address: false, is_list: false, only: Only::All })
+}
+
+/// Instructions of video, whose operands may have a selector.
+#[derive(Clone, Copy, PartialEq)]
+enum Video {
+    One,
+    Several,
+}
+
+fn video(opcode: &str) -> Option<Video> {
+    let rest = opcode.strip_prefix('v')?;
+    match rest.strip_suffix(['2', '4']) {
+        Some(_) => Some(Video::Several),
+        None => ["add", "sub", "absdiff", "min", "max", "shl", "shr", "mad", "set"]
+            .contains(&rest)
+            .then_some(Video::One),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -314,9 +386,27 @@ impl<'a> Lowerer<'_, '_, 'a> {
             let word = wanted.next().unwrap_or("-");
             let is_policy = nth == last && has_policy;
             let want = if is_policy { Want::read("U", types) } else { Want::read(word, types) };
+            if is_policy && matches!(operand.kind, OperandKind::Vector(_)) {
+                return fail(operand.span, "a list stands where one value does");
+            }
             let is_dropped = nth == 0 && want.is_some() && matches!(operand.kind, OperandKind::Sink);
-            if is_dropped && !matches!(instruction.opcode.value, "atom" | "setp" | "mbarrier") {
+            let is_arrival = instruction.has("arrive") || instruction.has("arrive_drop");
+            let can_be_dropped = match instruction.opcode.value {
+                "atom" | "setp" => true,
+                "mbarrier" => is_arrival,
+                _ => false,
+            };
+            if is_dropped && !can_be_dropped {
                 return fail(operand.span, format!("'{}' cannot drop its result", instruction.opcode.value));
+            }
+            // What another block's barrier had before does not come back.
+            if nth == 0
+                && !is_dropped
+                && is_arrival
+                && instruction.opcode.value == "mbarrier"
+                && instruction.has("shared::cluster")
+            {
+                return fail(operand.span, "an arrival at another block's barrier has no result");
             }
             self.check_operand(want, operand, instruction)?;
         }
@@ -335,6 +425,16 @@ impl<'a> Lowerer<'_, '_, 'a> {
                 self.check_name(want, name, Some(member), operand.span, instruction)
             }
             OperandKind::Expression(expression) => match (want, expression.constant()) {
+                (Some(want), _) if want.is_list => fail(operand.span, "one value stands where a list does"),
+                // What is a call of others there takes a register as it is.
+                (_, Err(ptx::NotConstant::Name)) if self.is_selected(operand, instruction) => {
+                    fail(operand.span, "a sum stands where a register does")
+                }
+                (Some(want), Err(ptx::NotConstant::Name))
+                    if matches!(want.only, Only::Constants | Only::Events | Only::Line) =>
+                {
+                    fail(operand.span, "a register stands where a constant does")
+                }
                 (Some(want), Ok(constant)) if !want.takes_constant(constant) => {
                     fail(operand.span, format!("the constant is not of type '{}'", want.ty))
                 }
@@ -371,8 +471,21 @@ impl<'a> Lowerer<'_, '_, 'a> {
                     }
                     _ => want,
                 };
-                if want.is_some_and(|want| want.only == Only::Constants) {
+                let takes_one =
+                    want.is_some_and(|want| matches!(want.only, Only::Constants | Only::Line | Only::Bits));
+                if takes_one || want.is_some() && instruction.opcode.value == "createpolicy" {
                     return fail(operand.span, "a list stands where one value does");
+                }
+                // An offset is of integers, where a depth that stands in its place is not.
+                let want = match instruction.opcode.value {
+                    "tex" | "tld4" => want.map(|want| match want.ty {
+                        Type::B32 => Want { ty: Type::U32, ..want },
+                        _ => want,
+                    }),
+                    _ => want,
+                };
+                if want.is_some_and(|want| want.only == Only::Descriptors) {
+                    return self.check_list(None, list, instruction);
                 }
                 let want = want.map(|want| match want.only {
                     Only::Lists => Want { only: Only::All, ..want },
@@ -391,6 +504,17 @@ impl<'a> Lowerer<'_, '_, 'a> {
         }
     }
 
+    /// Whether a selector may stand behind the operand: of an instruction of video the first two sources, and all of one that has
+    /// several values in each.
+    fn is_selected(&self, operand: &Operand<'a>, instruction: &Instruction<'a>) -> bool {
+        let nth = instruction.operands.iter().position(|it| std::ptr::eq(it, operand));
+        match video(instruction.opcode.value) {
+            Some(Video::One) => matches!(nth, Some(1 | 2)),
+            Some(Video::Several) => matches!(nth, Some(1..)),
+            None => false,
+        }
+    }
+
     fn check_name(
         &mut self,
         want: Option<Want>,
@@ -401,18 +525,22 @@ impl<'a> Lowerer<'_, '_, 'a> {
     ) -> Lower {
         let opcode = instruction.opcode.value;
         // Several values in one have no selector for it.
-        if name == "WARP_SZ" && opcode.starts_with('v') && opcode.ends_with(['2', '4']) {
+        if name == "WARP_SZ" && video(opcode) == Some(Video::Several) {
             return fail(span, format!("'{name}' is no operand of '{opcode}'"));
         }
         if name == "WARP_SZ" {
             return match want {
-                Some(want) if !want.takes_constant(ptx::Constant::Signed(32)) => {
+                Some(want) if want.is_list || !want.takes_constant(ptx::Constant::Signed(32)) => {
                     fail(span, format!("the constant is not of type '{}'", want.ty))
                 }
                 _ => Ok(()),
             };
         }
         if let Some((declared, n_parts)) = self.scopes.declared(name) {
+            // What stands behind a point selects a part of the value there.
+            if n_parts > 1 && video(opcode).is_some() {
+                return fail(span, format!("'{name}' has several parts"));
+            }
             let Some(want) = want else { return Ok(()) };
             // A register of several values is a list.
             let want = match want.only {
@@ -499,8 +627,9 @@ impl<'a> Lowerer<'_, '_, 'a> {
         };
         let is = |word: &str| instruction.opcode.value == word;
         match self.entity(name) {
+            // Opaque types have their handles there, and a fence has no state space.
             Some(Entity::KernelParam(_))
-                if ["ld", "st", "atom", "red", "prefetch"].into_iter().any(is)
+                if !["fence", "tex", "tld4", "txq", "suq", "suld", "sust", "sured"].into_iter().any(is)
                     && !instruction.has("param")
                     && !instruction.has("param::entry") =>
             {
@@ -551,7 +680,13 @@ impl<'a> Lowerer<'_, '_, 'a> {
 
     /// `{x, y}` behind a texture or a tensor map: of one width, and integers where they count elements or layers.
     fn check_coordinates(&mut self, list: &[Operand<'a>], instruction: &Instruction<'a>) -> Lower {
-        let want = Want { ty: Type::U32, may_be_wider: false, may_be_address: false, only: Only::Registers };
+        let want = Want {
+            ty: Type::U32,
+            may_be_wider: false,
+            may_be_address: false,
+            is_list: false,
+            only: Only::Registers,
+        };
         match instruction.opcode.value {
             "suld" | "sust" | "sured" => self.check_list(Some(want), list, instruction),
             "tex" | "tld4" if ["a1d", "a2d", "acube", "a2dms"].into_iter().any(|it| instruction.has(it)) => {

@@ -28,6 +28,7 @@ pub(super) fn alternative(word: &str) -> Option<u32> {
         "L2::evict_normal" => 4,
         "L2::64B" | "L2::128B" | "L2::256B" => 5,
         "L2::cache_hint" => 6,
+        "L2::evict_last" => 7,
         _ => return None,
     })
 }
@@ -104,7 +105,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
         "mad",
         &[
             clash(&["0=f16|f16x2|bf16|bf16x2|f32x2"], NO_TYPE),
-            clash(&["0=f32|f64", "!rn|rz|rm|rp"], "has no rounding"),
+            clash(&["0=f64", "!rn|rz|rm|rp"], "has no rounding"),
         ],
     ),
     ("bfe", &[clash(&["!0=u32|s32|u64|s64"], NO_TYPE)]),
@@ -120,7 +121,11 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
     ),
     (
         "min max",
-        &[clash(&["xorsign", "!abs"], "needs '.abs'"), clash(&["ftz", "0=bf16|bf16x2"], "has no '.ftz'")],
+        &[
+            clash(&["xorsign", "!abs"], "needs '.abs'"),
+            clash(&["ftz", "0=bf16|bf16x2"], "has no '.ftz'"),
+            clash(&["relu", "!0=s32|s16x2|f16|f16x2|bf16|bf16x2"], "has no '.relu'"),
+        ],
     ),
     (
         "setp",
@@ -138,7 +143,8 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
         &[
             clash(&["lo|ls|hi|hs", "!1=u16|u32|u64"], COMPARISON),
             clash(&["lt|le|gt|ge", "1=b16|b32|b64"], COMPARISON),
-            clash(&["0=bf16", "!1=bf16"], NO_TYPE),
+            clash(&["0=bf16", "1=f16x2|bf16x2"], NO_TYPE),
+            clash(&["0=f16", "1=bf16"], NO_TYPE),
             clash(&["0=bf16x2", "!1=bf16x2"], NO_TYPE),
             clash(&["0=f16x2", "!1=f16x2"], NO_TYPE),
             clash(&["0=f32", "1=f16x2|bf16x2"], NO_TYPE),
@@ -148,6 +154,12 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
     ),
     ("set", &[clash(&["!0=u16|s16|u32|s32|f16|bf16|f16x2|bf16x2|f32"], NO_TYPE)]),
     ("sqrt rcp div", &[clash(&["rna"], ROUNDING)]),
+    ("sqrt", &[clash(&["ftz", "0=f64"], "has no '.ftz'")]),
+    ("div mul min max", &[clash(&["0=b16|b32|b64"], NO_TYPE)]),
+    ("sub", &[clash(&["0=u16x2|s16x2"], NO_TYPE)]),
+    ("add sub mul", &[clash(&["sat", "0=bf16|bf16x2"], "has no '.sat'")]),
+    ("mad", &[clash(&["sat", "hi|lo", "!0=s32"], "has no '.sat'")]),
+    ("div rem mul mad", &[clash(&["0=u16x2|s16x2"], NO_TYPE)]),
     ("mov", &[clash(&["!0=pred|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64|b128"], NO_TYPE)]),
     ("cvt", &[clash(&["0=b8|b16|b32|b64"], NO_TYPE), clash(&["1=b8|b16|b32|b64"], NO_TYPE)]),
     (
@@ -156,7 +168,17 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
     ),
     (
         "ldu",
-        &[clash(&["shared|shared::cta|shared::cluster|param|param::entry|param::func|const|local"], SPACE)],
+        &[
+            clash(&["shared|shared::cta|shared::cluster|param|param::entry|param::func|const|local"], SPACE),
+            clash(&["ca|cg|cs|lu|cv|wb|wt|nc|L2::64B|L2::128B|L2::256B|L2::cache_hint"], CACHE),
+            clash(
+                &[
+                    "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate|L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last",
+                ],
+                CACHE,
+            ),
+            clash(&["weak|volatile|mmio|relaxed|acquire|cta|cluster|gpu|sys"], NO_ORDER),
+        ],
     ),
     (
         "ld",
@@ -164,7 +186,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["acq_rel|release|sc"], NO_ORDER),
             clash(&["wb|wt"], CACHE),
             clash(&["volatile", "const|param|param::entry|param::func"], SPACE),
-            clash(&["nc", "relaxed|acquire|volatile|mmio"], "has a memory order"),
+            clash(&["nc", "weak|relaxed|acquire|volatile|mmio"], "has a memory order"),
             clash(&["nc", "lu|cv"], CACHE),
             clash(
                 &[
@@ -174,8 +196,27 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
                 CACHE,
             ),
             clash(
-                &["v8", "shared|shared::cta|shared::cluster|local|const|param|param::entry|param::func"],
+                &[
+                    "v8",
+                    "0=b32|u32|s32|f32",
+                    "shared|shared::cta|shared::cluster|local|const|param|param::entry|param::func",
+                ],
                 SPACE,
+            ),
+            clash(
+                &[
+                    "v4",
+                    "0=b64|u64|s64|f64",
+                    "shared|shared::cta|shared::cluster|local|const|param|param::entry|param::func",
+                ],
+                SPACE,
+            ),
+            clash(
+                &[
+                    "L2::cache_hint",
+                    "volatile|shared|shared::cta|shared::cluster|local|const|param|param::entry|param::func",
+                ],
+                CACHE,
             ),
             clash(&["L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last", "!v4|v8"], CACHE),
             clash(&["nc", "!global"], SPACE),
@@ -214,12 +255,13 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
         "st",
         &[
             clash(&["acq_rel|acquire|sc"], NO_ORDER),
-            clash(&["ca|lu|cv|nc"], CACHE),
+            clash(&["ca|lu|cv|nc|L2::64B|L2::128B|L2::256B"], CACHE),
             clash(&["const|param::entry"], SPACE),
             clash(&["relaxed|release", "!cta|cluster|gpu|sys|async"], NEEDS_SCOPE),
-            clash(&["cta|cluster|gpu|sys", "!relaxed|release"], NEEDS_ORDER),
+            clash(&["cta|cluster|gpu|sys", "!relaxed|release|async"], NEEDS_ORDER),
             clash(&["relaxed|release|mmio", "param|param::func|local"], SPACE),
             clash(&["volatile|L2::cache_hint", "param|param::func"], SPACE),
+            clash(&["L2::cache_hint", "volatile|shared|shared::cta|shared::cluster|local"], CACHE),
             clash(
                 &[
                     "mmio|volatile",
@@ -227,7 +269,14 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
                 ],
                 CACHE,
             ),
-            clash(&["v8", "shared|shared::cta|shared::cluster|local|param|param::func"], SPACE),
+            clash(
+                &["v8", "0=b32|u32|s32|f32", "shared|shared::cta|shared::cluster|local|param|param::func"],
+                SPACE,
+            ),
+            clash(
+                &["v4", "0=b64|u64|s64|f64", "shared|shared::cta|shared::cluster|local|param|param::func"],
+                SPACE,
+            ),
             clash(&["L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last", "!v4|v8"], CACHE),
             clash(&["relaxed|release|mmio|volatile", "wb|cg|cs|wt"], CACHE),
             clash(&["mmio", "!relaxed|acquire|release"], "has no memory order"),
@@ -261,6 +310,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
                 ],
                 CACHE,
             ),
+            clash(&["L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last"], CACHE),
             clash(&["L2::cache_hint", "shared|shared::cta|shared::cluster"], SPACE),
             clash(&["and|or|xor", "!0=b32|b64"], NO_TYPE),
             clash(&["exch|cas", "!0=b16|b32|b64|b128"], NO_TYPE),
@@ -271,6 +321,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["noftz", "!0=f16|f16x2|bf16|bf16x2|f32"], "has no '.noftz'"),
             clash(&["0=f16|f16x2|bf16|bf16x2", "!noftz"], "needs '.noftz'"),
             clash(&["v2|v4|v8", "shared|shared::cta|shared::cluster"], SPACE),
+            clash(&["min|max", "0=f16|f16x2|bf16|bf16x2", "!v2|v4|v8"], "is of vectors alone"),
         ],
     ),
     (
@@ -279,6 +330,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["acquire|acq_rel"], NO_ORDER),
             clash(&["exch|cas"], "has no such operation"),
             clash(&["async", "!relaxed|mmio"], "has no memory order"),
+            clash(&["async", "relaxed", "!cta|cluster|gpu|sys"], NEEDS_SCOPE),
         ],
     ),
     ("applypriority", &[clash(&["!L2::evict_normal"], "has no priority")]),
@@ -287,6 +339,11 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
         &[clash(&["shared|shared::cta|shared::cluster|param|param::entry|param::func|const|local"], SPACE)],
     ),
     ("discard", &[clash(&["!L2"], "has no level")]),
+    ("discard", &[clash(&["L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last"], CACHE)]),
+    (
+        "applypriority discard prefetch prefetchu",
+        &[clash(&["ca|cg|cs|lu|cv|wb|wt|nc|L2::64B|L2::128B|L2::256B"], CACHE)],
+    ),
     (
         "prefetch prefetchu",
         &[
@@ -296,7 +353,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["L2::evict_last|L2::evict_normal", "local"], SPACE),
             clash(&["L2::evict_last", "L2::evict_normal"], "has two priorities"),
             clash(&["L2::evict_unchanged|L2::evict_first"], "has no such priority"),
-            clash(&["param::entry", "!tensormap"], SPACE),
+            clash(&["param::entry"], SPACE),
             clash(&["tensormap", "shared|shared::cta|shared::cluster|local|global"], SPACE),
             clash(&["!tensormap", "param|const|shared|shared::cta|shared::cluster"], SPACE),
         ],
@@ -308,6 +365,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["async", "ca|cg", "shared::cluster"], SPACE),
             clash(&["bulk", "tensor", "L2::64B|L2::128B|L2::256B"], CACHE),
             clash(&["mbarrier", "arrive", "const|global|local|param"], SPACE),
+            clash(&["ca|cg", "bulk|tensor|reduce|mbarrier|commit_group|wait_group|wait_all"], CACHE),
             clash(
                 &["L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate"],
                 CACHE,
@@ -345,6 +403,8 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["ld_reduce", "release"], NO_ORDER),
             clash(&["v2|v4|v8", "0=u32|s32|b32|u64|s64|b64|f64"], "has no vectors of this type"),
             clash(&["red|ld_reduce|st", "0=f16|bf16", "!v2|v4|v8"], NO_TYPE),
+            clash(&["red", "!cp", "min|max", "0=f16x2|bf16x2", "!v2|v4|v8"], "is of vectors alone"),
+            clash(&["acc::f32|acc::f16", "0=u32|s32|b32|u64|s64|b64|f32|f64"], NO_TYPE),
         ],
     ),
     (
@@ -359,6 +419,17 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             ),
             clash(&["proxy", "async::generic", "cta|gpu|sys"], "is of the cluster"),
             clash(&["release", "!proxy", "sync_restrict::shared::cluster"], "does not go with '.release'"),
+            clash(
+                &[
+                    "!tensormap::generic",
+                    "sync_restrict::shared::cluster|sync_restrict::shared::cta",
+                    "cta|gpu|sys",
+                ],
+                "is of the cluster",
+            ),
+            clash(&["acquire", "release"], "has two memory orders"),
+            clash(&["async::generic", "acquire", "!sync_restrict::shared::cluster"], "needs a restriction"),
+            clash(&["async::generic", "release", "!sync_restrict::shared::cta"], "needs a restriction"),
             clash(&["acquire", "!proxy", "sync_restrict::shared::cta"], "does not go with '.acquire'"),
         ],
     ),
@@ -374,9 +445,25 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
             clash(&["cta|cluster", "!relaxed|acquire|release"], NEEDS_ORDER),
             clash(&["gpu|sys"], "has no such scope"),
             clash(&["noComplete", "!arrive|arrive_drop"], "arrives nowhere"),
+            clash(&["noComplete", "relaxed"], NO_ORDER),
             clash(&["init|inval|test_wait|try_wait", "shared::cluster"], SPACE),
         ],
     ),
     ("vshl vshr", &[clash(&["2=s32"], "shifts by '.u32' alone")]),
     ("wmma", &[clash(&["shared::cluster"], SPACE)]),
+    ("clusterlaunchcontrol", &[clash(&["query_cancel", "!1=b128"], NO_TYPE)]),
+    (
+        "suld sust",
+        &[
+            clash(&["lu|nc|L2::64B|L2::128B|L2::256B|L2::cache_hint"], CACHE),
+            clash(
+                &[
+                    "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate|L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last",
+                ],
+                CACHE,
+            ),
+        ],
+    ),
+    ("suld", &[clash(&["wb|wt"], CACHE)]),
+    ("sust", &[clash(&["ca|cv"], CACHE)]),
 ];

@@ -15,8 +15,8 @@ use crate::tensor_memory::{
 /// `tcgen05.mma{.ws}{.sp}.cta_group.kind{.block_scale{.scale_vectorsize}}{.collector_usage} [d], a, b{, [metadata]}, idesc, …`
 pub(super) fn mma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let (is_ws, is_sparse) = (i.take("ws"), i.take("sp"));
-    // These are parts of the opcode's name.
-    let names = ["mma"].into_iter().chain(is_ws.then_some("ws")).chain(is_sparse.then_some("sp"));
+    // These are parts of the opcode's name; `.sp`, as ptxas has it, stands anywhere.
+    let names = ["mma"].into_iter().chain(is_ws.then_some("ws"));
     if !names.zip(&i.ast.modifiers).all(|(name, written)| name == written.value) {
         return Err(Failure::Unsupported);
     }
