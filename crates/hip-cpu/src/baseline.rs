@@ -35,8 +35,23 @@ pub fn make(module: &Arc<Module>, wanted: &Wanted, variant: Variant) -> Option<A
     });
     Some(Arc::new_cyclic(|own| {
         let mut code = code.as_baseline(weight, asking(module, wanted, variant, own.clone()));
-        code.follow(steps, keep);
+        code.follow(steps, keep, foreseeing(module, wanted, variant));
         code
+    }))
+}
+
+/// The list of the module's launches has the kernel, so that its better code is made when the module is loaded again.
+fn foreseeing(module: &Arc<Module>, wanted: &Wanted, variant: Variant) -> Option<exec::Foresee> {
+    if config::get().cpu_tier == CpuTier::Baseline {
+        return None;
+    }
+    let kernel = module.header(wanted.index).name.clone();
+    let launched = Launched { kernel, block: wanted.block, is_clustered: variant.clustered };
+    let module = Arc::downgrade(module);
+    Some(Box::new(move || {
+        if let Some(module) = module.upgrade() {
+            module.launches().add(&module.digest, launched);
+        }
     }))
 }
 

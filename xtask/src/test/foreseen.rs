@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use testkit::{Installed, TempDir};
 
 use super::report::{Outcome, Report};
@@ -18,8 +18,9 @@ const PTX: &str = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entr
 type Case = (&'static str, fn(&Bench) -> Result<()>);
 
 pub fn run(installed: &Installed, report: &mut Report) {
-    let cases: [Case; 3] = [
+    let cases: [Case; 4] = [
         ("what was launched the last time is got ready while the module is loaded", last_time),
+        ("what has run for a while in baseline code gets better code the next time", for_a_while),
         ("a graph's kernels are got ready when it is instantiated", graph),
         ("a module that is unloaded meanwhile leaves nothing behind", unloaded),
     ];
@@ -51,7 +52,7 @@ impl Bench<'_> {
         let run = run.env("CUDAWAY_LOG", "cpu=info").env("CUDAWAY_CPU_THREADS", n_threads.to_string());
         let ended = variables.iter().fold(run, |run, (name, value)| run.env(name, value)).run()?;
         ensure!(ended.status.success(), "{}", ended.describe());
-        let said = if what == "launch" { "31\n" } else { "waited\n" };
+        let said = if what.starts_with("launch") { "31\n" } else { "waited\n" };
         ensure!(ended.stdout == said, "{}", ended.describe());
         Ok(ended.stderr)
     }
@@ -91,6 +92,20 @@ fn last_time(bench: &Bench) -> Result<()> {
     let log = bench.log("launch", 2, &[OTHER])?;
     ensure!(log.matches("cache hit k").count() == 1 && !log.contains("compiled kernel"), "{log}");
     Ok(())
+}
+
+fn for_a_while(bench: &Bench) -> Result<()> {
+    // How long a launch takes is the machine's: twice as many until they are enough, which is not yet enough for better code at once.
+    for n_launches in (0..12).map(|nth| 8 << nth) {
+        let log = bench.log(&format!("launch_{n_launches}"), 2, &[])?;
+        ensure!(!log.contains(COMPILED), "{n_launches} launches got better code while they ran:\n{log}");
+        let log = bench.log("wait", 2, &[])?;
+        if log.contains(COMPILED) {
+            ensure!(n_launches > 8, "so few launches are not worth better code:\n{log}");
+            return Ok(());
+        }
+    }
+    bail!("no number of launches was enough")
 }
 
 fn graph(bench: &Bench) -> Result<()> {

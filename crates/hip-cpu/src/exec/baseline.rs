@@ -37,10 +37,16 @@ pub type Ask = Box<dyn FnOnce(Arc<Heat>) + Send + Sync>;
 /// Has the cache keep this code.
 pub type Keep = Box<dyn FnOnce() + Send + Sync>;
 
+/// Has the next run of the program foresee the kernel.
+pub type Foresee = Box<dyn FnOnce() + Send + Sync>;
+
 /// Work that makes better code worth asking for, in nanoseconds of baseline code: at least, and for each instruction, since longer code
 /// takes longer to make.
 const WORTH: u64 = 500_000;
 const WORTH_OF_INSTRUCTION: u64 = 2_000;
+
+/// Of that, what a run has to have spent for better code to be made when the program runs again: who is run again is run often.
+const FORESEEN_AT: u64 = 4;
 
 /// What an instruction takes a thread in baseline code, in nanoseconds, roughly.
 const INSTRUCTION: u64 = 2;
@@ -64,6 +70,7 @@ pub struct Baseline {
     weight: Weight,
     steps: Option<Arc<Steps>>,
     keep: Mutex<Option<Keep>>,
+    foresee: Mutex<Option<Foresee>>,
     ask: Mutex<Option<Ask>>,
     is_asked: AtomicBool,
     heat: Arc<Heat>,
@@ -75,6 +82,7 @@ impl Baseline {
             weight,
             steps: None,
             keep: Mutex::default(),
+            foresee: Mutex::default(),
             ask: Mutex::new(Some(ask)),
             is_asked: AtomicBool::new(false),
             heat: Arc::default(),
@@ -85,10 +93,11 @@ impl Baseline {
         self.weight
     }
 
-    /// Where threads of a launch go, as far as that can be known, and how this code is kept.
-    pub fn follow(&mut self, steps: Option<Arc<Steps>>, keep: Option<Keep>) {
+    /// Where threads of a launch go, as far as that can be known, how this code is kept, and how the kernel is foreseen.
+    pub fn follow(&mut self, steps: Option<Arc<Steps>>, keep: Option<Keep>, foresee: Option<Foresee>) {
         self.steps = steps;
         *self.keep.get_mut() = keep;
+        *self.foresee.get_mut() = foresee;
     }
 
     pub fn steps(&self) -> Option<&Arc<Steps>> {
@@ -130,8 +139,13 @@ impl Baseline {
 
     /// Whether all grids so far, and one that takes `expected`, make better code worth it.
     fn is_worth(&self, expected: Option<u64>) -> bool {
-        let worth = WORTH + WORTH_OF_INSTRUCTION * u64::from(self.weight.instructions);
-        expected.is_none_or(|expected| expected.saturating_add(self.heat.ns.load(Ordering::Relaxed)) >= worth)
+        let before = self.heat.ns.load(Ordering::Relaxed);
+        expected.is_none_or(|expected| expected.saturating_add(before) >= self.worth())
+    }
+
+    /// Nanoseconds that make better code worth asking for.
+    fn worth(&self) -> u64 {
+        WORTH + WORTH_OF_INSTRUCTION * u64::from(self.weight.instructions)
     }
 
     /// A grid begins that takes so many nanoseconds in this code.
@@ -159,9 +173,16 @@ impl Baseline {
     pub fn end(&self, spent: u64, expected: Option<u64>) {
         self.heat.grids.fetch_sub(1, Ordering::Relaxed);
         let counts = expected.map_or(spent, |expected| spent.min(expected.saturating_mul(BEYOND)));
-        self.heat.ns.fetch_add(counts, Ordering::Relaxed);
+        let before = self.heat.ns.fetch_add(counts, Ordering::Relaxed);
         if !self.heat.is_urgent() {
             self.tell_maker();
+        }
+        let enough = self.worth() / FORESEEN_AT;
+        if before < enough && before + counts >= enough {
+            let foresee = self.foresee.lock().take();
+            if let Some(foresee) = foresee {
+                foresee();
+            }
         }
     }
 
@@ -237,6 +258,24 @@ mod tests {
         let (code, wishes) = asked(Weight { instructions: 10_000, ..SHORT });
         code.begin(Some(10_000_000));
         assert!(wishes.lock().is_empty(), "better code would take a second to make");
+    }
+
+    #[test]
+    fn the_next_run_foresees_what_took_a_quarter_of_that() {
+        let (mut code, wishes) = asked(SHORT);
+        let foreseen = Arc::new(AtomicU64::new(0));
+        let told = foreseen.clone();
+        let foresee: Foresee = Box::new(move || {
+            told.fetch_add(1, Ordering::Relaxed);
+        });
+        code.follow(None, None, Some(foresee));
+        for (spent, expected) in [(100_000, 0), (100_000, 0), (24_999, 0), (1, 0), (300_000, 1)] {
+            assert_eq!(foreseen.load(Ordering::Relaxed), expected);
+            code.begin(Some(spent));
+            code.end(spent, Some(spent));
+        }
+        assert_eq!(foreseen.load(Ordering::Relaxed), 1, "once");
+        assert!(wishes.lock().is_empty(), "not in this run");
     }
 
     #[test]

@@ -86,6 +86,7 @@ const MAX_WARPS: usize = 32;
 const N_BARRIERS: usize = 16;
 /// Four warps each, which have a barrier of their own.
 const N_WARPGROUPS: usize = MAX_WARPS / 4;
+const _: () = assert!(N_BARRIERS + N_WARPGROUPS <= 32, "a bit for each");
 
 /// Scheduling state of a block.
 #[derive(Default)]
@@ -103,6 +104,8 @@ struct Lanes {
     /// A thread was told that the block had better be begun anew.
     is_given_up: bool,
     barriers: Vec<Barrier>,
+    /// By bit, those that somebody has arrived at.
+    barriers_in_use: u32,
     /// Lanes that arrived at the cluster's barrier and that it has not let pass since, per warp.
     cluster_arrived: [u32; MAX_WARPS],
     /// Of kernels that need them.
@@ -269,7 +272,7 @@ impl Resident {
         lanes.is_given_up = false;
         lanes.cluster_arrived = [0; MAX_WARPS];
         lanes.barriers.resize_with(N_BARRIERS + N_WARPGROUPS, Barrier::default);
-        lanes.barriers.iter_mut().filter(|b| b.in_use).for_each(Barrier::reset);
+        bits(std::mem::take(&mut lanes.barriers_in_use)).for_each(|id| lanes.barriers[id].reset());
         lanes.fibers.begin(if kernel.stackful { n_threads } else { 0 });
         self.gate.open();
         let worker = Worker {

@@ -35,7 +35,7 @@ use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting,
 use crate::jit;
 use arena::{Arena, Mapping};
 use baseline::Baseline;
-pub use baseline::{Ask, Heat, Keep};
+pub use baseline::{Ask, Foresee, Heat, Keep};
 use gate::Gate;
 use guard::Guard;
 use trial::{Trial, Turn};
@@ -365,10 +365,11 @@ impl Kernel {
         }
     }
 
-    /// Of baseline code: where threads of a launch go, as far as that can be known, and how the code is kept.
-    pub fn follow(&mut self, steps: Option<Arc<Steps>>, keep: Option<Keep>) {
+    /// Of baseline code: where threads of a launch go, as far as that can be known, how the code is kept, and how the kernel is
+    /// foreseen.
+    pub fn follow(&mut self, steps: Option<Arc<Steps>>, keep: Option<Keep>, foresee: Option<Foresee>) {
         if let Some(baseline) = &mut self.baseline {
-            baseline.follow(steps, keep);
+            baseline.follow(steps, keep, foresee);
         }
     }
 

@@ -1,6 +1,7 @@
 /* Loads FILE through libcuda.so.1 and does one thing with its kernel k, which takes a pointer to 32 ints:
  *
  *   launch   launches it with 32 threads
+ *   launch_N the same N times
  *   wait     only waits for two seconds
  *   graph    instantiates a graph with such a launch, and waits
  *   unload   unloads the module at once, and waits */
@@ -46,12 +47,14 @@ int main(int argc, char **argv) {
     CALL(cuMemAlloc_v2, (unsigned long *, unsigned long), &address, sizeof out);
     CALL(cuModuleLoadData, (void **, const void *), &module, text);
     void *params[] = {&address};
-    if (!strcmp(argv[2], "launch") || !strcmp(argv[2], "graph"))
+    const int launches = !strcmp(argv[2], "launch") ? 1 : !strncmp(argv[2], "launch_", 7) ? atoi(argv[2] + 7) : 0;
+    if (launches || !strcmp(argv[2], "graph"))
         CALL(cuModuleGetFunction, (void **, void *, const char *), &function, module, "k");
-    if (!strcmp(argv[2], "launch")) {
+    for (int nth = 0; nth < launches; nth++)
         CALL(cuLaunchKernel,
              (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **), function, 1,
              1, 1, 32, 1, 1, 0, 0, params, 0);
+    if (launches) {
         CALL(cuCtxSynchronize, (void));
         CALL(cuMemcpyDtoH_v2, (void *, unsigned long, unsigned long), out, address, sizeof out);
         return printf("%d\n", out[31]), 0;

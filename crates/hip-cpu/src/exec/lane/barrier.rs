@@ -6,25 +6,28 @@ use compiler::ir::WARPGROUP_BARRIERS;
 
 use super::super::Fault;
 use super::super::sanitize::{self, Divergence};
-use super::{ALIGNED, Block, MAX_WARPS, N_BARRIERS, N_WARPGROUPS, State, WARP};
+use super::{ALIGNED, Block, MAX_WARPS, N_BARRIERS, N_WARPGROUPS, State, WARP, bits};
 
+/// What an arrival reads and writes stands together: kernel code that ran before has taken the core's first cache.
 #[derive(Clone, Default)]
+#[repr(C, align(64))]
 pub(super) struct Barrier {
-    pub(super) in_use: bool,
+    /// Records: threads in `lane`, warps in `warp`.
+    waiting: Vec<u32>,
     /// Threads it waits for; 0 is all of the block.
     expected: u32,
-    /// Lanes that arrived, per warp.
-    arrived: [u32; MAX_WARPS],
     n_arrived: u32,
     /// Arrivals of threads that had arrived already.
     again: u32,
-    /// Records: threads in `lane`, warps in `warp`.
-    waiting: Vec<u32>,
+    /// Who waits is told something of the predicates of all.
+    has_predicates: bool,
+    /// Lanes that arrived, per warp.
+    arrived: [u32; MAX_WARPS],
 }
 
 impl Barrier {
     pub(super) fn reset(&mut self) {
-        self.in_use = false;
+        self.has_predicates = false;
         self.expected = 0;
         self.arrived = [0; MAX_WARPS];
         self.n_arrived = 0;
@@ -50,10 +53,11 @@ impl Block<'_> {
             _ => return Err(Fault::Trap),
         };
         let barrier = &mut self.lanes.barriers[id];
-        if !barrier.in_use {
-            barrier.in_use = true;
+        if self.lanes.barriers_in_use >> id & 1 == 0 {
+            self.lanes.barriers_in_use |= 1 << id;
             barrier.expected = count;
         }
+        barrier.has_predicates |= flags >= 2;
         let arrived = &mut barrier.arrived[warp];
         barrier.n_arrived += (lanes & !*arrived).count_ones();
         barrier.again += (lanes & *arrived).count_ones();
@@ -70,11 +74,12 @@ impl Block<'_> {
     }
 
     pub(super) fn complete_barriers(&mut self) -> bool {
-        (0..self.lanes.barriers.len()).fold(false, |any, id| self.complete_barrier(id) | any)
+        bits(self.lanes.barriers_in_use).fold(false, |any, id| self.complete_barrier(id) | any)
     }
 
+    /// Of a barrier in use.
     fn complete_barrier(&mut self, id: usize) -> bool {
-        if !self.lanes.barriers[id].in_use || !self.is_complete(&self.lanes.barriers[id]) {
+        if !self.is_complete(&self.lanes.barriers[id]) {
             return false;
         }
         let waiting = std::mem::take(&mut self.lanes.barriers[id].waiting);
@@ -82,24 +87,12 @@ impl Block<'_> {
             let is_full = self.lanes.barriers[id].expected == 0;
             self.judge_barrier(&waiting, is_full);
         }
-        self.lanes.barriers[id].reset();
-        let (mut n, mut n_true) = (0u64, 0u64);
-        for &t in &waiting {
-            let lanes = if self.per_warp { u64::from(self.warp(t as usize).alive) } else { 1 };
-            let thread = self.thread(t as usize);
-            if thread.flags >= 2 {
-                n += u64::from(lanes.count_ones());
-                n_true += u64::from((thread.args[2] & lanes).count_ones());
-            }
+        if self.lanes.barriers[id].has_predicates {
+            self.tell_predicates(&waiting);
         }
+        self.lanes.barriers[id].reset();
+        self.lanes.barriers_in_use &= !(1 << id);
         for &t in &waiting {
-            let thread = self.thread(t as usize);
-            thread.results[0] = match thread.flags {
-                2 => n_true,
-                3 => u64::from(n_true == n),
-                4 => u64::from(n_true > 0),
-                _ => 0,
-            };
             self.lanes.states[t as usize] = State::Ready;
         }
         // The allocation goes back for the next round.
@@ -107,6 +100,28 @@ impl Block<'_> {
         waiting.clear();
         self.lanes.barriers[id].waiting = waiting;
         true
+    }
+
+    /// What `bar.red` asks for; who came by another instruction reads no result.
+    fn tell_predicates(&mut self, waiting: &[u32]) {
+        let (mut n, mut n_true) = (0u64, 0u64);
+        for &t in waiting {
+            let lanes = if self.per_warp { u64::from(self.warp(t as usize).alive) } else { 1 };
+            let thread = self.thread(t as usize);
+            if thread.flags >= 2 {
+                n += u64::from(lanes.count_ones());
+                n_true += u64::from((thread.args[2] & lanes).count_ones());
+            }
+        }
+        for &t in waiting {
+            let thread = self.thread(t as usize);
+            thread.results[0] = match thread.flags {
+                2 => n_true,
+                3 => u64::from(n_true == n),
+                4 => u64::from(n_true > 0),
+                _ => 0,
+            };
+        }
     }
 
     /// `.aligned` says that all threads of a warp come to the same instruction, and a full barrier is for the whole block.
