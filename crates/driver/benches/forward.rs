@@ -33,7 +33,8 @@ fn forward(criterion: &mut Criterion) {
     let mut ctx: cuda_abi::CUcontext = null_mut();
     context::cuCtxCreate_v2((&mut ctx).into(), 0, 0).unwrap();
     let mut loaded: cuda_abi::CUmodule = null_mut();
-    module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()).unwrap();
+    // SAFETY: an image, which lives as long as the test.
+    unsafe { module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()) }.unwrap();
     let mut function: cuda_abi::CUfunction = null_mut();
     module::cuModuleGetFunction((&mut function).into(), loaded, c"good").unwrap();
     let mut own_stream: cuda_abi::CUstream = null_mut();
@@ -74,11 +75,18 @@ fn forward(criterion: &mut Criterion) {
         ("hipModuleLaunchKernel", bare),
         &[
             ("cuLaunchKernel", &|| {
-                execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters, none)
+                // SAFETY: the parameters are the kernel's, or none.
+                unsafe {
+                    execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters, none)
+                }
             }),
-            ("cuLaunchKernelEx", &|| execution::cuLaunchKernelEx(&plain, function, parameters, none)),
+            // SAFETY: the parameters are the kernel's, or none.
+            ("cuLaunchKernelEx", &|| unsafe {
+                execution::cuLaunchKernelEx(&plain, function, parameters, none)
+            }),
             ("cuLaunchKernelEx, two attributes", &|| {
-                execution::cuLaunchKernelEx(&with_attributes, function, parameters, none)
+                // SAFETY: the parameters are the kernel's, or none.
+                unsafe { execution::cuLaunchKernelEx(&with_attributes, function, parameters, none) }
             }),
         ],
     );
@@ -88,8 +96,10 @@ fn forward(criterion: &mut Criterion) {
         // SAFETY: see above.
         ("hipMemcpyAsync", || unsafe { hip.hipMemcpyAsync(to, host, 8, 1, null_mut()) }),
         &[
-            ("cuMemcpyHtoDAsync_v2", &|| copy::cuMemcpyHtoDAsync_v2(dptr, host, 8, own_stream)),
-            ("cuMemcpyDtoHAsync_v2", &|| copy::cuMemcpyDtoHAsync_v2(host, dptr, 8, own_stream)),
+            // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+            ("cuMemcpyHtoDAsync_v2", &|| unsafe { copy::cuMemcpyHtoDAsync_v2(dptr, host, 8, own_stream) }),
+            // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+            ("cuMemcpyDtoHAsync_v2", &|| unsafe { copy::cuMemcpyDtoHAsync_v2(host, dptr, 8, own_stream) }),
             ("cuMemcpyAsync", &|| copy::cuMemcpyAsync(dptr, dptr + 64, 8, own_stream)),
         ],
     );

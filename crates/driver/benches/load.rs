@@ -23,7 +23,8 @@ fn load(criterion: &mut Criterion) {
         group.bench_function(format!("{n_kernels} kernels, {n_kb} KB"), |bencher| {
             bencher.iter(|| {
                 let mut handle: cuda_abi::CUmodule = core::ptr::null_mut();
-                module::cuModuleLoadData((&mut handle).into(), text.as_ptr().cast()).unwrap();
+                // SAFETY: an image, which lives as long as the test.
+                unsafe { module::cuModuleLoadData((&mut handle).into(), text.as_ptr().cast()) }.unwrap();
                 module::cuModuleUnload(handle).unwrap();
             });
         });

@@ -70,15 +70,21 @@ fn fail<T>(error: Error, message: impl Into<String>) -> core::result::Result<T, 
 /// # Safety
 /// `image` points to an image that stays as it is during the call.
 pub unsafe fn read(image: *const c_void, capability: u32) -> core::result::Result<Image, Failure> {
-    let Some(first) = copy::<4>(image.cast()) else {
+    // SAFETY: the caller's promise: an image, which has as many bytes.
+    let Some(first) = (unsafe { copy::<4>(image.cast()) }) else {
         return fail(Error::InvalidValue("image"), "the image's address is not readable");
     };
     match u32::from_le_bytes(first) {
-        fatbin::WRAPPER_MAGIC => wrapper(image.cast(), capability),
-        fatbin::CONTAINER_MAGIC => from_containers(&[image.cast()], capability),
-        _ if first == *b"\x7fELF" => elf(image.cast()),
-        _ if first == compiler::image::MAGIC[..4] => linked(image.cast()),
-        _ => text(image.cast()),
+        // SAFETY: the caller's promise.
+        fatbin::WRAPPER_MAGIC => unsafe { wrapper(image.cast(), capability) },
+        // SAFETY: the caller's promise.
+        fatbin::CONTAINER_MAGIC => unsafe { from_containers(&[image.cast()], capability) },
+        // SAFETY: the caller's promise.
+        _ if first == *b"\x7fELF" => unsafe { elf(image.cast()) },
+        // SAFETY: the caller's promise.
+        _ if first == compiler::image::MAGIC[..4] => unsafe { linked(image.cast()) },
+        // SAFETY: the caller's promise.
+        _ => unsafe { text(image.cast()) },
     }
 }
 
@@ -99,7 +105,8 @@ pub unsafe fn read_sized(
     let bytes = unsafe { core::slice::from_raw_parts(data.cast::<u8>(), len_bytes) };
     match bytes.first_chunk::<4>() {
         Some(first) if u32::from_le_bytes(*first) == fatbin::WRAPPER_MAGIC => {
-            wrapper(data.cast(), capability)
+            // SAFETY: the caller's promise; a wrapper names what is mapped with it.
+            unsafe { wrapper(data.cast(), capability) }
         }
         Some(first) if u32::from_le_bytes(*first) == fatbin::CONTAINER_MAGIC => choose(&[bytes], capability),
         Some(b"\x7fELF") => object(bytes, capability),
@@ -109,8 +116,11 @@ pub unsafe fn read_sized(
     }
 }
 
-fn wrapper(at: *const u8, capability: u32) -> core::result::Result<Image, Failure> {
-    let Some(bytes) = copy::<{ fatbin::WRAPPER_BYTES }>(at) else {
+/// # Safety
+/// `at` points to an image that stays as it is during the call.
+unsafe fn wrapper(at: *const u8, capability: u32) -> core::result::Result<Image, Failure> {
+    // SAFETY: the caller's promise.
+    let Some(bytes) = (unsafe { copy::<{ fatbin::WRAPPER_BYTES }>(at) }) else {
         return fail(Error::InvalidImage, "the fat binary wrapper is not readable");
     };
     let wrapper = match fatbin::Wrapper::parse(&bytes) {
@@ -122,11 +132,14 @@ fn wrapper(at: *const u8, capability: u32) -> core::result::Result<Image, Failur
     let mut containers = Vec::new();
     if let Some(parts) = wrapper.parts {
         let mut entry = address(parts).cast::<u64>();
-        while let Some(part) = copy::<8>(entry.cast()).map(u64::from_le_bytes).filter(|&part| part != 0) {
+        // SAFETY: the list that the wrapper names, up to its end.
+        let part_at = |entry: *const u64| unsafe { copy::<8>(entry.cast()) }.map(u64::from_le_bytes);
+        while let Some(part) = part_at(entry).filter(|&part| part != 0) {
             containers.push(address(part));
             entry = entry.wrapping_add(1);
         }
-        match from_containers(&containers, capability) {
+        // SAFETY: the wrapper names its containers.
+        match unsafe { from_containers(&containers, capability) } {
             Err(Failure { error: Error::NoBinaryForGpu, .. }) if wrapper.container != 0 => {
                 containers.push(address(wrapper.container));
             }
@@ -135,20 +148,25 @@ fn wrapper(at: *const u8, capability: u32) -> core::result::Result<Image, Failur
     } else {
         containers.push(address(wrapper.container));
     }
-    from_containers(&containers, capability)
+    // SAFETY: the wrapper names its containers.
+    unsafe { from_containers(&containers, capability) }
 }
 
-fn from_containers(addresses: &[*const u8], capability: u32) -> core::result::Result<Image, Failure> {
+/// # Safety
+/// Each address points to a container that stays as it is during the call.
+unsafe fn from_containers(addresses: &[*const u8], capability: u32) -> core::result::Result<Image, Failure> {
     let mut containers = Vec::new();
     for &at in addresses {
-        let Some(header) = copy::<{ fatbin::CONTAINER_HEADER_BYTES }>(at) else {
+        // SAFETY: the caller's promise.
+        let Some(header) = (unsafe { copy::<{ fatbin::CONTAINER_HEADER_BYTES }>(at) }) else {
             return fail(Error::InvalidImage, "the fat binary container is not readable");
         };
         let len_bytes = match fatbin::container_bytes(&header) {
             Ok(len_bytes) => len_bytes,
             Err(error) => return fail(Error::InvalidImage, error.to_string()),
         };
-        match copy_vec(at, len_bytes) {
+        // SAFETY: the caller's promise: the header says how long the container is.
+        match unsafe { copy_vec(at, len_bytes) } {
             Some(bytes) => containers.push(bytes),
             None => {
                 return fail(Error::InvalidImage, "the fat binary container is longer than what is mapped");
@@ -162,7 +180,8 @@ fn from_containers(addresses: &[*const u8], capability: u32) -> core::result::Re
 /// A host object: its containers. A cubin is an object as well, one that cannot be used.
 fn object(bytes: &[u8], capability: u32) -> core::result::Result<Image, Failure> {
     if fatbin::elf::machine(bytes) == Some(fatbin::elf::EM_CUDA) {
-        return elf(bytes.as_ptr());
+        // SAFETY: the bytes are the whole file.
+        return unsafe { elf(bytes.as_ptr()) };
     }
     let containers = fatbin::elf::containers(bytes);
     if containers.is_empty() {
@@ -259,14 +278,19 @@ fn machine_code(entries: &[fatbin::Entry]) -> Option<MachineCode> {
 }
 
 /// A cubin is machine code for one NVIDIA architecture, which nothing here runs, unless a link of ours made it.
-fn elf(at: *const u8) -> core::result::Result<Image, Failure> {
-    let Some(header) = copy::<{ fatbin::cubin::HEADER_BYTES }>(at) else {
+///
+/// # Safety
+/// `at` points to an image that stays as it is during the call.
+unsafe fn elf(at: *const u8) -> core::result::Result<Image, Failure> {
+    // SAFETY: the caller's promise.
+    let Some(header) = (unsafe { copy::<{ fatbin::cubin::HEADER_BYTES }>(at) }) else {
         return fail(Error::InvalidImage, "the ELF header is not readable");
     };
     if fatbin::elf::machine(&header) != Some(fatbin::elf::EM_CUDA) {
         return fail(Error::InvalidImage, "an ELF file that holds no CUDA code");
     }
-    let file = fatbin::cubin::len_bytes(&header).and_then(|len_bytes| copy_vec(at, len_bytes));
+    // SAFETY: the caller's promise: the header says how long the file is.
+    let file = fatbin::cubin::len_bytes(&header).and_then(|len_bytes| unsafe { copy_vec(at, len_bytes) });
     if let Some(image) = file.as_deref().and_then(fatbin::cubin::unwrap) {
         return decode(image);
     }
@@ -275,10 +299,15 @@ fn elf(at: *const u8) -> core::result::Result<Image, Failure> {
 }
 
 /// An image of ours as it is.
-fn linked(at: *const u8) -> core::result::Result<Image, Failure> {
-    let total = copy::<{ compiler::image::HEADER_BYTES }>(at)
+///
+/// # Safety
+/// `at` points to an image that stays as it is during the call.
+unsafe fn linked(at: *const u8) -> core::result::Result<Image, Failure> {
+    // SAFETY: the caller's promise.
+    let total = unsafe { copy::<{ compiler::image::HEADER_BYTES }>(at) }
         .and_then(|header| compiler::image::total_bytes(&header));
-    match total.and_then(|total| copy_vec(at, total)) {
+    // SAFETY: the caller's promise: the header says how long the image is.
+    match total.and_then(|total| unsafe { copy_vec(at, total) }) {
         Some(bytes) => decode(&bytes),
         None => fail(Error::InvalidImage, "no image of a kind that CUDA has"),
     }
@@ -291,7 +320,10 @@ fn decode(bytes: &[u8]) -> core::result::Result<Image, Failure> {
 }
 
 /// NUL-terminated text.
-fn text(at: *const u8) -> core::result::Result<Image, Failure> {
+///
+/// # Safety
+/// `at` points to a text that stays as it is during the call.
+unsafe fn text(at: *const u8) -> core::result::Result<Image, Failure> {
     let mut bytes = Vec::new();
     // Whole pages, ever more of them: one at a time is slow for a long text.
     let (mut n_pages, mut most) = (1, MAX_PAGES);
@@ -312,7 +344,7 @@ fn text(at: *const u8) -> core::result::Result<Image, Failure> {
             Appended::Refused => {
                 // Nobody says where mapped memory ends: up to the next page border something is there.
                 most = 1;
-                // SAFETY: the caller of `read` promised a text, of which this page holds a part.
+                // SAFETY: the caller promised a text, of which this page holds a part.
                 unsafe { append_unseen(&mut bytes, here, until(1)) };
             }
         }
@@ -348,21 +380,26 @@ fn source(text: String, name: &str) -> core::result::Result<Image, Failure> {
     Ok(Image { is_text: true, ..vec![Source { name: name.to_owned(), text }].into() })
 }
 
-fn copy<const N: usize>(at: *const u8) -> Option<[u8; N]> {
-    let bytes = copy_vec(at, N)?;
+/// # Safety
+/// `N` bytes at `at` are readable, unless the kernel can be asked whether they are.
+unsafe fn copy<const N: usize>(at: *const u8) -> Option<[u8; N]> {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { copy_vec(at, N) }?;
     bytes.first_chunk().copied()
 }
 
 /// Copies memory of this process; `None` when part of it is not mapped or not readable.
-fn copy_vec(at: *const u8, len_bytes: usize) -> Option<Vec<u8>> {
+///
+/// # Safety
+/// `len_bytes` at `at` are readable, unless the kernel can be asked whether they are.
+unsafe fn copy_vec(at: *const u8, len_bytes: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len_bytes).ok()?;
     match append(&mut bytes, at, len_bytes) {
         Appended::All => Some(bytes),
         Appended::Unmapped => None,
         Appended::Refused => {
-            // What is left is the caller's promise.
-            // SAFETY: the caller of `read` promised a whole image.
+            // SAFETY: the caller's promise is what is left.
             unsafe { append_unseen(&mut bytes, at, len_bytes) };
             Some(bytes)
         }

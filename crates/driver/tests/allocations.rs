@@ -41,7 +41,8 @@ fn hot_calls_allocate_nothing_after_the_first() {
     let mut ctx: cuda_abi::CUcontext = core::ptr::null_mut();
     context::cuCtxCreate_v2((&mut ctx).into(), 0, 0).unwrap();
     let mut loaded: cuda_abi::CUmodule = core::ptr::null_mut();
-    module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()).unwrap();
+    // SAFETY: an image, which lives as long as the test.
+    unsafe { module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()) }.unwrap();
     let mut function: cuda_abi::CUfunction = core::ptr::null_mut();
     module::cuModuleGetFunction((&mut function).into(), loaded, c"good").unwrap();
     let mut lib: cuda_abi::CUlibrary = core::ptr::null_mut();
@@ -105,7 +106,9 @@ fn hot_calls_allocate_nothing_after_the_first() {
     let mut exec: cuda_abi::CUgraphExec = core::ptr::null_mut();
     let mode = cuda_abi::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     capture::cuStreamBeginCapture_v2(own_stream, mode).unwrap();
-    execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters, none).unwrap();
+    // SAFETY: the parameters are the kernel's, or none.
+    unsafe { execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters, none) }
+        .unwrap();
     capture::cuStreamEndCapture(own_stream, (&mut captured).into()).unwrap();
     graph_exec::cuGraphInstantiateWithFlags((&mut exec).into(), captured, 0).unwrap();
 
@@ -113,22 +116,32 @@ fn hot_calls_allocate_nothing_after_the_first() {
     let host_address = at.expose_provenance() as cuda_abi::CUdeviceptr;
     let calls: &[(&str, &dyn Fn() -> driver::Result)] = &[
         ("cuLaunchKernelEx, a cooperative cluster", &|| {
-            execution::cuLaunchKernelEx(&clustered, function, parameters, none)
+            // SAFETY: the parameters are the kernel's, or none.
+            unsafe { execution::cuLaunchKernelEx(&clustered, function, parameters, none) }
         }),
         ("cuLaunchKernelEx of a CUkernel, a cooperative cluster", &|| {
-            execution::cuLaunchKernelEx(&clustered, kernel.cast(), parameters, none)
+            // SAFETY: the parameters are the kernel's, or none.
+            unsafe { execution::cuLaunchKernelEx(&clustered, kernel.cast(), parameters, none) }
         }),
         ("cuLaunchCooperativeKernel", &|| {
-            execution::cuLaunchCooperativeKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters)
+            // SAFETY: the parameters are the kernel's, or none.
+            unsafe {
+                execution::cuLaunchCooperativeKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters)
+            }
         }),
         ("cuGraphLaunch", &|| graph_exec::cuGraphLaunch(exec, own_stream)),
         ("cuMemcpyAsync, host to device", &|| copy::cuMemcpyAsync(dptr, host_address, 64, own_stream)),
         ("cuMemcpyDtoDAsync_v2", &|| copy::cuMemcpyDtoDAsync_v2(dptr, dptr + 64, 64, own_stream)),
-        ("cuMemcpyHtoD_v2", &|| copy::cuMemcpyHtoD_v2(dptr, at, 64)),
-        ("cuMemcpyDtoH_v2", &|| copy::cuMemcpyDtoH_v2(at, dptr, 64)),
+        // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+        ("cuMemcpyHtoD_v2", &|| unsafe { copy::cuMemcpyHtoD_v2(dptr, at, 64) }),
+        // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+        ("cuMemcpyDtoH_v2", &|| unsafe { copy::cuMemcpyDtoH_v2(at, dptr, 64) }),
         ("cuMemcpyDtoD_v2", &|| copy::cuMemcpyDtoD_v2(dptr, dptr + 64, 64)),
         ("cuMemcpy", &|| copy::cuMemcpy(dptr, host_address, 64)),
-        ("cuMemcpyHtoDAsync_v2, default stream", &|| copy::cuMemcpyHtoDAsync_v2(dptr, at, 64, default)),
+        // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+        ("cuMemcpyHtoDAsync_v2, default stream", &|| unsafe {
+            copy::cuMemcpyHtoDAsync_v2(dptr, at, 64, default)
+        }),
         ("cuMemsetD8_v2", &|| memset::cuMemsetD8_v2(dptr, 5, 16)),
         ("cuMemsetD8_v2 of managed memory", &|| memset::cuMemsetD8_v2(managed, 5, 16)),
         ("cuMemsetD8Async", &|| memset::cuMemsetD8Async(dptr, 5, 16, own_stream)),
@@ -143,24 +156,29 @@ fn hot_calls_allocate_nothing_after_the_first() {
         ("cuStreamWaitEvent, default stream", &|| stream::cuStreamWaitEvent(default, own_event, 0)),
         ("cuStreamSynchronize, default stream", &|| stream::cuStreamSynchronize(default)),
         ("cuLaunchKernel", &|| {
-            execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters, none)
+            // SAFETY: the parameters are the kernel's, or none.
+            unsafe { execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters, none) }
         }),
         ("cuLaunchKernel of a CUkernel", &|| {
-            execution::cuLaunchKernel(
-                kernel.cast(),
-                1,
-                1,
-                1,
-                32,
-                1,
-                1,
-                0,
-                core::ptr::null_mut(),
-                parameters,
-                none,
-            )
+            // SAFETY: the parameters are the kernel's, or none.
+            unsafe {
+                execution::cuLaunchKernel(
+                    kernel.cast(),
+                    1,
+                    1,
+                    1,
+                    32,
+                    1,
+                    1,
+                    0,
+                    core::ptr::null_mut(),
+                    parameters,
+                    none,
+                )
+            }
         }),
-        ("cuLaunchKernelEx", &|| execution::cuLaunchKernelEx(&config, function, parameters, none)),
+        // SAFETY: the parameters are the kernel's, or none.
+        ("cuLaunchKernelEx", &|| unsafe { execution::cuLaunchKernelEx(&config, function, parameters, none) }),
         ("cuMemAlloc_v2 and cuMemFree_v2", &|| {
             let mut other = 0;
             memory::cuMemAlloc_v2((&mut other).into(), 64)?;
@@ -172,8 +190,10 @@ fn hot_calls_allocate_nothing_after_the_first() {
             let mut current: cuda_abi::CUcontext = core::ptr::null_mut();
             context::cuCtxGetCurrent((&mut current).into())
         }),
-        ("cuMemcpyHtoDAsync_v2", &|| copy::cuMemcpyHtoDAsync_v2(dptr, at, 64, own_stream)),
-        ("cuMemcpyDtoHAsync_v2", &|| copy::cuMemcpyDtoHAsync_v2(at, dptr, 64, own_stream)),
+        // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+        ("cuMemcpyHtoDAsync_v2", &|| unsafe { copy::cuMemcpyHtoDAsync_v2(dptr, at, 64, own_stream) }),
+        // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+        ("cuMemcpyDtoHAsync_v2", &|| unsafe { copy::cuMemcpyDtoHAsync_v2(at, dptr, 64, own_stream) }),
         ("cuMemsetD32Async", &|| memset::cuMemsetD32Async(dptr, 5, 16, own_stream)),
         ("cuEventRecord", &|| event::cuEventRecord(own_event, own_stream)),
         ("cuStreamWaitEvent", &|| stream::cuStreamWaitEvent(own_stream, own_event, 0)),

@@ -38,7 +38,8 @@ fn a_batch_copies_all_and_names_the_one_that_is_wrong() {
     let host = source.as_ptr().expose_provenance() as CUdeviceptr;
     let read = || {
         let mut back = [0u8; 64];
-        copy::cuMemcpyDtoH_v2(back.as_mut_ptr().cast(), memory, 64).unwrap();
+        // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+        unsafe { copy::cuMemcpyDtoH_v2(back.as_mut_ptr().cast(), memory, 64) }.unwrap();
         back
     };
 
@@ -46,17 +47,20 @@ fn a_batch_copies_all_and_names_the_one_that_is_wrong() {
     let mut batch =
         |attrs: &mut [CUmemcpyAttributes], firsts: &mut [usize], stream, sizes: &mut [usize; 2]| {
             let mut failed = 77;
-            let answer = batch_copy::cuMemcpyBatchAsync(
-                targets.as_mut_ptr(),
-                sources.as_mut_ptr(),
-                sizes.as_mut_ptr(),
-                2,
-                attrs.as_mut_ptr(),
-                firsts.as_mut_ptr(),
-                attrs.len(),
-                Some(&mut failed).into(),
-                stream,
-            );
+            // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+            let answer = unsafe {
+                batch_copy::cuMemcpyBatchAsync(
+                    targets.as_mut_ptr(),
+                    sources.as_mut_ptr(),
+                    sizes.as_mut_ptr(),
+                    2,
+                    attrs.as_mut_ptr(),
+                    firsts.as_mut_ptr(),
+                    attrs.len(),
+                    Some(&mut failed).into(),
+                    stream,
+                )
+            };
             (answer, failed)
         };
     assert_eq!(batch(&mut [attributes(1), attributes(2)], &mut [0, 1], stream, &mut sizes), (Ok(()), 77));
@@ -89,11 +93,15 @@ fn a_batch_copies_all_and_names_the_one_that_is_wrong() {
         flags: 0,
     };
     let mut list = [op(2)];
-    batch_copy::cuMemcpy3DBatchAsync_v2(1, list.as_mut_ptr(), 0, stream).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { batch_copy::cuMemcpy3DBatchAsync_v2(1, list.as_mut_ptr(), 0, stream) }.unwrap();
     assert_eq!(read()[32..40], [0, 1, 4, 5, 8, 9, 12, 13]);
     let mut short = [op(2), op(1)];
     let mut failed = 77;
-    let answer = batch_copy::cuMemcpy3DBatchAsync(2, short.as_mut_ptr(), Some(&mut failed).into(), 0, stream);
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    let answer = unsafe {
+        batch_copy::cuMemcpy3DBatchAsync(2, short.as_mut_ptr(), Some(&mut failed).into(), 0, stream)
+    };
     assert_eq!((matches!(answer, Err(Error::InvalidValue(_))), failed), (true, 1));
     batch_copy::cuMemcpyWithAttributesAsync(memory, host + 8, 4, &attributes(2), stream).unwrap();
     assert_eq!(read()[..4], [8, 9, 10, 11]);
@@ -103,7 +111,8 @@ fn a_batch_copies_all_and_names_the_one_that_is_wrong() {
     let mut captured: CUgraph = core::ptr::null_mut();
     capture::cuStreamEndCapture(stream, (&mut captured).into()).unwrap();
     let (mut node, mut n_nodes): (CUgraphNode, usize) = (core::ptr::null_mut(), 1);
-    graph::cuGraphGetNodes(captured, &mut node, &mut n_nodes).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetNodes(captured, &mut node, &mut n_nodes) }.unwrap();
     let mut params = CUgraphNodeParams::default();
     graph_node::cuGraphNodeGetParams(node, (&mut params).into()).unwrap();
     assert_eq!(params.type_, CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH);

@@ -31,13 +31,16 @@ fn calls_before_cu_init_are_not_initialized() {
     let mut function = core::ptr::null_mut();
     let mut status = cuda_abi::CUdriverProcAddressQueryResult(9);
     let find = |name: &core::ffi::CStr, function: &mut _, status: &mut _, version, flags| {
-        entry_point::cuGetProcAddress_v2(
-            name.as_ptr(),
-            Into::into(function),
-            version,
-            flags,
-            Some(status).into(),
-        )
+        // SAFETY: a C string.
+        unsafe {
+            entry_point::cuGetProcAddress_v2(
+                name.as_ptr(),
+                Into::into(function),
+                version,
+                flags,
+                Some(status).into(),
+            )
+        }
     };
     find(c"cuNothing", &mut function, &mut status, 13050, 0).unwrap();
     assert_eq!(status.0, 1);

@@ -65,7 +65,8 @@ impl Drop for Scope {
 }
 
 fn load(ptx: &core::ffi::CStr) -> Result<CUmodule, Error> {
-    out_pointer(|module| module::cuModuleLoadData(module, ptx.as_ptr().cast()))
+    // SAFETY: an image, which lives as long as the test.
+    out_pointer(|module| unsafe { module::cuModuleLoadData(module, ptx.as_ptr().cast()) })
 }
 
 #[test]
@@ -133,18 +134,24 @@ fn a_pointer_cuda_never_gave_out_is_an_invalid_value() {
     let at = here.expose_provenance() as CUdeviceptr;
     assert_eq!(memory::cuMemFree_v2(at), Err(Error::InvalidValue("dptr")));
     assert_eq!(memory::cuMemFree_v2(0), Ok(()));
-    assert_eq!(copy::cuMemcpyHtoD_v2(at, here.cast(), 16), Err(Error::InvalidValue("dstDevice")));
-    assert_eq!(copy::cuMemcpyDtoH_v2(here.cast(), 0, 16), Err(Error::InvalidValue("srcDevice")));
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    assert_eq!(unsafe { copy::cuMemcpyHtoD_v2(at, here.cast(), 16) }, Err(Error::InvalidValue("dstDevice")));
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    assert_eq!(unsafe { copy::cuMemcpyDtoH_v2(here.cast(), 0, 16) }, Err(Error::InvalidValue("srcDevice")));
     assert_eq!(memset::cuMemsetD8_v2(at, 1, 4), Err(Error::InvalidValue("dstDevice")));
 
     let device = out(|dptr| memory::cuMemAlloc_v2(dptr, 16)).unwrap();
-    assert_eq!(copy::cuMemcpyHtoD_v2(device, core::ptr::null(), 16), Err(Error::InvalidValue("srcHost")));
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    let copied = unsafe { copy::cuMemcpyHtoD_v2(device, core::ptr::null(), 16) };
+    assert_eq!(copied, Err(Error::InvalidValue("srcHost")));
     assert_eq!(
-        copy::cuMemcpyHtoD_v2(device, here.cast(), 17),
+        // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+        unsafe { copy::cuMemcpyHtoD_v2(device, here.cast(), 17) },
         Err(Error::InvalidValue("dstDevice")),
         "too long"
     );
-    assert_eq!(copy::cuMemcpyHtoD_v2(device + 8, here.cast(), 8), Ok(()));
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    assert_eq!(unsafe { copy::cuMemcpyHtoD_v2(device + 8, here.cast(), 8) }, Ok(()));
     assert_eq!(memory::cuMemFree_v2(device + 8), Err(Error::InvalidValue("dptr")), "inside an allocation");
     assert_eq!(memory::cuMemFree_v2(device), Ok(()));
     assert_eq!(memory::cuMemFree_v2(device), Err(Error::InvalidValue("dptr")), "freed twice");
@@ -184,7 +191,8 @@ fn copies_and_fills_move_the_bytes_they_name() {
     memset::cuMemsetD32_v2(device, 7, 16).unwrap();
     memset::cuMemsetD2D16_v2(device, 16, 9, 2, 2).unwrap();
     let mut host = [0u16; 32];
-    copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), device, 64).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), device, 64) }.unwrap();
     let mut expected = [7, 0].repeat(16);
     (expected[0], expected[1], expected[8], expected[9]) = (9, 9, 9, 9);
     assert_eq!(host.as_slice(), expected);
@@ -206,14 +214,15 @@ fn copies_and_fills_move_the_bytes_they_name() {
         Height: 2,
         ..Default::default()
     };
-    copy::cuMemcpy2D_v2(&copy_2d).unwrap();
+    copy::cuMemcpy2D_v2(Some(&copy_2d)).unwrap();
     let mut bytes = [0u8; 12];
-    copy::cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), device, 12).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { copy::cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), device, 12) }.unwrap();
     assert_eq!(bytes[4..], [2, 3, 4, 5, 10, 11, 12, 13]);
     let narrow = CUDA_MEMCPY2D { srcPitch: 5, ..copy_2d };
-    assert!(matches!(copy::cuMemcpy2D_v2(&narrow), Err(Error::InvalidValue(_))));
+    assert!(matches!(copy::cuMemcpy2D_v2(Some(&narrow)), Err(Error::InvalidValue(_))));
     let outside = CUDA_MEMCPY2D { dstY: 15, ..copy_2d };
-    assert_eq!(copy::cuMemcpy2D_v2(&outside), Err(Error::InvalidValue("dst")));
+    assert_eq!(copy::cuMemcpy2D_v2(Some(&outside)), Err(Error::InvalidValue("dst")));
 }
 
 #[test]
@@ -243,7 +252,9 @@ fn a_module_with_a_bad_kernel_gives_its_good_one() {
     let mut at = 0;
     module::cuModuleGetGlobal_v2(Some(&mut at).into(), Some(&mut bytes).into(), module, c"numbers").unwrap();
     assert_eq!(bytes, 16);
-    assert_eq!(copy::cuMemcpyHtoD_v2(at, log.as_ptr().cast(), 16), Ok(()), "a variable is device memory");
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    let copied = unsafe { copy::cuMemcpyHtoD_v2(at, log.as_ptr().cast(), 16) };
+    assert_eq!(copied, Ok(()), "a variable is device memory");
     let none = module::cuModuleGetGlobal_v2(None.into(), None.into(), module, c"nothing");
     assert_eq!(none, Err(Error::NotFound));
     module::cuModuleUnload(module).unwrap();
@@ -440,28 +451,34 @@ fn an_image_of_no_known_kind_is_invalid_and_ptx_that_does_not_parse_is_invalid_p
         header[18] = 190;
         header
     };
-    let loaded = out_pointer(|m| module::cuModuleLoadData(m, cubin.as_ptr().cast()));
+    // SAFETY: an image, which lives as long as the test.
+    let loaded = out_pointer(|m| unsafe { module::cuModuleLoadData(m, cubin.as_ptr().cast()) });
     assert_eq!(loaded, Err(Error::NoBinaryForGpu));
     let nowhere = core::ptr::without_provenance(4096);
-    assert_eq!(out_pointer(|m| module::cuModuleLoadData(m, nowhere)), Err(Error::InvalidValue("image")));
+    // SAFETY: no image: the kernel says that nothing is mapped there.
+    let loaded = out_pointer(|m| unsafe { module::cuModuleLoadData(m, nowhere) });
+    assert_eq!(loaded, Err(Error::InvalidValue("image")));
 }
 
 fn launch(function: CUfunction, grid: [u32; 3], block: [u32; 3], shared_bytes: u32) -> driver::Result {
     let mut argument = 0u64;
     let mut parameters = [(&raw mut argument).cast::<c_void>()];
-    execution::cuLaunchKernel(
-        function,
-        grid[0],
-        grid[1],
-        grid[2],
-        block[0],
-        block[1],
-        block[2],
-        shared_bytes,
-        core::ptr::null_mut(),
-        parameters.as_mut_ptr(),
-        core::ptr::null_mut(),
-    )
+    // SAFETY: the parameters are the kernel's, or none.
+    unsafe {
+        execution::cuLaunchKernel(
+            function,
+            grid[0],
+            grid[1],
+            grid[2],
+            block[0],
+            block[1],
+            block[2],
+            shared_bytes,
+            core::ptr::null_mut(),
+            parameters.as_mut_ptr(),
+            core::ptr::null_mut(),
+        )
+    }
 }
 
 #[test]
@@ -522,23 +539,29 @@ fn a_parameter_buffer_reaches_hip_with_hips_end_tag() {
         CU_LAUNCH_PARAM_END,
     ];
     let none = core::ptr::null_mut();
-    execution::cuLaunchKernel(good, 1, 1, 1, 1, 1, 1, 0, none, core::ptr::null_mut(), extra.as_mut_ptr())
-        .unwrap();
+    // SAFETY: the parameters are the kernel's, or none.
+    unsafe {
+        execution::cuLaunchKernel(good, 1, 1, 1, 1, 1, 1, 0, none, core::ptr::null_mut(), extra.as_mut_ptr())
+    }
+    .unwrap();
     assert_eq!(null::LAST_EXTRA_END.load(Ordering::Relaxed), 3);
     let mut no_size = [CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.as_mut_ptr().cast(), CU_LAUNCH_PARAM_END];
-    let answer = execution::cuLaunchKernel(
-        good,
-        1,
-        1,
-        1,
-        1,
-        1,
-        1,
-        0,
-        none,
-        core::ptr::null_mut(),
-        no_size.as_mut_ptr(),
-    );
+    // SAFETY: the parameters are the kernel's, or none.
+    let answer = unsafe {
+        execution::cuLaunchKernel(
+            good,
+            1,
+            1,
+            1,
+            1,
+            1,
+            1,
+            0,
+            none,
+            core::ptr::null_mut(),
+            no_size.as_mut_ptr(),
+        )
+    };
     assert_eq!(answer, Err(Error::InvalidValue("extra")));
 }
 
@@ -599,7 +622,8 @@ fn linked_ptx_loads_as_a_module() {
     let mut size = 0;
     let image = out_pointer(|i| link::cuLinkComplete(state, i, Some(&mut size).into())).unwrap();
     assert!(size > text.count_bytes());
-    let module = out_pointer(|m| module::cuModuleLoadData(m, image)).unwrap();
+    // SAFETY: an image, which lives as long as the test.
+    let module = out_pointer(|m| unsafe { module::cuModuleLoadData(m, image) }).unwrap();
     link::cuLinkDestroy(state).unwrap();
     out_pointer(|f| module::cuModuleGetFunction(f, module, c"good")).unwrap();
 }

@@ -363,7 +363,8 @@ impl Drop for Scope {
 
 fn loaded() -> CUmodule {
     let mut handle: CUmodule = core::ptr::null_mut();
-    module::cuModuleLoadData((&mut handle).into(), PTX.as_ptr().cast()).unwrap();
+    // SAFETY: an image, which lives as long as the test.
+    unsafe { module::cuModuleLoadData((&mut handle).into(), PTX.as_ptr().cast()) }.unwrap();
     handle
 }
 
@@ -434,7 +435,9 @@ fn hip_gets_code_objects_and_kernarg_segments() {
     let mut list: [*mut c_void; 3] = [(&raw mut out).cast(), (&raw mut small).cast(), (&raw mut n).cast()];
     let stream: CUstream = core::ptr::null_mut();
     let none = core::ptr::null_mut();
-    execution::cuLaunchKernel(scale, 2, 3, 4, 64, 2, 1, 512, stream, list.as_mut_ptr(), none).unwrap();
+    // SAFETY: the parameters are the kernel's, or none.
+    unsafe { execution::cuLaunchKernel(scale, 2, 3, 4, 64, 2, 1, 512, stream, list.as_mut_ptr(), none) }
+        .unwrap();
     let mut packed = [0u8; 16];
     packed[..8].copy_from_slice(&out.to_le_bytes());
     packed[8] = small;
@@ -447,8 +450,12 @@ fn hip_gets_code_objects_and_kernarg_segments() {
         (&raw mut len).cast(),
         CU_LAUNCH_PARAM_END,
     ];
-    execution::cuLaunchKernel(scale, 2, 3, 4, 64, 2, 1, 512, stream, none, extra.as_mut_ptr()).unwrap();
-    execution::cuLaunchCooperativeKernel(scale, 2, 3, 4, 64, 2, 1, 512, stream, list.as_mut_ptr()).unwrap();
+    // SAFETY: the parameters are the kernel's, or none.
+    unsafe { execution::cuLaunchKernel(scale, 2, 3, 4, 64, 2, 1, 512, stream, none, extra.as_mut_ptr()) }
+        .unwrap();
+    // SAFETY: the parameters are the kernel's, or none.
+    unsafe { execution::cuLaunchCooperativeKernel(scale, 2, 3, 4, 64, 2, 1, 512, stream, list.as_mut_ptr()) }
+        .unwrap();
     let mut grids = vec![];
     for (index, launch) in LAUNCHES.lock().unwrap().iter().enumerate() {
         let Launch { grid, block, shared_bytes, is_cooperative, segment } = launch;
@@ -545,7 +552,8 @@ fn warps_that_wait_have_waves_of_their_own(handle: CUmodule) {
         let mut list: [*mut c_void; 1] = [(&raw mut out).cast()];
         let (stream, none) = (core::ptr::null_mut(), core::ptr::null_mut());
         let [x, y, z] = block;
-        execution::cuLaunchKernel(f, 1, 1, 1, x, y, z, 0, stream, list.as_mut_ptr(), none)?;
+        // SAFETY: the parameters are the kernel's, or none.
+        unsafe { execution::cuLaunchKernel(f, 1, 1, 1, x, y, z, 0, stream, list.as_mut_ptr(), none) }?;
         let launches = LAUNCHES.lock().unwrap();
         let last = launches.last().unwrap();
         // What the kernel is told is CUDA's block.
@@ -604,7 +612,8 @@ fn a_cluster_has_one_block(handle: CUmodule) {
         let (mut out, mut small, mut n) = (0u64, 0u8, 0u32);
         let mut list: [*mut c_void; 3] =
             [(&raw mut out).cast(), (&raw mut small).cast(), (&raw mut n).cast()];
-        execution::cuLaunchKernelEx(&config, scale, list.as_mut_ptr(), core::ptr::null_mut())
+        // SAFETY: the parameters are the kernel's, or none.
+        unsafe { execution::cuLaunchKernelEx(&config, scale, list.as_mut_ptr(), core::ptr::null_mut()) }
     };
     let launches = || LAUNCHES.lock().unwrap().len();
     let before = launches();
@@ -624,7 +633,9 @@ fn a_kernel_with_malloc_gets_the_contexts_heap(handle: CUmodule) {
         let mut out = 0u64;
         let mut list: [*mut c_void; 1] = [(&raw mut out).cast()];
         let (stream, none) = (core::ptr::null_mut(), core::ptr::null_mut());
-        execution::cuLaunchKernel(takes, 1, 1, 1, 64, 1, 1, 0, stream, list.as_mut_ptr(), none).unwrap();
+        // SAFETY: the parameters are the kernel's, or none.
+        unsafe { execution::cuLaunchKernel(takes, 1, 1, 1, 64, 1, 1, 0, stream, list.as_mut_ptr(), none) }
+            .unwrap();
         word64(&LAUNCHES.lock().unwrap().last().unwrap().segment, 8 + 72)
     };
     let at = heap();
@@ -680,7 +691,9 @@ fn kernels_get_hips_textures(handle: CUmodule) {
     let mut parameter = object;
     let mut list: [*mut c_void; 1] = [(&raw mut parameter).cast()];
     let (stream, none) = (core::ptr::null_mut(), core::ptr::null_mut());
-    execution::cuLaunchKernel(fetch, 1, 1, 1, 32, 1, 1, 0, stream, list.as_mut_ptr(), none).unwrap();
+    // SAFETY: the parameters are the kernel's, or none.
+    unsafe { execution::cuLaunchKernel(fetch, 1, 1, 1, 32, 1, 1, 0, stream, list.as_mut_ptr(), none) }
+        .unwrap();
     assert_eq!(word64(&LAUNCHES.lock().unwrap().last().unwrap().segment, 0), object);
     texture::cuTexObjectDestroy(object).unwrap();
 
@@ -700,7 +713,8 @@ fn kernels_get_hips_textures(handle: CUmodule) {
 
     // A texture by its name: kernels find HIP's handle in the variable.
     let named = function(handle, c"named").unwrap();
-    execution::cuLaunchKernel(named, 1, 1, 1, 32, 1, 1, 0, stream, none, none).unwrap();
+    // SAFETY: the parameters are the kernel's, or none.
+    unsafe { execution::cuLaunchKernel(named, 1, 1, 1, 32, 1, 1, 0, stream, none, none) }.unwrap();
     let mut reference: CUtexref = core::ptr::null_mut();
     texture::cuModuleGetTexRef((&mut reference).into(), handle, c"reference").unwrap();
     let mut missing: CUtexref = core::ptr::null_mut();
@@ -723,5 +737,6 @@ fn kernels_get_hips_textures(handle: CUmodule) {
 }
 
 fn memory_copy<T>(to: &mut T, from: CUdeviceptr) {
-    copy::cuMemcpyDtoH_v2(core::ptr::from_mut(to).cast(), from, size_of::<T>()).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { copy::cuMemcpyDtoH_v2(core::ptr::from_mut(to).cast(), from, size_of::<T>()) }.unwrap();
 }

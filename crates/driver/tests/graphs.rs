@@ -35,7 +35,8 @@ fn scene() -> Scene {
     let one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     null::start();
     let context = made(|c| context::cuCtxCreate_v2(c, 0, 0));
-    let loaded = made(|m| module::cuModuleLoadData(m, null::PTX.as_ptr().cast()));
+    // SAFETY: an image, which lives as long as the test.
+    let loaded = made(|m| unsafe { module::cuModuleLoadData(m, null::PTX.as_ptr().cast()) });
     let mut memory = 0;
     memory::cuMemAlloc_v2((&mut memory).into(), 64).unwrap();
     Scene {
@@ -51,7 +52,8 @@ fn scene() -> Scene {
 impl Scene {
     fn bytes(&self) -> [u8; 8] {
         let mut host = [0u8; 8];
-        copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), self.memory, 8).unwrap();
+        // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+        unsafe { copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), self.memory, 8) }.unwrap();
         host
     }
 
@@ -64,7 +66,22 @@ impl Scene {
         let mut argument = 0u64;
         let mut parameters = [(&raw mut argument).cast::<c_void>()];
         let none = core::ptr::null_mut();
-        execution::cuLaunchKernel(self.function, 1, 1, 1, 32, 1, 1, 0, stream, parameters.as_mut_ptr(), none)
+        // SAFETY: the parameters are the kernel's, or none.
+        unsafe {
+            execution::cuLaunchKernel(
+                self.function,
+                1,
+                1,
+                1,
+                32,
+                1,
+                1,
+                0,
+                stream,
+                parameters.as_mut_ptr(),
+                none,
+            )
+        }
     }
 }
 
@@ -127,10 +144,12 @@ fn an_event_takes_a_second_stream_into_the_capture_and_back() {
     let captured = end_capture(scene.stream);
     let mut n_edges = 0;
     let none = core::ptr::null_mut();
-    graph::cuGraphGetEdges(captured, none, none, &mut n_edges).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetEdges(captured, none, none, &mut n_edges) }.unwrap();
     assert_eq!(n_edges, 4, "first to both of the middle, both to last");
     let mut n_roots = 0;
-    graph::cuGraphGetRootNodes(captured, none, &mut n_roots).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetRootNodes(captured, none, &mut n_roots) }.unwrap();
     assert_eq!(n_roots, 1);
 
     // Not joined again: CUDA refuses the capture.
@@ -150,11 +169,13 @@ fn the_graph_of_a_capture_into_the_programs_own_need_not_be_asked_for() {
     graph::cuGraphCreate((&mut given).into(), 0).unwrap();
     let global = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
     let (none, no_data) = (core::ptr::null(), core::ptr::null());
-    capture::cuStreamBeginCaptureToGraph(scene.stream, given, none, no_data, 0, global).unwrap();
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe { capture::cuStreamBeginCaptureToGraph(scene.stream, given, none, no_data, 0, global) }.unwrap();
     scene.launch_kernel(scene.stream).unwrap();
     capture::cuStreamEndCapture(scene.stream, None.into()).unwrap();
     let mut n_nodes = 0;
-    graph::cuGraphGetNodes(given, core::ptr::null_mut(), &mut n_nodes).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetNodes(given, core::ptr::null_mut(), &mut n_nodes) }.unwrap();
     assert_eq!(n_nodes, 1);
 
     // A graph of the capture's own would be lost, so the capture goes on.
@@ -218,10 +239,19 @@ fn nodes_run_behind_what_they_depend_on_whatever_order_they_were_added_in() {
     };
     let none = core::ptr::null();
     // The second fill runs first.
-    let last = made(|n| graph_node::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill(2, 4), scene.context));
-    let first = made(|n| graph_node::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill(1, 8), scene.context));
-    graph::cuGraphAddDependencies(by_hand, &first, &last, 1).unwrap();
-    assert!(graph::cuGraphAddDependencies(by_hand, &first, &last, 1).is_err(), "the edge is there already");
+    // SAFETY: as many dependencies as are told.
+    let last = made(|n| unsafe {
+        graph_node::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill(2, 4), scene.context)
+    });
+    // SAFETY: as many dependencies as are told.
+    let first = made(|n| unsafe {
+        graph_node::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill(1, 8), scene.context)
+    });
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe { graph::cuGraphAddDependencies(by_hand, &first, &last, 1) }.unwrap();
+    // SAFETY: as many elements as are told, or NULL.
+    let again = unsafe { graph::cuGraphAddDependencies(by_hand, &first, &last, 1) };
+    assert!(again.is_err(), "the edge is there already");
     let exec = instantiate(by_hand);
     graph_exec::cuGraphLaunch(exec, scene.stream).unwrap();
     assert_eq!(scene.bytes(), [2, 2, 2, 2, 1, 1, 1, 1]);
@@ -231,9 +261,11 @@ fn nodes_run_behind_what_they_depend_on_whatever_order_they_were_added_in() {
 
     let mut nodes = [core::ptr::null_mut(); 4];
     let mut n_nodes = 4;
-    graph::cuGraphGetNodes(by_hand, nodes.as_mut_ptr(), &mut n_nodes).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetNodes(by_hand, nodes.as_mut_ptr(), &mut n_nodes) }.unwrap();
     assert_eq!((n_nodes, nodes), (2, [last, first, core::ptr::null_mut(), core::ptr::null_mut()]));
-    graph::cuGraphAddDependencies(by_hand, &last, &first, 1).unwrap();
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe { graph::cuGraphAddDependencies(by_hand, &last, &first, 1) }.unwrap();
     let mut circle: CUgraphExec = core::ptr::null_mut();
     let answer = graph_exec::cuGraphInstantiateWithFlags((&mut circle).into(), by_hand, 0);
     assert_eq!(answer, Err(Error::InvalidValue("hGraph: a circle")));
@@ -260,9 +292,13 @@ fn a_kernel_node_keeps_its_arguments() {
         let too_large = CUDA_KERNEL_NODE_PARAMS { blockDimX: 4096, ..params };
         let mut refused: CUgraphNode = core::ptr::null_mut();
         let none = core::ptr::null();
-        let answer = graph_node::cuGraphAddKernelNode_v2((&mut refused).into(), by_hand, none, 0, &too_large);
+        // SAFETY: as many dependencies as are told.
+        let answer = unsafe {
+            graph_node::cuGraphAddKernelNode_v2((&mut refused).into(), by_hand, none, 0, &too_large)
+        };
         assert!(matches!(answer, Err(Error::InvalidValue(_))));
-        made(|n| graph_node::cuGraphAddKernelNode_v2(n, by_hand, none, 0, &params))
+        // SAFETY: as many dependencies as are told.
+        made(|n| unsafe { graph_node::cuGraphAddKernelNode_v2(n, by_hand, none, 0, &params) })
     };
     let mut kind = CUgraphNodeType(99);
     graph::cuGraphNodeGetType(node, (&mut kind).into()).unwrap();
@@ -300,7 +336,9 @@ fn filled(scene: &Scene, value: u32) -> (CUgraph, CUgraphNode) {
     let by_hand = made(|g| graph::cuGraphCreate(g, 0));
     let fill = eight(scene, value);
     let none = core::ptr::null();
-    let node = made(|n| graph_node::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill, scene.context));
+    // SAFETY: as many dependencies as are told.
+    let node =
+        made(|n| unsafe { graph_node::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill, scene.context) });
     (by_hand, node)
 }
 
@@ -358,7 +396,9 @@ fn an_instantiated_copy_stays_flat_and_where_its_memory_was() {
     let by_hand = made(|g| graph::cuGraphCreate(g, 0));
     let none = core::ptr::null();
     let copy = copied(scene.memory + 8, scene.memory, 8);
-    let node = made(|n| graph_node::cuGraphAddMemcpyNode(n, by_hand, none, 0, &copy, scene.context));
+    // SAFETY: as many dependencies as are told.
+    let node =
+        made(|n| unsafe { graph_node::cuGraphAddMemcpyNode(n, by_hand, none, 0, &copy, scene.context) });
     let exec = instantiate(by_hand);
     let set =
         |copy: &CUDA_MEMCPY3D| graph_exec::cuGraphExecMemcpyNodeSetParams(exec, node, copy, scene.context);
@@ -382,11 +422,13 @@ fn an_instantiated_copy_stays_flat_and_where_its_memory_was() {
     memset::cuMemsetD8_v2(scene.memory + 16, 0, 8).unwrap();
     launch(exec, &scene);
     let mut moved = [9u8; 4];
-    copy::cuMemcpyDtoH_v2(moved.as_mut_ptr().cast(), scene.memory + 16, 4).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { copy::cuMemcpyDtoH_v2(moved.as_mut_ptr().cast(), scene.memory + 16, 4) }.unwrap();
     assert_eq!(moved, [0; 4]);
     graph_exec::cuGraphNodeSetEnabled(exec, node, 1).unwrap();
     launch(exec, &scene);
-    copy::cuMemcpyDtoH_v2(moved.as_mut_ptr().cast(), scene.memory + 16, 4).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { copy::cuMemcpyDtoH_v2(moved.as_mut_ptr().cast(), scene.memory + 16, 4) }.unwrap();
     assert_eq!(moved, [6; 4]);
 }
 
@@ -409,7 +451,8 @@ fn a_clone_has_nodes_of_its_own_that_are_found_by_their_originals() {
     assert!(graph::cuGraphNodeFindInClone((&mut gone).into(), node, clone).is_err());
     assert!(graph::cuGraphDestroyNode(twin).is_err());
     let mut n_nodes = 9;
-    graph::cuGraphGetNodes(clone, core::ptr::null_mut(), &mut n_nodes).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetNodes(clone, core::ptr::null_mut(), &mut n_nodes) }.unwrap();
     assert_eq!(n_nodes, 0);
 }
 
@@ -418,26 +461,44 @@ fn edges_go_with_their_data() {
     let scene = scene();
     let by_hand = made(|g| graph::cuGraphCreate(g, 0));
     let none = core::ptr::null();
-    let empty = || made(|n| graph_node::cuGraphAddEmptyNode(n, by_hand, none, 0));
+    // SAFETY: as many dependencies as are told.
+    let empty = || made(|n| unsafe { graph_node::cuGraphAddEmptyNode(n, by_hand, none, 0) });
     let (a, b, c) = (empty(), empty(), empty());
     let programmatic = CUgraphEdgeData { from_port: 1, to_port: 0, type_: 1, reserved: [0; 5] };
-    graph::cuGraphAddDependencies_v2(by_hand, &a, &b, &programmatic, 1).unwrap();
-    graph::cuGraphAddDependencies(by_hand, &b, &c, 1).unwrap();
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe { graph::cuGraphAddDependencies_v2(by_hand, &a, &b, &programmatic, 1) }.unwrap();
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe { graph::cuGraphAddDependencies(by_hand, &b, &c, 1) }.unwrap();
     let bad = CUgraphEdgeData { to_port: 1, ..programmatic };
-    assert!(graph::cuGraphAddDependencies_v2(by_hand, &a, &c, &bad, 1).is_err());
+    // SAFETY: as many elements as are told, or NULL.
+    assert!(unsafe { graph::cuGraphAddDependencies_v2(by_hand, &a, &c, &bad, 1) }.is_err());
     let (mut from, mut to) = ([core::ptr::null_mut(); 2], [core::ptr::null_mut(); 2]);
     let mut n_edges = 2;
-    let answer = graph::cuGraphGetEdges(by_hand, from.as_mut_ptr(), to.as_mut_ptr(), &mut n_edges);
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    let answer = unsafe { graph::cuGraphGetEdges(by_hand, from.as_mut_ptr(), to.as_mut_ptr(), &mut n_edges) };
     assert_eq!(answer, Err(Error::LossyQuery), "data that nobody asks for");
     let mut data = [CUgraphEdgeData::default(); 2];
-    graph::cuGraphGetEdges_v2(by_hand, from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), &mut n_edges)
-        .unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe {
+        graph::cuGraphGetEdges_v2(
+            by_hand,
+            from.as_mut_ptr(),
+            to.as_mut_ptr(),
+            data.as_mut_ptr(),
+            &mut n_edges,
+        )
+    }
+    .unwrap();
     assert_eq!((from, to), ([a, b], [b, c]));
     assert_eq!((data[0].from_port, data[0].type_, data[1].type_), (1, 1, 0));
-    assert!(graph::cuGraphRemoveDependencies(by_hand, &a, &b, 1).is_err(), "the data belong to the edge");
-    graph::cuGraphRemoveDependencies_v2(by_hand, &a, &b, &programmatic, 1).unwrap();
+    // SAFETY: as many elements as are told, or NULL.
+    let removed = unsafe { graph::cuGraphRemoveDependencies(by_hand, &a, &b, 1) };
+    assert!(removed.is_err(), "the data belong to the edge");
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe { graph::cuGraphRemoveDependencies_v2(by_hand, &a, &b, &programmatic, 1) }.unwrap();
     let mut n_roots = 0;
-    graph::cuGraphGetRootNodes(by_hand, core::ptr::null_mut(), &mut n_roots).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetRootNodes(by_hand, core::ptr::null_mut(), &mut n_roots) }.unwrap();
     assert_eq!(n_roots, 2);
     drop(scene);
 }
@@ -455,20 +516,23 @@ fn an_update_takes_parameters_and_says_what_does_not_fit() {
 
     let none = core::ptr::null();
     let (larger, node) = filled(&scene, 5);
-    made(|n| graph_node::cuGraphAddEmptyNode(n, larger, &node, 1));
+    // SAFETY: as many dependencies as are told.
+    made(|n| unsafe { graph_node::cuGraphAddEmptyNode(n, larger, &node, 1) });
     let answer = graph_exec::cuGraphExecUpdate_v2(exec, larger, (&mut info).into());
     assert_eq!(answer, Err(Error::GraphExecUpdateFailure));
     assert_eq!(info.result, CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
 
     let other = made(|g| graph::cuGraphCreate(g, 0));
-    let empty = made(|n| graph_node::cuGraphAddEmptyNode(n, other, none, 0));
+    // SAFETY: as many dependencies as are told.
+    let empty = made(|n| unsafe { graph_node::cuGraphAddEmptyNode(n, other, none, 0) });
     graph_exec::cuGraphExecUpdate_v2(exec, other, (&mut info).into()).unwrap_err();
     assert_eq!(info.result, CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
     assert_eq!(info.errorNode, empty);
 
     let rows = made(|g| graph::cuGraphCreate(g, 0));
     let fill = CUDA_MEMSET_NODE_PARAMS { width: 4, height: 2, pitch: 8, ..eight(&scene, 5) };
-    let node = made(|n| graph_node::cuGraphAddMemsetNode(n, rows, none, 0, &fill, scene.context));
+    // SAFETY: as many dependencies as are told.
+    let node = made(|n| unsafe { graph_node::cuGraphAddMemsetNode(n, rows, none, 0, &fill, scene.context) });
     graph_exec::cuGraphExecUpdate_v2(exec, rows, (&mut info).into()).unwrap_err();
     assert_eq!(info.result, CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED);
     assert_eq!(info.errorNode, node);
@@ -489,7 +553,8 @@ fn allocated(by_hand: CUgraph) -> (CUgraphNode, CUdeviceptr) {
 
 fn graph_bytes(attribute: CUgraphMem_attribute) -> u64 {
     let mut bytes = 0u64;
-    graph::cuDeviceGetGraphMemAttribute(0, attribute, (&raw mut bytes).cast()).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuDeviceGetGraphMemAttribute(0, attribute, (&raw mut bytes).cast()) }.unwrap();
     bytes
 }
 
@@ -502,7 +567,9 @@ fn memory_nodes_hand_out_one_address_for_good() {
     let by_hand = made(|g| graph::cuGraphCreate(g, 0));
     let (node, address) = allocated(by_hand);
     let fill = CUDA_MEMSET_NODE_PARAMS { dst: address, ..eight(&scene, 9) };
-    let filled = made(|n| graph_node::cuGraphAddMemsetNode(n, by_hand, &node, 1, &fill, scene.context));
+    // SAFETY: as many dependencies as are told.
+    let filled =
+        made(|n| unsafe { graph_node::cuGraphAddMemsetNode(n, by_hand, &node, 1, &fill, scene.context) });
     // CUDA: such a graph keeps its nodes, is not cloned, and is instantiated once at a time.
     assert!(graph::cuGraphDestroyNode(filled).is_err());
     let mut nothing: CUgraph = core::ptr::null_mut();
@@ -515,7 +582,8 @@ fn memory_nodes_hand_out_one_address_for_good() {
     launch(exec, &scene);
     assert_eq!((used(), reserved()), (before.0 + 64, before.1 + 64));
     let mut host = [0u8; 8];
-    copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 8).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 8) }.unwrap();
     assert_eq!(host, [9; 8]);
     // CUDA: what the last launch allocated is freed before the next one.
     assert!(matches!(graph_exec::cuGraphLaunch(exec, scene.stream), Err(Error::InvalidValue(_))));
@@ -525,11 +593,15 @@ fn memory_nodes_hand_out_one_address_for_good() {
     // A graph that frees it.
     let freeing = made(|g| graph::cuGraphCreate(g, 0));
     let none = core::ptr::null();
-    made(|n| graph_node::cuGraphAddMemFreeNode(n, freeing, none, 0, address));
+    // SAFETY: as many dependencies as are told.
+    made(|n| unsafe { graph_node::cuGraphAddMemFreeNode(n, freeing, none, 0, address) });
     let mut refused: CUgraphNode = core::ptr::null_mut();
-    let own = graph_node::cuGraphAddMemFreeNode((&mut refused).into(), by_hand, none, 0, address);
+    // SAFETY: as many dependencies as are told.
+    let own = unsafe { graph_node::cuGraphAddMemFreeNode((&mut refused).into(), by_hand, none, 0, address) };
     assert!(own.is_err(), "freed in another graph");
-    let foreign = graph_node::cuGraphAddMemFreeNode((&mut refused).into(), freeing, none, 0, scene.memory);
+    // SAFETY: as many dependencies as are told.
+    let foreign =
+        unsafe { graph_node::cuGraphAddMemFreeNode((&mut refused).into(), freeing, none, 0, scene.memory) };
     assert!(foreign.is_err(), "of no allocation node");
     let freed = instantiate(freeing);
     launch(freed, &scene);
@@ -636,12 +708,15 @@ fn conditional(
         // SAFETY: the driver's array has as many graphs as the node has bodies.
         let body = unsafe { *params.__bindgen_anon_1.conditional.phGraph_out.add(index) };
         let fill = eight(scene, value);
-        made(|n| graph_node::cuGraphAddMemsetNode(n, body, none, 0, &fill, scene.context));
+        // SAFETY: as many dependencies as are told.
+        made(|n| unsafe { graph_node::cuGraphAddMemsetNode(n, body, none, 0, &fill, scene.context) });
         // CUDA: bodies have no host functions.
         let mut refused: CUgraphNode = core::ptr::null_mut();
         unsafe extern "C" fn nothing(_: *mut c_void) {}
         let host = CUDA_HOST_NODE_PARAMS { fn_: Some(nothing), userData: core::ptr::null_mut() };
-        assert!(graph_node::cuGraphAddHostNode((&mut refused).into(), body, none, 0, &host).is_err());
+        // SAFETY: as many dependencies as are told.
+        let answer = unsafe { graph_node::cuGraphAddHostNode((&mut refused).into(), body, none, 0, &host) };
+        assert!(answer.is_err());
         assert!(graph::cuGraphDestroy(body).is_err(), "a body goes with its node");
     }
     (by_hand, handle)
@@ -700,14 +775,17 @@ fn a_loop_runs_until_its_condition_is_zero() {
     // SAFETY: the node has one body.
     let body = unsafe { *node.__bindgen_anon_1.conditional.phGraph_out };
     // What a kernel does by cudaGraphSetConditional: a store to the handle.
-    capture::cuStreamBeginCaptureToGraph(
-        scene.stream,
-        body,
-        none,
-        core::ptr::null(),
-        0,
-        CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
-    )
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe {
+        capture::cuStreamBeginCaptureToGraph(
+            scene.stream,
+            body,
+            none,
+            core::ptr::null(),
+            0,
+            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
+        )
+    }
     .unwrap();
     scene.launch_kernel(scene.stream).unwrap();
     let captured = end_capture(scene.stream);
@@ -730,7 +808,8 @@ fn kernel_nodes_keep_attributes() {
     let captured = end_capture(scene.stream);
     let mut nodes = [core::ptr::null_mut(); 2];
     let mut n_nodes = 2;
-    graph::cuGraphGetNodes(captured, nodes.as_mut_ptr(), &mut n_nodes).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetNodes(captured, nodes.as_mut_ptr(), &mut n_nodes) }.unwrap();
     let priority = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
     let value = CUlaunchAttributeValue { priority: -3 };
     // SAFETY: a value that may be read.
@@ -757,13 +836,15 @@ fn a_child_is_the_nodes_own_graph() {
     let (inner, _) = filled(&scene, 1);
     let outer = made(|g| graph::cuGraphCreate(g, 0));
     let none = core::ptr::null();
-    let node = made(|n| graph_node::cuGraphAddChildGraphNode(n, outer, none, 0, inner));
+    // SAFETY: as many dependencies as are told.
+    let node = made(|n| unsafe { graph_node::cuGraphAddChildGraphNode(n, outer, none, 0, inner) });
     let child = made(|g| graph_node::cuGraphChildGraphNodeGetGraph(node, g));
     assert_ne!(child, inner);
     assert!(graph::cuGraphDestroy(child).is_err());
     let mut leaf: CUgraphNode = core::ptr::null_mut();
     let mut n_nodes = 1;
-    graph::cuGraphGetNodes(child, &mut leaf, &mut n_nodes).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetNodes(child, &mut leaf, &mut n_nodes) }.unwrap();
     graph_node::cuGraphMemsetNodeSetParams(leaf, &eight(&scene, 2)).unwrap();
     let exec = instantiate(outer);
     launch(exec, &scene);
@@ -775,7 +856,8 @@ fn a_child_is_the_nodes_own_graph() {
     launch(exec, &scene);
     assert_eq!(scene.bytes(), [1; 8]);
     graph::cuGraphDestroy(outer).unwrap();
-    assert!(graph::cuGraphGetNodes(child, core::ptr::null_mut(), &mut n_nodes).is_err());
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    assert!(unsafe { graph::cuGraphGetNodes(child, core::ptr::null_mut(), &mut n_nodes) }.is_err());
 }
 
 #[test]
@@ -788,7 +870,8 @@ fn a_launch_in_a_captured_stream_is_a_child() {
     let captured = end_capture(scene.stream);
     let mut node: CUgraphNode = core::ptr::null_mut();
     let mut n_nodes = 1;
-    graph::cuGraphGetNodes(captured, &mut node, &mut n_nodes).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetNodes(captured, &mut node, &mut n_nodes) }.unwrap();
     let mut kind = CUgraphNodeType(99);
     graph::cuGraphNodeGetType(node, (&mut kind).into()).unwrap();
     assert_eq!(kind, CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH);
@@ -801,7 +884,8 @@ fn a_launch_in_a_captured_stream_is_a_child() {
 fn a_graph_is_written_as_dot() {
     let scene = scene();
     let (by_hand, node) = filled(&scene, 8);
-    made(|n| graph_node::cuGraphAddEmptyNode(n, by_hand, &node, 1));
+    // SAFETY: as many dependencies as are told.
+    made(|n| unsafe { graph_node::cuGraphAddEmptyNode(n, by_hand, &node, 1) });
     let path = std::env::temp_dir().join(format!("cudaway-graph-{}.dot", std::process::id()));
     let c_path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
     // SAFETY: what the arguments point to is this test's.
@@ -824,23 +908,32 @@ fn dependencies_of_a_captured_stream_can_be_changed() {
     let (by_hand, first) = filled(&scene, 1);
     let relaxed = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     let none = core::ptr::null();
-    capture::cuStreamBeginCaptureToGraph(scene.stream, by_hand, &first, none, 1, relaxed).unwrap();
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe { capture::cuStreamBeginCaptureToGraph(scene.stream, by_hand, &first, none, 1, relaxed) }.unwrap();
     memset::cuMemsetD8Async(scene.memory, 2, 4, scene.stream).unwrap();
     assert!(graph::cuGraphDestroy(by_hand).is_err(), "it is captured into");
     let mut again = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-    let second = capture::cuStreamBeginCaptureToGraph(scene.other, by_hand, none.cast(), none, 0, again);
+    // SAFETY: as many elements as are told, or NULL.
+    let second =
+        unsafe { capture::cuStreamBeginCaptureToGraph(scene.other, by_hand, none.cast(), none, 0, again) };
     assert_eq!(second, Err(Error::IllegalState));
     // The next one waits for nothing.
-    capture::cuStreamUpdateCaptureDependencies(scene.stream, core::ptr::null_mut(), 0, 1).unwrap();
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe { capture::cuStreamUpdateCaptureDependencies(scene.stream, core::ptr::null_mut(), 0, 1) }.unwrap();
     scene.launch_kernel(scene.stream).unwrap();
     let captured = end_capture(scene.stream);
     assert_eq!(captured, by_hand);
     let mut n_roots = 0;
-    graph::cuGraphGetRootNodes(by_hand, core::ptr::null_mut(), &mut n_roots).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetRootNodes(by_hand, core::ptr::null_mut(), &mut n_roots) }.unwrap();
     let mut n_edges = 0;
-    graph::cuGraphGetEdges(by_hand, core::ptr::null_mut(), core::ptr::null_mut(), &mut n_edges).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetEdges(by_hand, core::ptr::null_mut(), core::ptr::null_mut(), &mut n_edges) }
+        .unwrap();
     assert_eq!((n_roots, n_edges), (2, 1));
-    let late = capture::cuStreamUpdateCaptureDependencies(scene.stream, core::ptr::null_mut(), 0, 0);
+    // SAFETY: as many elements as are told, or NULL.
+    let late =
+        unsafe { capture::cuStreamUpdateCaptureDependencies(scene.stream, core::ptr::null_mut(), 0, 0) };
     assert_eq!(late, Err(Error::IllegalState));
     // SAFETY: what the arguments point to is this test's.
     unsafe { capture::cuThreadExchangeStreamCaptureMode(&mut again) }.unwrap();
@@ -952,7 +1045,8 @@ fn the_legacy_stream_is_not_used_while_a_blocking_stream_is_captured() {
     assert_eq!(memset::cuMemsetD8Async(scene.memory, 1, 4, null), Err(Error::StreamCaptureImplicit));
     spoiled(blocking);
     begin();
-    let copied = copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), scene.memory, 4);
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    let copied = unsafe { copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), scene.memory, 4) };
     assert_eq!(copied, Err(Error::StreamCaptureImplicit));
     spoiled(blocking);
     begin();
@@ -966,7 +1060,8 @@ fn the_legacy_stream_is_not_used_while_a_blocking_stream_is_captured() {
     // A stream that does not block has nothing to do with it.
     scene.begin();
     memset::cuMemsetD8Async(scene.memory, 1, 4, null).unwrap();
-    copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), scene.memory, 4).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), scene.memory, 4) }.unwrap();
     end_capture(scene.stream);
     stream::cuStreamDestroy_v2(blocking).unwrap();
 }
@@ -1060,7 +1155,8 @@ fn external_records_are_nodes_of_a_capture_only() {
     let captured = end_capture(scene.stream);
     let mut nodes = [core::ptr::null_mut(); 2];
     let mut n_nodes = 2;
-    graph::cuGraphGetNodes(captured, nodes.as_mut_ptr(), &mut n_nodes).unwrap();
+    // SAFETY: room for as many elements as are told, or none is asked for.
+    unsafe { graph::cuGraphGetNodes(captured, nodes.as_mut_ptr(), &mut n_nodes) }.unwrap();
     let recorded = made(|e| graph_node::cuGraphEventRecordNodeGetEvent(nodes[0], e));
     let waited = made(|e| graph_node::cuGraphEventWaitNodeGetEvent(nodes[1], e));
     assert_eq!((recorded, waited), (event, event));
@@ -1091,7 +1187,8 @@ fn memory_operations_are_nodes_by_hand_and_by_capture() {
         paramArray: ops.as_mut_ptr(),
         flags: 0,
     };
-    let node = made(|n| graph_node::cuGraphAddBatchMemOpNode(n, by_hand, none, 0, &params));
+    // SAFETY: as many dependencies as are told.
+    let node = made(|n| unsafe { graph_node::cuGraphAddBatchMemOpNode(n, by_hand, none, 0, &params) });
     let exec = instantiate(by_hand);
     launch(exec, &scene);
     assert_eq!(scene.bytes(), [1, 0, 0, 0, 2, 0, 0, 0]);
@@ -1132,13 +1229,16 @@ fn a_write_leaves_its_barrier_out_by_its_first_version_only() {
     assert_eq!(stream::cuStreamWriteValue32_v2(scene.stream, scene.memory, 6, NO_MEMORY_BARRIER), wrong);
     assert_eq!(stream::cuStreamWriteValue64_v2(scene.stream, scene.memory, 6, NO_MEMORY_BARRIER), wrong);
     let mut ops = write(NO_MEMORY_BARRIER);
-    assert_eq!(stream::cuStreamBatchMemOp_v2(scene.stream, 1, ops.as_mut_ptr(), 0), wrong);
+    // SAFETY: as many elements as are told, or NULL.
+    assert_eq!(unsafe { stream::cuStreamBatchMemOp_v2(scene.stream, 1, ops.as_mut_ptr(), 0) }, wrong);
     stream::cuStreamWriteValue32(scene.stream, scene.memory, 6, NO_MEMORY_BARRIER).unwrap();
-    stream::cuStreamBatchMemOp(scene.stream, 1, ops.as_mut_ptr(), 0).unwrap();
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe { stream::cuStreamBatchMemOp(scene.stream, 1, ops.as_mut_ptr(), 0) }.unwrap();
     assert_eq!(scene.bytes()[0], 7);
     let unknown = NO_MEMORY_BARRIER << 1;
     assert_eq!(stream::cuStreamWriteValue32(scene.stream, scene.memory, 6, unknown), wrong);
-    assert_eq!(stream::cuStreamBatchMemOp(scene.stream, 1, write(unknown).as_mut_ptr(), 0), wrong);
+    // SAFETY: as many elements as are told, or NULL.
+    assert_eq!(unsafe { stream::cuStreamBatchMemOp(scene.stream, 1, write(unknown).as_mut_ptr(), 0) }, wrong);
 }
 
 #[test]
@@ -1152,7 +1252,8 @@ fn high_water_marks_of_graph_memory_go_back_to_what_is_there() {
     let current = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
     assert!(graph_bytes(high) >= 64);
     let set = |attribute, mut value: u64| {
-        graph::cuDeviceSetGraphMemAttribute(0, attribute, (&raw mut value).cast())
+        // SAFETY: a value of the attribute's type.
+        unsafe { graph::cuDeviceSetGraphMemAttribute(0, attribute, (&raw mut value).cast()) }
     };
     assert!(set(current, 0).is_err(), "not a mark");
     set(high, 0).unwrap();

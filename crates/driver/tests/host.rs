@@ -108,25 +108,31 @@ fn core_dump_settings_are_a_contexts_own_and_nothing_turns_dumps_on() {
         let (mut text, mut size) = ([0u8; 1024], 1024);
         let value = text.as_mut_ptr().cast();
         match global {
-            true => coredump::cuCoredumpGetAttributeGlobal(file, value, &mut size).unwrap(),
-            false => coredump::cuCoredumpGetAttribute(file, value, &mut size).unwrap(),
+            // SAFETY: a value of the attribute's type.
+            true => unsafe { coredump::cuCoredumpGetAttributeGlobal(file, value, &mut size) }.unwrap(),
+            // SAFETY: a value of the attribute's type.
+            false => unsafe { coredump::cuCoredumpGetAttribute(file, value, &mut size) }.unwrap(),
         }
         CStr::from_bytes_until_nul(&text[..size]).unwrap().to_str().unwrap().to_owned()
     };
     let default = get(true);
     assert!(default.starts_with("core.cuda.") && default.ends_with(&format!(".{}", std::process::id())));
     let mut own = *b"mine\0";
-    coredump::cuCoredumpSetAttribute(file, own.as_mut_ptr().cast(), &mut own.len()).unwrap();
+    // SAFETY: a value of the attribute's type.
+    unsafe { coredump::cuCoredumpSetAttribute(file, own.as_mut_ptr().cast(), &mut own.len()) }.unwrap();
     assert_eq!((get(false).as_str(), get(true)), ("mine", default));
 
     let mut needed = 0;
-    coredump::cuCoredumpGetAttribute(file, core::ptr::null_mut(), &mut needed).unwrap();
+    // SAFETY: a value of the attribute's type.
+    unsafe { coredump::cuCoredumpGetAttribute(file, core::ptr::null_mut(), &mut needed) }.unwrap();
     assert_eq!(needed, 1024);
     let (mut on, mut one) = (true, 1);
     let enable = Settings::CU_COREDUMP_ENABLE_ON_EXCEPTION;
-    let answer = coredump::cuCoredumpSetAttribute(enable, (&raw mut on).cast(), &mut one);
+    // SAFETY: a value of the attribute's type.
+    let answer = unsafe { coredump::cuCoredumpSetAttribute(enable, (&raw mut on).cast(), &mut one) };
     assert_eq!(answer.unwrap_err().result(), CUresult::CUDA_ERROR_NOT_SUPPORTED);
-    coredump::cuCoredumpGetAttribute(enable, (&raw mut on).cast(), &mut one).unwrap();
+    // SAFETY: a value of the attribute's type.
+    unsafe { coredump::cuCoredumpGetAttribute(enable, (&raw mut on).cast(), &mut one) }.unwrap();
     assert!(!on);
 }
 
@@ -244,12 +250,18 @@ fn atomics_with_the_host_are_native_on_a_cpu() {
     let _scope = scope();
     let operations = [CUatomicOperation::CU_ATOMIC_OPERATION_INTEGER_ADD, CUatomicOperation(99)];
     let mut bits = [0xffff; 2];
-    device::cuDeviceGetHostAtomicCapabilities(bits.as_mut_ptr(), operations.as_ptr(), 1, 0).unwrap();
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe { device::cuDeviceGetHostAtomicCapabilities(bits.as_mut_ptr(), operations.as_ptr(), 1, 0) }
+        .unwrap();
     // Signed, unsigned, as a reduction, of 32 and of 64 bits.
     assert_eq!(bits, [0b1_1111, 0xffff]);
-    let unknown = device::cuDeviceGetHostAtomicCapabilities(bits.as_mut_ptr(), operations.as_ptr(), 2, 0);
+    // SAFETY: as many elements as are told, or NULL.
+    let unknown =
+        unsafe { device::cuDeviceGetHostAtomicCapabilities(bits.as_mut_ptr(), operations.as_ptr(), 2, 0) };
     assert_eq!((unknown, bits[1]), (Err(Error::InvalidValue("operations")), 0xffff));
-    let same = device::cuDeviceGetP2PAtomicCapabilities(bits.as_mut_ptr(), operations.as_ptr(), 1, 0, 0);
+    // SAFETY: as many elements as are told, or NULL.
+    let same =
+        unsafe { device::cuDeviceGetP2PAtomicCapabilities(bits.as_mut_ptr(), operations.as_ptr(), 1, 0, 0) };
     assert_eq!(same, Err(Error::InvalidDevice));
 }
 
@@ -309,9 +321,15 @@ fn a_batch_of_prefetches_takes_managed_memory_in_a_named_stream_only() {
     assert_eq!(prefetch(stream, 0), Ok(()));
     assert_eq!(prefetch(stream, 1), Err(Error::InvalidValue("prefetchLocIdxs")));
     assert!(prefetch(core::ptr::null_mut(), 0).is_err());
-    assert_eq!(memory::cuMemDiscardBatchAsync(ranges.as_mut_ptr(), sizes.as_mut_ptr(), 2, 0, stream), Ok(()));
+    // SAFETY: as many elements as are told, or NULL.
+    let discarded =
+        unsafe { memory::cuMemDiscardBatchAsync(ranges.as_mut_ptr(), sizes.as_mut_ptr(), 2, 0, stream) };
+    assert_eq!(discarded, Ok(()));
     ranges[1] = 0x1000;
-    assert!(memory::cuMemDiscardBatchAsync(ranges.as_mut_ptr(), sizes.as_mut_ptr(), 2, 0, stream).is_err());
+    // SAFETY: as many elements as are told, or NULL.
+    let discarded =
+        unsafe { memory::cuMemDiscardBatchAsync(ranges.as_mut_ptr(), sizes.as_mut_ptr(), 2, 0, stream) };
+    assert!(discarded.is_err());
 }
 
 #[test]

@@ -56,7 +56,8 @@ impl Link {
         link::cuLinkComplete(self.0, (&mut image).into(), Some(&mut size).into())?;
         assert!(!image.is_null() && size > 0);
         let mut loaded: CUmodule = core::ptr::null_mut();
-        module::cuModuleLoadData((&mut loaded).into(), image)?;
+        // SAFETY: an image, which lives as long as the test.
+        unsafe { module::cuModuleLoadData((&mut loaded).into(), image) }?;
         Ok(loaded)
     }
 }
@@ -210,7 +211,8 @@ fn ptx_for_a_newer_device_is_invalid_and_a_fat_binary_of_it_has_none() {
     with_context(|| {
         let load = |image: &[u8]| {
             let mut module: CUmodule = core::ptr::null_mut();
-            module::cuModuleLoadData((&mut module).into(), image.as_ptr().cast())
+            // SAFETY: an image, which lives as long as the test.
+            unsafe { module::cuModuleLoadData((&mut module).into(), image.as_ptr().cast()) }
         };
         load(fits.to_bytes_with_nul()).unwrap();
         load(&container_for(90, fits)).unwrap();

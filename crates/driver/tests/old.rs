@@ -43,11 +43,13 @@ fn memory_lies_where_32_bits_reach_and_can_be_copied_to_and_from() {
     let a = allocate(64).unwrap();
     let b = allocate(4096).unwrap();
     let words: Vec<u32> = (0..16).collect();
-    old::cuMemcpyHtoD(a, words.as_ptr().cast(), 64).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { old::cuMemcpyHtoD(a, words.as_ptr().cast(), 64) }.unwrap();
     old::cuMemsetD8(b, 0xee, 4096).unwrap();
     old::cuMemcpyDtoD(b + 8, a, 64).unwrap();
     let mut back = [0u32; 18];
-    old::cuMemcpyDtoH(back.as_mut_ptr().cast(), b, 72).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { old::cuMemcpyDtoH(back.as_mut_ptr().cast(), b, 72) }.unwrap();
     assert_eq!(back[..2], [0xeeee_eeee; 2]);
     assert_eq!(back[2..], words[..]);
     let (mut base, mut len_bytes) = (0, 0);
@@ -119,7 +121,8 @@ fn copies_of_rows_take_the_old_structure() {
     old::cuMemcpy2D(&copy).unwrap();
     let mut rows = [[0u8; 10]; 3];
     for (y, row) in (0..3).zip(&mut rows) {
-        old::cuMemcpyDtoH(row.as_mut_ptr().cast(), at + y * pitch, 10).unwrap();
+        // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+        unsafe { old::cuMemcpyDtoH(row.as_mut_ptr().cast(), at + y * pitch, 10) }.unwrap();
     }
     assert_eq!(rows.as_flattened(), source);
     copy.WidthInBytes = pitch + 1;
@@ -144,7 +147,8 @@ fn a_reference_that_belongs_to_no_module_keeps_its_settings_until_destroyed() {
     assert_eq!(flags, 2);
 
     let mut loaded: CUmodule = core::ptr::null_mut();
-    module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()).unwrap();
+    // SAFETY: an image, which lives as long as the test.
+    unsafe { module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()) }.unwrap();
     let mut kernel: CUfunction = core::ptr::null_mut();
     module::cuModuleGetFunction((&mut kernel).into(), loaded, c"good").unwrap();
     assert_eq!(old::cuParamSetTexRef(kernel, 0, reference), Err(Error::InvalidValue("texunit")));

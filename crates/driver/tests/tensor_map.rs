@@ -48,20 +48,23 @@ fn bytes(map: &CUtensorMap) -> [u8; 128] {
 
 fn encode(given: &Given) -> Result<TensorMap, Error> {
     let mut map = CUtensorMap::default();
-    cuTensorMapEncodeTiled(
-        Out::from(&mut map),
-        Type(given.ty),
-        given.dims.len() as u32,
-        given.address as *mut c_void,
-        given.dims.as_ptr(),
-        if given.strides.is_empty() { null() } else { given.strides.as_ptr() },
-        given.boxed.as_ptr(),
-        given.steps.as_ptr(),
-        Interleave(given.interleave),
-        Swizzling(given.swizzle),
-        Promotion(0),
-        Fill(given.fill),
-    )?;
+    // SAFETY: as many elements as are told, or NULL.
+    unsafe {
+        cuTensorMapEncodeTiled(
+            Out::from(&mut map),
+            Type(given.ty),
+            given.dims.len() as u32,
+            given.address as *mut c_void,
+            given.dims.as_ptr(),
+            if given.strides.is_empty() { null() } else { given.strides.as_ptr() },
+            given.boxed.as_ptr(),
+            given.steps.as_ptr(),
+            Interleave(given.interleave),
+            Swizzling(given.swizzle),
+            Promotion(0),
+            Fill(given.fill),
+        )
+    }?;
     Ok(TensorMap::decode(&bytes(&map)).unwrap())
 }
 
@@ -162,13 +165,16 @@ fn patterns_of_larger_pieces_are_kept() {
 #[test]
 fn an_address_is_replaced_in_a_map_of_ours_only() {
     let mut map = CUtensorMap::default();
-    assert!(cuTensorMapReplaceAddress(Out::from(&mut map), 0x2000 as *mut c_void).is_err());
+    // SAFETY: a map that may be read.
+    assert!(unsafe { cuTensorMapReplaceAddress(Out::from(&mut map), 0x2000 as *mut c_void) }.is_err());
     let first = encode(&given()).unwrap();
     for (word, chunk) in map.opaque.iter_mut().zip(first.encode().chunks(8)) {
         *word = u64::from_le_bytes(chunk.try_into().unwrap());
     }
-    assert!(cuTensorMapReplaceAddress(Out::from(&mut map), 0x2008 as *mut c_void).is_err());
-    cuTensorMapReplaceAddress(Out::from(&mut map), 0x2000 as *mut c_void).unwrap();
+    // SAFETY: a map that may be read.
+    assert!(unsafe { cuTensorMapReplaceAddress(Out::from(&mut map), 0x2008 as *mut c_void) }.is_err());
+    // SAFETY: a map that may be read.
+    unsafe { cuTensorMapReplaceAddress(Out::from(&mut map), 0x2000 as *mut c_void) }.unwrap();
     assert_eq!(TensorMap::decode(&bytes(&map)), Some(TensorMap { address: 0x2000, ..first }));
 }
 
@@ -177,23 +183,26 @@ fn an_im2col_map_has_a_box_of_pixels_that_is_not_empty() {
     let encode = |lower: &[i32], upper: &[i32], channels: u32, pixels: u32| {
         let mut map = CUtensorMap::default();
         let (dims, strides, steps) = ([64u64, 10, 12, 2], [128u64, 1280, 15360], [1u32, 1, 2, 1]);
-        cuTensorMapEncodeIm2col(
-            Out::from(&mut map),
-            Type(6),
-            4,
-            0x1000 as *mut c_void,
-            dims.as_ptr(),
-            strides.as_ptr(),
-            lower.as_ptr(),
-            upper.as_ptr(),
-            channels,
-            pixels,
-            steps.as_ptr(),
-            Interleave(0),
-            Swizzling(0),
-            Promotion(0),
-            Fill(1),
-        )?;
+        // SAFETY: as many elements as are told, or NULL.
+        unsafe {
+            cuTensorMapEncodeIm2col(
+                Out::from(&mut map),
+                Type(6),
+                4,
+                0x1000 as *mut c_void,
+                dims.as_ptr(),
+                strides.as_ptr(),
+                lower.as_ptr(),
+                upper.as_ptr(),
+                channels,
+                pixels,
+                steps.as_ptr(),
+                Interleave(0),
+                Swizzling(0),
+                Promotion(0),
+                Fill(1),
+            )
+        }?;
         Ok::<_, Error>(TensorMap::decode(&bytes(&map)).unwrap())
     };
     let im2col = encode(&[-1, -1], &[-1, -1], 32, 128).unwrap().im2col.unwrap();

@@ -33,7 +33,8 @@ fn threads_that_share_everything_lose_nothing() {
                     stream::cuStreamCreate((&mut own).into(), 0).unwrap();
                     memset::cuMemsetD8Async(dptr, number ^ round, 128, own).unwrap();
                     let mut host = [0u8; 128];
-                    copy::cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast(), dptr, 128, own).unwrap();
+                    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+                    unsafe { copy::cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast(), dptr, 128, own) }.unwrap();
                     stream::cuStreamSynchronize(own).unwrap();
                     assert_eq!(host, [number ^ round; 128]);
                     stream::cuStreamDestroy_v2(own).unwrap();
@@ -65,7 +66,8 @@ fn sixty_four_threads_on_shared_and_own_streams_leave_nothing() {
     context::cuCtxSetCurrent(primary).unwrap();
     let before = null::LIVE.load(Ordering::Relaxed);
     let mut loaded: cuda_abi::CUmodule = core::ptr::null_mut();
-    module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()).unwrap();
+    // SAFETY: an image, which lives as long as the test.
+    unsafe { module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()) }.unwrap();
     let mut function: cuda_abi::CUfunction = core::ptr::null_mut();
     module::cuModuleGetFunction((&mut function).into(), loaded, c"good").unwrap();
     let mut shared: cuda_abi::CUstream = core::ptr::null_mut();
@@ -106,14 +108,18 @@ fn one_round(common: &Common, value: u8) {
     event::cuEventRecord(done, own).unwrap();
     stream::cuStreamWaitEvent(all, done, 0).unwrap();
     let mut host = [!value; 256];
-    copy::cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast(), dptr, 256, all).unwrap();
+    // SAFETY: the host's memory is large enough, and lives until the copy has been made.
+    unsafe { copy::cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast(), dptr, 256, all) }.unwrap();
     event::cuEventRecord(of_all, all).unwrap();
     let mut argument = dptr;
     let mut parameters = [(&raw mut argument).cast()];
     for on in [own, all] {
         let extra = core::ptr::null_mut();
-        execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, on, parameters.as_mut_ptr(), extra)
-            .unwrap();
+        // SAFETY: the parameters are the kernel's, or none.
+        unsafe {
+            execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, on, parameters.as_mut_ptr(), extra)
+        }
+        .unwrap();
     }
     event::cuEventQuery(of_all).unwrap();
     stream::cuStreamSynchronize(all).unwrap();

@@ -31,9 +31,11 @@ fn made<T>() -> *mut T {
     unsafe { libc::malloc(16) }.cast()
 }
 
-fn gone<T>(object: *mut T) -> hipError_t {
+/// # Safety
+/// `object` came from `made` or from `hipMalloc`, and nobody uses it any more.
+unsafe fn gone<T>(object: *mut T) -> hipError_t {
     LIVE.fetch_sub(1, Ordering::Relaxed);
-    // SAFETY: it came from `made` or from `hipMalloc`, both malloc.
+    // SAFETY: the caller's promise: it came from `made` or from `hipMalloc`, both malloc.
     unsafe { libc::free(object.cast()) };
     hipSuccess
 }
@@ -159,11 +161,13 @@ unsafe extern "C" fn hipHostGetDevicePointer(
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipFree(at: *mut c_void) -> hipError_t {
-    gone(at)
+    // SAFETY: the driver destroys what it was given, once.
+    unsafe { gone(at) }
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipHostFree(at: *mut c_void) -> hipError_t {
-    gone(at)
+    // SAFETY: the driver destroys what it was given, once.
+    unsafe { gone(at) }
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipMemcpy(to: *mut c_void, from: *const c_void, n: usize, _: c_int) -> hipError_t {
@@ -263,7 +267,8 @@ unsafe extern "C" fn hipDeviceGetStreamPriorityRange(least: *mut c_int, greatest
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipStreamDestroy(stream: hipStream_t) -> hipError_t {
-    gone(stream)
+    // SAFETY: the driver destroys what it was given, once.
+    unsafe { gone(stream) }
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipStreamSynchronize(_: hipStream_t) -> hipError_t {
@@ -297,7 +302,8 @@ unsafe extern "C" fn hipEventCreateWithFlags(event: *mut hipEvent_t, _: c_uint) 
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipEventDestroy(event: hipEvent_t) -> hipError_t {
-    gone(event)
+    // SAFETY: the driver destroys what it was given, once.
+    unsafe { gone(event) }
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipEventRecord(_: hipEvent_t, _: hipStream_t) -> hipError_t {
@@ -330,7 +336,8 @@ unsafe extern "C" fn hipModuleLoadData(module: *mut hipModule_t, image: *const c
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipModuleUnload(module: hipModule_t) -> hipError_t {
-    gone(module)
+    // SAFETY: the driver destroys what it was given, once.
+    unsafe { gone(module) }
 }
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipModuleGetFunction(

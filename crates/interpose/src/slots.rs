@@ -114,7 +114,9 @@ extern "C" fn bind(ticket: u32) -> usize {
     let index = (ticket & 0xffff) as usize;
     let library = open_beside_us(runtime.file);
     for (name, slot) in runtime.names.iter().zip(runtime.slots) {
-        let address = library.and_then(|library| find(library, name)).unwrap_or_else(|| unavailable(name));
+        // SAFETY: just opened, and never closed.
+        let found = library.and_then(|library| unsafe { find(library, name) });
+        let address = found.unwrap_or_else(|| unavailable(name));
         slot.store(address, Ordering::Release);
     }
     runtime
@@ -125,12 +127,14 @@ extern "C" fn bind(ticket: u32) -> usize {
 
 const NAME_BYTES: usize = 96;
 
-fn find(library: *mut c_void, name: &[u8]) -> Option<usize> {
+/// # Safety
+/// `library` is a handle that stays open.
+unsafe fn find(library: *mut c_void, name: &[u8]) -> Option<usize> {
     let mut terminated = [0 as c_char; NAME_BYTES];
     for (to, &from) in terminated.iter_mut().take(NAME_BYTES - 1).zip(name) {
         *to = from as c_char;
     }
-    // SAFETY: `library` is a live handle that is never closed, the name ends in a zero.
+    // SAFETY: the caller's promise: a live handle; the name ends in a zero.
     let address = unsafe { libc::dlsym(library, terminated.as_ptr()) };
     (!address.is_null()).then_some(address as usize)
 }

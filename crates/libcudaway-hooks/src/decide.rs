@@ -23,9 +23,11 @@ pub unsafe extern "C" fn symbol(
     }
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
-    let Some(file) = library(name.to_bytes(), handle) else { return nothing };
+    // SAFETY: the caller's promise: a handle, and of no scope.
+    let Some(file) = (unsafe { library(name.to_bytes(), handle) }) else { return nothing };
     let Some(found) = ours::function(file, name) else { return nothing };
-    if loader::place::path(found) == Some(ours::path_of(handle)) {
+    // SAFETY: the caller's promise: a handle, and of no scope.
+    if loader::place::path(found) == Some(unsafe { ours::path_of(handle) }) {
         return nothing; // libc finds the same.
     }
     if options::has(options::LOG) {
@@ -36,14 +38,18 @@ pub unsafe extern "C" fn symbol(
 
 /// The library of ours that has this function. A name of the driver or of NVML is redirected on any handle; one of the
 /// runtime where the handle is a runtime, for that tells the major.
-fn library(name: &[u8], handle: *mut c_void) -> Option<&'static CStr> {
+///
+/// # Safety
+/// `handle` is one of the loader's, of an object that stays loaded.
+unsafe fn library(name: &[u8], handle: *mut c_void) -> Option<&'static CStr> {
     let among = |names: &[&str]| names.binary_search_by(|it| it.as_bytes().cmp(name)).is_ok();
     // Most names are none of these, and are told so by their first letters.
     match name {
         [b'c', b'u', b'A'..=b'Z', ..] if among(&names::DRIVER) => Some(loader::names::DRIVER),
         [b'n', b'v', b'm', b'l', ..] if among(&names::NVML) => Some(loader::names::NVML),
         [b'c', b'u', b'd', b'a', ..] | [b'_', b'_', b'c', b'u', ..] if among(&names::RUNTIME) => {
-            loader::names::of_path(ours::path_of(handle).to_bytes())
+            // SAFETY: the caller's promise.
+            loader::names::of_path(unsafe { ours::path_of(handle) }.to_bytes())
                 .filter(|file| loader::names::RUNTIMES.contains(file))
         }
         _ => None,
@@ -83,7 +89,8 @@ mod tests {
             assert!(names.is_sorted());
         }
         assert_eq!(names::DRIVER.len(), 729);
-        let has = |name: &[u8]| library(name, core::ptr::null_mut());
+        // SAFETY: names of the driver and of NVML, for which no handle is looked at.
+        let has = |name: &[u8]| unsafe { library(name, core::ptr::null_mut()) };
         assert_eq!(has(b"cuInit"), Some(loader::names::DRIVER));
         for name in [
             "cuInitialise",

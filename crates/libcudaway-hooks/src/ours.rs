@@ -42,14 +42,17 @@ fn is_ours(address: *const c_void) -> bool {
 }
 
 /// The path of the object behind a handle of the loader's; empty for the program itself.
-pub fn path_of(handle: *mut c_void) -> &'static CStr {
+///
+/// # Safety
+/// `handle` is one of the loader's, of an object that stays loaded.
+pub unsafe fn path_of(handle: *mut c_void) -> &'static CStr {
     /// The start of glibc's `struct link_map`, which is what its handles point to.
     #[repr(C)]
     struct LinkMap {
         bias: usize,
         name: *const c_char,
     }
-    // SAFETY: callers hand on what `dlsym` takes as a handle, which libc itself reads as this.
+    // SAFETY: the caller's promise: what `dlsym` takes as a handle, which libc itself reads as this.
     let name = unsafe { (*handle.cast::<LinkMap>()).name };
     // SAFETY: the loader's string lives as long as the object.
     if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } }

@@ -19,7 +19,12 @@ const PRELOAD: &[u8] = b"/preload";
 /// Writes `<directory of the object that holds address>/<file>` with a final zero.
 pub fn join(address: *const c_void, file: &CStr, path: &mut [c_char; PATH_BYTES]) -> Option<()> {
     let (_, map) = object(address)?;
-    let directory_bytes = if is_program(map) { program_directory(path)? } else { origin(map, path)? };
+    // SAFETY: the link map of the object that holds the address.
+    let directory_bytes = match unsafe { is_program(map) } {
+        true => program_directory(path)?,
+        // SAFETY: as above.
+        false => unsafe { origin(map, path) }?,
+    };
     let directory_bytes = without_preload(path.get(..directory_bytes)?);
     let tail = core::iter::once(&b'/').chain(file.to_bytes_with_nul());
     let room = path.get_mut(directory_bytes..directory_bytes + 1 + file.to_bytes_with_nul().len())?;
@@ -67,8 +72,11 @@ fn without_preload(directory: &[c_char]) -> usize {
 }
 
 /// The directory that the loader noted for a library.
-fn origin(map: *mut c_void, path: &mut [c_char; PATH_BYTES]) -> Option<usize> {
-    // SAFETY: with glibc a handle is a link map; the origin is a path, which fits.
+///
+/// # Safety
+/// `map` is the link map of an object that stays loaded.
+unsafe fn origin(map: *mut c_void, path: &mut [c_char; PATH_BYTES]) -> Option<usize> {
+    // SAFETY: the caller's promise: a link map, which is a handle with glibc; the origin is a path, which fits.
     if unsafe { libc::dlinfo(map, libc::RTLD_DI_ORIGIN, path.as_mut_ptr().cast()) } != 0 {
         return None;
     }
@@ -76,14 +84,17 @@ fn origin(map: *mut c_void, path: &mut [c_char; PATH_BYTES]) -> Option<usize> {
 }
 
 /// The program's own entry has an empty name, and glibc notes no origin for it.
-fn is_program(map: *mut c_void) -> bool {
+///
+/// # Safety
+/// `map` is the link map of an object that stays loaded.
+unsafe fn is_program(map: *mut c_void) -> bool {
     /// The start of `struct link_map`, as link.h has it.
     #[repr(C)]
     struct Start {
         bias: usize,
         name: *const c_char,
     }
-    // SAFETY: dladdr1 gave the link map; its name is a string.
+    // SAFETY: the caller's promise: a link map, whose name is a string.
     unsafe { CStr::from_ptr((*map.cast::<Start>()).name) }.is_empty()
 }
 

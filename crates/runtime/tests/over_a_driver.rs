@@ -203,12 +203,15 @@ fn vector_add_as_nvcc_generates_it_computes_the_sum() {
     let mut kernel: cudaKernel_t = ptr::null_mut();
     assert_eq!(registration::__cudaGetKernel(Out::from(&mut kernel), program.kernel()), Ok(()));
     let (mut grid, mut block, mut shared, mut stream) = (dim(0), dim(0), 1, ptr::null_mut::<c_void>());
-    let popped = registration::__cudaPopCallConfiguration(
-        Some(&mut grid).into(),
-        Some(&mut block).into(),
-        Some(&mut shared).into(),
-        (&raw mut stream).cast(),
-    );
+    // SAFETY: a stream variable, or NULL.
+    let popped = unsafe {
+        registration::__cudaPopCallConfiguration(
+            Some(&mut grid).into(),
+            Some(&mut block).into(),
+            Some(&mut shared).into(),
+            (&raw mut stream).cast(),
+        )
+    };
     assert_eq!(popped, Ok(()));
     let mut args: [*mut c_void; 4] = [
         (&raw mut device_a).cast(),
@@ -578,7 +581,8 @@ fn a_conditional_node_gives_its_bodies_back() {
     params.__bindgen_anon_1.conditional =
         v12::cudaConditionalNodeParams { handle: 9, size: 1, ..Default::default() };
     let added =
-        graph_node::cudaGraphAddNode_v12(Out::from(&mut node), graph, ptr::null(), 0, &raw mut params);
+        // SAFETY: a structure that may be read and written.
+        unsafe { graph_node::cudaGraphAddNode_v12(Out::from(&mut node), graph, ptr::null(), 0, &raw mut params) };
     assert_eq!(added, Ok(()));
     // SAFETY: the driver's array has one graph.
     assert_eq!(unsafe { *params.__bindgen_anon_1.conditional.phGraph_out }, graph);
@@ -653,12 +657,15 @@ fn hot_calls_allocate_nothing_after_the_first() {
             registration::__cudaPushCallConfiguration(dim(1), dim(4), 0, stream);
             let (mut grid, mut block, mut shared, mut on) = (dim(0), dim(0), 0, null);
             let (grid_at, block_at, shared_at) = (Some(&mut grid), Some(&mut block), Some(&mut shared));
-            registration::__cudaPopCallConfiguration(
-                grid_at.into(),
-                block_at.into(),
-                shared_at.into(),
-                (&raw mut on).cast(),
-            )?;
+            // SAFETY: a stream variable, or NULL.
+            unsafe {
+                registration::__cudaPopCallConfiguration(
+                    grid_at.into(),
+                    block_at.into(),
+                    shared_at.into(),
+                    (&raw mut on).cast(),
+                )
+            }?;
             execution::cudaLaunchKernel(kernel, grid, block, args, shared, on)
         }),
         ("cudaGraphLaunch", &|| graph::cudaGraphLaunch(ptr::without_provenance_mut(8), stream)),

@@ -185,7 +185,8 @@ impl Library {
         let errno = Errno::saved();
         self.fill_from_variable();
         for layer in self.layers.newest_first() {
-            self.bind(layer, false);
+            // SAFETY: a library that `forward` opened, which is never closed.
+            unsafe { self.bind(layer, false) };
         }
         drop(errno);
     }
@@ -206,7 +207,8 @@ impl Library {
         if library.is_null() {
             return 0;
         }
-        let taken = self.bind(library, true);
+        // SAFETY: just opened, and never closed.
+        let taken = unsafe { self.bind(library, true) };
         let at = self.layers.n.load(Ordering::Acquire);
         if taken > 0 && at < LAYERS {
             self.layers.handles[at].store(library, Ordering::Release);
@@ -223,7 +225,9 @@ impl Library {
             let mut room = [0; NAME_BYTES];
             let is_of_major = self.names.of_major.contains(&number);
             let name = if is_of_major { with_major(name, self.major, &mut room) } else { name };
-            let address = self.look_up(own, name).unwrap_or(match answer {
+            // SAFETY: just opened, and never closed.
+            let backend = unsafe { self.look_up(own, name) };
+            let address = backend.unwrap_or(match answer {
                 Answer::Status => self.not_supported as *mut c_void,
                 Answer::Zero => zero as *mut c_void,
                 Answer::One => one as *mut c_void,
@@ -244,17 +248,21 @@ impl Library {
             // What somebody else could have put there stays closed; our own backend says so in its log (`config::named`).
             let Ok(path) = CStr::from_bytes_until_nul(&path) else { continue };
             if secure::files::may_run(path, &mut secure::files::Reached::new()).is_ok() {
-                // SAFETY: a C string.
-                self.bind(unsafe { open(path.as_ptr()) }, false);
+                // SAFETY: a C string; what is opened is never closed.
+                unsafe { self.bind(open(path.as_ptr()), false) };
             }
         }
     }
 
     /// Gives a backend the slots whose names it has; counts them when asked.
-    fn bind(&self, backend: *mut c_void, counts: bool) -> c_int {
+    ///
+    /// # Safety
+    /// `backend` is NULL, or a library that stays open.
+    unsafe fn bind(&self, backend: *mut c_void, counts: bool) -> c_int {
         let mut taken = 0;
         for (slot, (name, _)) in self.slots.iter().zip(self.names.iter()) {
-            let Some(address) = self.look_up(backend, name) else { continue };
+            // SAFETY: the caller's promise.
+            let Some(address) = (unsafe { self.look_up(backend, name) }) else { continue };
             slot.store(address, Ordering::Release);
             taken += c_int::from(counts);
         }
@@ -263,11 +271,14 @@ impl Library {
 
     /// The backend's own function of that name: never one of this shell's, which a backend that is linked against the
     /// shell would find.
-    fn look_up(&self, backend: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    ///
+    /// # Safety
+    /// `backend` is NULL, or a library that stays open.
+    unsafe fn look_up(&self, backend: *mut c_void, name: &CStr) -> Option<*mut c_void> {
         if backend.is_null() {
             return None;
         }
-        // SAFETY: a live handle and a C string.
+        // SAFETY: the caller's promise: a live handle; and a C string.
         let address = unsafe { libc::dlsym(backend, name.as_ptr()) };
         (!address.is_null() && object_of(address) != object_of(self.slots.as_ptr().cast())).then_some(address)
     }

@@ -150,7 +150,7 @@ impl End {
 }
 
 /// Copies `count` bytes row by row; each row is a copy of its own.
-fn linear(target: End, source: End, count: usize, copy: impl Fn(*const CUDA_MEMCPY2D) -> Result) -> Result {
+fn linear(target: End, source: End, count: usize, copy: impl Fn(Option<&CUDA_MEMCPY2D>) -> Result) -> Result {
     Context::current()?;
     let (target_row, source_row) = (target.row_bytes()?, source.row_bytes()?);
     let mut done = 0;
@@ -187,7 +187,7 @@ fn linear(target: End, source: End, count: usize, copy: impl Fn(*const CUDA_MEMC
                 piece.dstHost = at.wrapping_byte_add(done);
             }
         }
-        copy(&piece)?;
+        copy(Some(&piece))?;
         done += width;
     }
     Ok(())

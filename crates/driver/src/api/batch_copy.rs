@@ -85,13 +85,16 @@ pub(super) unsafe fn entries<'a, T>(
 }
 
 /// The attributes of a batch of `count` copies: whether any source is read during the call.
-fn attributes(
+///
+/// # Safety
+/// Both arrays are NULL, or have `n_attrs` elements.
+unsafe fn attributes(
     attrs: *const CUmemcpyAttributes,
     firsts: *const usize,
     n_attrs: usize,
     count: usize,
 ) -> Result<bool> {
-    // SAFETY: CUDA's contract: `numAttrs` entries in each array.
+    // SAFETY: the caller's promise: `n_attrs` entries in each array.
     let (attrs, _) =
         unsafe { entries(attrs, firsts, n_attrs, count, ("attrs, attrsIdxs or numAttrs", "attrsIdxs")) }?;
     attrs.iter().try_for_each(|entry| check_order(entry.srcAccessOrder))?;
@@ -99,7 +102,10 @@ fn attributes(
 }
 
 /// The copies of a batch keep no order among each other; one after the other is such an order.
-fn batch(
+///
+/// # Safety
+/// The arrays have `count` elements.
+unsafe fn batch(
     targets: *const CUdeviceptr,
     sources: *const CUdeviceptr,
     sizes: *const usize,
@@ -108,7 +114,7 @@ fn batch(
     stream: CUstream,
 ) -> core::result::Result<(), Failure> {
     for index in 0..count {
-        // SAFETY: CUDA's contract: `count` entries in each array.
+        // SAFETY: the caller's promise: `count` entries in each array.
         let (target, source, size) = unsafe { (*targets.add(index), *sources.add(index), *sizes.add(index)) };
         cuMemcpyAsync(target, source, size, stream).map_err(|error| (index, error))?;
     }
@@ -128,7 +134,9 @@ fn check_batch(
     check_stream(stream)
 }
 
-pub fn cuMemcpyBatchAsync_v2(
+/// # Safety
+/// The arrays are NULL, or have `count` elements, those about attributes `numAttrs`.
+pub unsafe fn cuMemcpyBatchAsync_v2(
     dsts: *mut CUdeviceptr,
     srcs: *mut CUdeviceptr,
     sizes: *mut usize,
@@ -138,11 +146,15 @@ pub fn cuMemcpyBatchAsync_v2(
     numAttrs: usize,
     hStream: CUstream,
 ) -> Result {
-    cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, None.into(), hStream)
+    // SAFETY: the caller's promise.
+    unsafe { cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, None.into(), hStream) }
 }
 
 /// CUDA: `failIdx` is the copy that is wrong, or the largest number if the batch as a whole is.
-pub fn cuMemcpyBatchAsync(
+///
+/// # Safety
+/// The arrays are NULL, or have `count` elements, those about attributes `numAttrs`.
+pub unsafe fn cuMemcpyBatchAsync(
     dsts: *mut CUdeviceptr,
     srcs: *mut CUdeviceptr,
     sizes: *mut usize,
@@ -154,7 +166,8 @@ pub fn cuMemcpyBatchAsync(
     hStream: CUstream,
 ) -> Result {
     let answer = check_batch(dsts, srcs, sizes, count, hStream)
-        .and_then(|()| attributes(attrs, attrsIdxs, numAttrs, count))
+        // SAFETY: the caller's promise.
+        .and_then(|()| unsafe { attributes(attrs, attrsIdxs, numAttrs, count) })
         .map_err(of_batch)
         .and_then(|is_during_call| {
             let params = CUDA_MEMCPY_BATCH_NODE_PARAMS {
@@ -170,7 +183,8 @@ pub fn cuMemcpyBatchAsync(
             if captured(hStream, || node_op(&params)).map_err(of_batch)? {
                 return Ok(());
             }
-            batch(dsts, srcs, sizes, count, is_during_call, hStream)
+            // SAFETY: the caller's promise; none of them is NULL.
+            unsafe { batch(dsts, srcs, sizes, count, is_during_call, hStream) }
         });
     told(answer, failIdx)
 }
@@ -181,7 +195,8 @@ pub(crate) fn node_op(params: &CUDA_MEMCPY_BATCH_NODE_PARAMS) -> Result<Arc<Op>>
     if dsts.is_null() || srcs.is_null() || sizes.is_null() || count == 0 {
         return Err(Error::InvalidValue("dsts, srcs, sizes or count"));
     }
-    attributes(attrs, attrsIdxs, numAttrs, count)?;
+    // SAFETY: CUDA's contract for the structure: `numAttrs` entries in both arrays.
+    unsafe { attributes(attrs, attrsIdxs, numAttrs, count) }?;
     // SAFETY: both members are one handle.
     let context = named(unsafe { params.__bindgen_anon_1.ctx })?;
     // SAFETY: CUDA's contract: `count` entries in the first three arrays, `numAttrs` in the others; none is NULL.
@@ -323,26 +338,34 @@ fn copy_of(op: &CUDA_MEMCPY3D_BATCH_OP) -> Result<CUDA_MEMCPY3D> {
     })
 }
 
-pub fn cuMemcpy3DBatchAsync(
+/// # Safety
+/// `opList` is NULL, or has `numOps` elements.
+pub unsafe fn cuMemcpy3DBatchAsync(
     numOps: usize,
     opList: *mut CUDA_MEMCPY3D_BATCH_OP,
     failIdx: OptOut<'_, usize>,
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> Result {
-    told(batch_3d(numOps, opList, flags, hStream), failIdx)
+    // SAFETY: the caller's promise.
+    told(unsafe { batch_3d(numOps, opList, flags, hStream) }, failIdx)
 }
 
-pub fn cuMemcpy3DBatchAsync_v2(
+/// # Safety
+/// `opList` is NULL, or has `numOps` elements.
+pub unsafe fn cuMemcpy3DBatchAsync_v2(
     numOps: usize,
     opList: *mut CUDA_MEMCPY3D_BATCH_OP,
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> Result {
-    batch_3d(numOps, opList, flags, hStream).map_err(|(_, error)| error)
+    // SAFETY: the caller's promise.
+    unsafe { batch_3d(numOps, opList, flags, hStream) }.map_err(|(_, error)| error)
 }
 
-fn batch_3d(
+/// # Safety
+/// `list` is NULL, or has `count` elements.
+unsafe fn batch_3d(
     count: usize,
     list: *const CUDA_MEMCPY3D_BATCH_OP,
     flags: c_ulonglong,
@@ -352,7 +375,7 @@ fn batch_3d(
         return Err(of_batch(Error::InvalidValue("numOps, opList or flags")));
     }
     check_stream(stream).map_err(of_batch)?;
-    // SAFETY: CUDA's contract: `numOps` entries.
+    // SAFETY: the caller's promise: `count` entries.
     let list = unsafe { core::slice::from_raw_parts(list, count) };
     for (index, op) in list.iter().enumerate() {
         copy_of(op).and_then(|copy| enqueue(&copy, stream)).map_err(|error| (index, error))?;

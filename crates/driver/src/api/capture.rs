@@ -24,7 +24,10 @@ pub fn cuStreamBeginCapture(hStream: CUstream) -> Result {
 }
 
 /// Captures into a graph of the program's, behind some of its nodes.
-pub fn cuStreamBeginCaptureToGraph(
+///
+/// # Safety
+/// `dependencies` and `dependencyData` are NULL, or have `numDependencies` elements.
+pub unsafe fn cuStreamBeginCaptureToGraph(
     hStream: CUstream,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
@@ -32,7 +35,8 @@ pub fn cuStreamBeginCaptureToGraph(
     numDependencies: usize,
     mode: CUstreamCaptureMode,
 ) -> Result {
-    let dependencies = dependencies_of(dependencies, dependencyData, numDependencies)?;
+    // SAFETY: the caller's promise.
+    let dependencies = unsafe { dependencies_of(dependencies, dependencyData, numDependencies) }?;
     capture::begin(hStream, mode, Some(Into { graph: hGraph, dependencies }))
 }
 
@@ -134,17 +138,25 @@ pub fn cuStreamGetCaptureInfo_v3(
     Ok(())
 }
 
-pub fn cuStreamUpdateCaptureDependencies(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuStreamUpdateCaptureDependencies(
     hStream: CUstream,
     dependencies: *mut CUgraphNode,
     numDependencies: usize,
     flags: c_uint,
 ) -> Result {
-    cuStreamUpdateCaptureDependencies_v2(hStream, dependencies, core::ptr::null(), numDependencies, flags)
+    // SAFETY: the caller's promise.
+    unsafe {
+        cuStreamUpdateCaptureDependencies_v2(hStream, dependencies, core::ptr::null(), numDependencies, flags)
+    }
 }
 
 /// Adds to what the next captured operation waits for, or replaces it.
-pub fn cuStreamUpdateCaptureDependencies_v2(
+///
+/// # Safety
+/// `dependencies` and `dependencyData` are NULL, or have `numDependencies` elements.
+pub unsafe fn cuStreamUpdateCaptureDependencies_v2(
     hStream: CUstream,
     dependencies: *mut CUgraphNode,
     dependencyData: *const CUgraphEdgeData,
@@ -155,7 +167,8 @@ pub fn cuStreamUpdateCaptureDependencies_v2(
     if flags > 1 {
         return Err(Error::InvalidValue("flags"));
     }
-    let nodes = dependencies_of(dependencies, dependencyData, numDependencies)?;
+    // SAFETY: the caller's promise.
+    let nodes = unsafe { dependencies_of(dependencies, dependencyData, numDependencies) }?;
     capture::update_dependencies(hStream, &nodes, flags == 1)
 }
 

@@ -5,7 +5,6 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
-use border::borrow;
 use cuda_abi::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUdeviceptr, CUmemorytype, CUstream,
 };
@@ -26,13 +25,21 @@ use crate::process::driver;
 use crate::{Error, Result};
 
 /// A copy that has ended when the call returns.
-fn copy_now(target: *mut c_void, source: *const c_void, len_bytes: usize, kind: hipMemcpyKind) -> Result {
+///
+/// # Safety
+/// Host memory of either range is there for `len_bytes` until the copy has been made; device ranges were checked.
+unsafe fn copy_now(
+    target: *mut c_void,
+    source: *const c_void,
+    len_bytes: usize,
+    kind: hipMemcpyKind,
+) -> Result {
     let context = Context::current()?;
     let hip = context.hip();
     let stream = Stream::default_of(context, null_is_per_thread());
     if null_is_per_thread() {
         between_devices(&stream, (target, source), len_bytes, || {
-            // SAFETY: CUDA's contract for both ranges; device ranges were checked.
+            // SAFETY: the caller's promise for both ranges.
             Ok(unsafe { hip.hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?)
         })?;
         return stream.synchronize();
@@ -95,7 +102,9 @@ fn two_devices(ends: [*const c_void; 2]) -> Option<[&'static Context; 2]> {
     (!core::ptr::eq(first.device, second.device)).then_some([first, second])
 }
 
-fn copy_on(
+/// # Safety
+/// Host memory of either range is there for `len_bytes` until the stream has done the copy; device ranges were checked.
+unsafe fn copy_on(
     stream: CUstream,
     target: *mut c_void,
     source: *const c_void,
@@ -108,10 +117,21 @@ fn copy_on(
     }
     let stream = Stream::from_handle(stream)?;
     let copy = || {
-        // SAFETY: CUDA's contract: both ranges stay valid until the stream has done the copy; device ranges were checked.
+        // SAFETY: the caller's promise: both ranges stay valid until the stream has done the copy.
         Ok(unsafe { stream.hip().hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?)
     };
     between_devices(&stream, (target, source), len_bytes, copy)
+}
+
+/// A copy between addresses that were checked.
+fn copy_addresses(
+    stream: CUstream,
+    (target, source): (CUdeviceptr, CUdeviceptr),
+    len_bytes: usize,
+    kind: hipMemcpyKind,
+) -> Result {
+    // SAFETY: CUDA's contract: an address that is not the device's is one of the program's memory.
+    unsafe { copy_on(stream, raw(target), raw(source), len_bytes, kind) }
 }
 
 /// A copy of bytes as a graph's node has it.
@@ -149,22 +169,28 @@ fn is_empty(len_bytes: usize) -> Result<bool> {
     Ok(len_bytes == 0)
 }
 
-pub fn cuMemcpyHtoD_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize) -> Result {
+/// # Safety
+/// `srcHost` is NULL, or has `ByteCount` bytes.
+pub unsafe fn cuMemcpyHtoD_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize) -> Result {
     if is_empty(ByteCount)? {
         return Ok(());
     }
     not_null(srcHost, "srcHost")?;
     check(dstDevice, ByteCount, "dstDevice")?;
-    copy_now(raw(dstDevice), srcHost, ByteCount, hipMemcpyHostToDevice)
+    // SAFETY: the caller's promise for the host's memory; the device's range was checked.
+    unsafe { copy_now(raw(dstDevice), srcHost, ByteCount, hipMemcpyHostToDevice) }
 }
 
-pub fn cuMemcpyDtoH_v2(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize) -> Result {
+/// # Safety
+/// `dstHost` is NULL, or has `ByteCount` bytes that may be written.
+pub unsafe fn cuMemcpyDtoH_v2(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize) -> Result {
     if is_empty(ByteCount)? {
         return Ok(());
     }
     not_null(dstHost, "dstHost")?;
     check(srcDevice, ByteCount, "srcDevice")?;
-    copy_now(dstHost, raw(srcDevice), ByteCount, hipMemcpyDeviceToHost)
+    // SAFETY: the caller's promise for the host's memory; the device's range was checked.
+    unsafe { copy_now(dstHost, raw(srcDevice), ByteCount, hipMemcpyDeviceToHost) }
 }
 
 pub fn cuMemcpyDtoD_v2(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize) -> Result {
@@ -172,7 +198,8 @@ pub fn cuMemcpyDtoD_v2(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount
         return Ok(());
     }
     check_two(dstDevice, srcDevice, ByteCount)?;
-    copy_now(raw(dstDevice), raw(srcDevice), ByteCount, hipMemcpyDeviceToDevice)
+    // SAFETY: both ranges were checked.
+    unsafe { copy_now(raw(dstDevice), raw(srcDevice), ByteCount, hipMemcpyDeviceToDevice) }
 }
 
 /// Host or device on either side: the address says which.
@@ -180,7 +207,8 @@ pub fn cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize) -> Result 
     if is_empty(ByteCount)? {
         return Ok(());
     }
-    copy_now(raw(dst), raw(src), ByteCount, unified(dst, src, ByteCount)?)
+    // SAFETY: CUDA's contract: an address that is not the device's is one of the program's memory.
+    unsafe { copy_now(raw(dst), raw(src), ByteCount, unified(dst, src, ByteCount)?) }
 }
 
 /// A known range is checked for its end; an unknown address is the program's own memory.
@@ -210,7 +238,9 @@ fn check_two(target: CUdeviceptr, source: CUdeviceptr, len_bytes: usize) -> Resu
     }
 }
 
-pub fn cuMemcpyHtoDAsync_v2(
+/// # Safety
+/// `srcHost` is NULL, or has `ByteCount` bytes, until the stream has done the copy.
+pub unsafe fn cuMemcpyHtoDAsync_v2(
     dstDevice: CUdeviceptr,
     srcHost: *const c_void,
     ByteCount: usize,
@@ -221,10 +251,13 @@ pub fn cuMemcpyHtoDAsync_v2(
     }
     not_null(srcHost, "srcHost")?;
     check(dstDevice, ByteCount, "dstDevice")?;
-    copy_on(hStream, raw(dstDevice), srcHost, ByteCount, hipMemcpyHostToDevice)
+    // SAFETY: the caller's promise for the host's memory; the device's range was checked.
+    unsafe { copy_on(hStream, raw(dstDevice), srcHost, ByteCount, hipMemcpyHostToDevice) }
 }
 
-pub fn cuMemcpyDtoHAsync_v2(
+/// # Safety
+/// `dstHost` is NULL, or has `ByteCount` bytes that may be written, until the stream has done the copy.
+pub unsafe fn cuMemcpyDtoHAsync_v2(
     dstHost: *mut c_void,
     srcDevice: CUdeviceptr,
     ByteCount: usize,
@@ -235,7 +268,8 @@ pub fn cuMemcpyDtoHAsync_v2(
     }
     not_null(dstHost, "dstHost")?;
     check(srcDevice, ByteCount, "srcDevice")?;
-    copy_on(hStream, dstHost, raw(srcDevice), ByteCount, hipMemcpyDeviceToHost)
+    // SAFETY: the caller's promise for the host's memory; the device's range was checked.
+    unsafe { copy_on(hStream, dstHost, raw(srcDevice), ByteCount, hipMemcpyDeviceToHost) }
 }
 
 pub fn cuMemcpyDtoDAsync_v2(
@@ -248,14 +282,14 @@ pub fn cuMemcpyDtoDAsync_v2(
         return Stream::from_handle(hStream).map(|_| ());
     }
     check_two(dstDevice, srcDevice, ByteCount)?;
-    copy_on(hStream, raw(dstDevice), raw(srcDevice), ByteCount, hipMemcpyDeviceToDevice)
+    copy_addresses(hStream, (dstDevice, srcDevice), ByteCount, hipMemcpyDeviceToDevice)
 }
 
 pub fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> Result {
     if is_empty(ByteCount)? {
         return Stream::from_handle(hStream).map(|_| ());
     }
-    copy_on(hStream, raw(dst), raw(src), ByteCount, unified(dst, src, ByteCount)?)
+    copy_addresses(hStream, (dst, src), ByteCount, unified(dst, src, ByteCount)?)
 }
 
 pub fn cuMemcpyPeer(
@@ -604,10 +638,9 @@ pub(crate) fn node_op(copy: &CUDA_MEMCPY3D, context: CUcontext) -> Result<Arc<Op
 }
 
 /// A copy of one slice.
-fn slice(copy: *const CUDA_MEMCPY2D) -> Result<CUDA_MEMCPY3D> {
+fn slice(copy: Option<&CUDA_MEMCPY2D>) -> Result<CUDA_MEMCPY3D> {
     Context::current()?;
-    // SAFETY: CUDA's contract: a readable structure.
-    let copy = unsafe { borrow(copy, "pCopy") }?;
+    let copy = copy.ok_or(Error::InvalidValue("pCopy"))?;
     Ok(CUDA_MEMCPY3D {
         srcXInBytes: copy.srcXInBytes,
         srcY: copy.srcY,
@@ -630,16 +663,16 @@ fn slice(copy: *const CUDA_MEMCPY2D) -> Result<CUDA_MEMCPY3D> {
     })
 }
 
-pub fn cuMemcpy2D_v2(pCopy: *const CUDA_MEMCPY2D) -> Result {
+pub fn cuMemcpy2D_v2(pCopy: Option<&CUDA_MEMCPY2D>) -> Result {
     block_3d(&slice(pCopy)?)?.map_or(Ok(()), |block| block.run())
 }
 
 /// As `cuMemcpy2D`: any pitch is as good as another here.
-pub fn cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D) -> Result {
+pub fn cuMemcpy2DUnaligned_v2(pCopy: Option<&CUDA_MEMCPY2D>) -> Result {
     cuMemcpy2D_v2(pCopy)
 }
 
-pub fn cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> Result {
+pub fn cuMemcpy2DAsync_v2(pCopy: Option<&CUDA_MEMCPY2D>, hStream: CUstream) -> Result {
     enqueue(&slice(pCopy)?, hStream)
 }
 
@@ -685,9 +718,7 @@ pub fn cuMemcpy3DAsync_v2(pCopy: &CUDA_MEMCPY3D, hStream: CUstream) -> Result {
 }
 
 /// A 3-D copy that names the contexts of both sides; unified addresses need no such help.
-fn plain(copy: *const CUDA_MEMCPY3D_PEER) -> Result<CUDA_MEMCPY3D> {
-    // SAFETY: CUDA's contract: a readable structure.
-    let copy = unsafe { borrow(copy, "pCopy") }?;
+fn plain(copy: &CUDA_MEMCPY3D_PEER) -> Result<CUDA_MEMCPY3D> {
     if apart(copy.dstContext, copy.srcContext)?.is_some() {
         return Err(Error::NotSupported("copies of boxes between devices of two HIP libraries"));
     }
@@ -720,11 +751,11 @@ fn plain(copy: *const CUDA_MEMCPY3D_PEER) -> Result<CUDA_MEMCPY3D> {
     })
 }
 
-pub fn cuMemcpy3DPeer(pCopy: *const CUDA_MEMCPY3D_PEER) -> Result {
+pub fn cuMemcpy3DPeer(pCopy: &CUDA_MEMCPY3D_PEER) -> Result {
     cuMemcpy3D_v2(&plain(pCopy)?)
 }
 
-pub fn cuMemcpy3DPeerAsync(pCopy: *const CUDA_MEMCPY3D_PEER, hStream: CUstream) -> Result {
+pub fn cuMemcpy3DPeerAsync(pCopy: &CUDA_MEMCPY3D_PEER, hStream: CUstream) -> Result {
     cuMemcpy3DAsync_v2(&plain(pCopy)?, hStream)
 }
 

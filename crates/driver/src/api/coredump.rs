@@ -96,9 +96,11 @@ fn found(owners: &[u64], setting: CUcoredumpSettings) -> Result<Value> {
     Ok(owners.iter().find_map(|&owner| settings.get(&(owner, setting.0)).cloned()).unwrap_or(default))
 }
 
-fn get(owners: &[u64], setting: CUcoredumpSettings, value: *mut c_void, size: *mut usize) -> Result {
+/// # Safety
+/// `size` is NULL, or may be read and written; `value` is NULL, or has `size` bytes that may be written.
+unsafe fn get(owners: &[u64], setting: CUcoredumpSettings, value: *mut c_void, size: *mut usize) -> Result {
     let answer = found(owners, setting)?;
-    // SAFETY: CUDA's contract: NULL or a size.
+    // SAFETY: the caller's promise: NULL or a size.
     let Some(size) = (unsafe { size.as_mut() }) else { return Err(Error::InvalidValue("size")) };
     if value.is_null() {
         *size = answer.room();
@@ -108,18 +110,20 @@ fn get(owners: &[u64], setting: CUcoredumpSettings, value: *mut c_void, size: *m
     if *size < bytes.len() {
         return Err(Error::InvalidValue("size"));
     }
-    // SAFETY: CUDA's contract: `size` writable bytes, of which there are enough.
+    // SAFETY: the caller's promise: `size` writable bytes, of which there are enough.
     unsafe { value.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     *size = bytes.len();
     Ok(())
 }
 
-fn set(owner: u64, setting: CUcoredumpSettings, value: *mut c_void, size: *mut usize) -> Result {
+/// # Safety
+/// `size` is NULL, or may be read; `value` is NULL, or has `size` bytes.
+unsafe fn set(owner: u64, setting: CUcoredumpSettings, value: *mut c_void, size: *mut usize) -> Result {
     let default = Value::default_of(setting)?;
     if value.is_null() || size.is_null() {
         return Err(Error::InvalidValue("value or size"));
     }
-    // SAFETY: CUDA's contract: a size, and as many readable bytes.
+    // SAFETY: the caller's promise: a size, and as many readable bytes.
     let bytes = unsafe { core::slice::from_raw_parts(value.cast::<u8>(), *size) };
     let wanted = default.read(bytes)?;
     let turns_on = matches!(
@@ -135,30 +139,50 @@ fn set(owner: u64, setting: CUcoredumpSettings, value: *mut c_void, size: *mut u
     Ok(())
 }
 
-pub fn cuCoredumpGetAttribute(attrib: CUcoredumpSettings, value: *mut c_void, size: *mut usize) -> Result {
-    get(&[Context::current()?.id(), 0], attrib, value, size)
+/// # Safety
+/// `size` is NULL, or may be read and written; `value` is NULL, or has `size` bytes that may be written.
+pub unsafe fn cuCoredumpGetAttribute(
+    attrib: CUcoredumpSettings,
+    value: *mut c_void,
+    size: *mut usize,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { get(&[Context::current()?.id(), 0], attrib, value, size) }
 }
 
-pub fn cuCoredumpGetAttributeGlobal(
+/// # Safety
+/// `size` is NULL, or may be read and written; `value` is NULL, or has `size` bytes that may be written.
+pub unsafe fn cuCoredumpGetAttributeGlobal(
     attrib: CUcoredumpSettings,
     value: *mut c_void,
     size: *mut usize,
 ) -> Result {
     driver()?;
-    get(&[0], attrib, value, size)
+    // SAFETY: the caller's promise.
+    unsafe { get(&[0], attrib, value, size) }
 }
 
-pub fn cuCoredumpSetAttribute(attrib: CUcoredumpSettings, value: *mut c_void, size: *mut usize) -> Result {
-    set(Context::current()?.id(), attrib, value, size)
+/// # Safety
+/// `size` is NULL, or may be read; `value` is NULL, or has `size` bytes.
+pub unsafe fn cuCoredumpSetAttribute(
+    attrib: CUcoredumpSettings,
+    value: *mut c_void,
+    size: *mut usize,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { set(Context::current()?.id(), attrib, value, size) }
 }
 
-pub fn cuCoredumpSetAttributeGlobal(
+/// # Safety
+/// `size` is NULL, or may be read; `value` is NULL, or has `size` bytes.
+pub unsafe fn cuCoredumpSetAttributeGlobal(
     attrib: CUcoredumpSettings,
     value: *mut c_void,
     size: *mut usize,
 ) -> Result {
     driver()?;
-    set(0, attrib, value, size)
+    // SAFETY: the caller's promise.
+    unsafe { set(0, attrib, value, size) }
 }
 
 /// Callbacks are for dumps, so they are kept and never called.

@@ -207,7 +207,8 @@ impl Owned {
     /// Runs the function when the stream gets there; the data stay until it has run.
     fn launch(self: &Arc<Owned>, stream: CUstream) -> Result {
         let data = Arc::into_raw(Arc::clone(self)).cast_mut().cast::<c_void>();
-        enqueue_work(stream, Some(run_owned), data).inspect_err(|_| {
+        // SAFETY: the function may run anywhere, with the reference that it is given.
+        unsafe { enqueue_work(stream, Some(run_owned), data) }.inspect_err(|_| {
             // SAFETY: the reference just made, which nobody was given.
             drop(unsafe { Arc::from_raw(data.cast::<Owned>()) });
         })

@@ -25,19 +25,26 @@ pub fn cuDeviceGet(device: Out<'_, CUdevice>, ordinal: c_int) -> Result {
 }
 
 /// The device's name, cut to `len` bytes with its NUL.
-pub fn cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUdevice) -> Result {
+///
+/// # Safety
+/// `name` is NULL, or has `len` bytes that may be written.
+pub unsafe fn cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUdevice) -> Result {
     let device = Device::get(dev)?;
-    write_text(&device.name, name, len, "name")
+    // SAFETY: the caller's promise.
+    unsafe { write_text(&device.name, name, len, "name") }
 }
 
 /// Writes `text` and a NUL into a buffer of the program's.
-fn write_text(text: &str, at: *mut c_char, len: c_int, parameter: &'static str) -> Result {
+///
+/// # Safety
+/// `at` is NULL, or has `len` bytes that may be written.
+unsafe fn write_text(text: &str, at: *mut c_char, len: c_int, parameter: &'static str) -> Result {
     let len_bytes = usize::try_from(len).ok().filter(|&len| len > 0).ok_or(Error::InvalidValue("len"))?;
     if at.is_null() {
         return Err(Error::InvalidValue(parameter));
     }
     let n = text.len().min(len_bytes - 1);
-    // SAFETY: CUDA's contract makes `len` bytes at `at` writable, and `n + 1` fit.
+    // SAFETY: the caller's promise makes `len` bytes at `at` writable, and `n + 1` fit.
     unsafe {
         core::ptr::copy_nonoverlapping(text.as_ptr(), at.cast::<u8>(), n);
         at.add(n).write(0);
@@ -379,9 +386,12 @@ pub fn cuDeviceGetProperties(prop: Out<'_, CUdevprop>, dev: CUdevice) -> Result 
     Ok(())
 }
 
-pub fn cuDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, dev: CUdevice) -> Result {
+/// # Safety
+/// `pciBusId` is NULL, or has `len` bytes that may be written.
+pub unsafe fn cuDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, dev: CUdevice) -> Result {
     let device = Device::get(dev)?;
-    write_text(&device.pci_bus_id(), pciBusId, len, "pciBusId")
+    // SAFETY: the caller's promise.
+    unsafe { write_text(&device.pci_bus_id(), pciBusId, len, "pciBusId") }
 }
 
 /// # Safety
@@ -545,7 +555,10 @@ fn native_atomics(operation: CUatomicOperation) -> Result<c_uint> {
 }
 
 /// Answers for each operation; all are checked before anything is written.
-fn atomics(
+///
+/// # Safety
+/// `operations` is NULL, or has `count` elements; `capabilities` is NULL, or has room for as many.
+unsafe fn atomics(
     capabilities: *mut c_uint,
     operations: *const CUatomicOperation,
     count: c_uint,
@@ -554,29 +567,36 @@ fn atomics(
     if capabilities.is_null() || operations.is_null() || count == 0 {
         return Err(Error::InvalidValue("capabilities, operations or count"));
     }
-    // SAFETY: CUDA's contract: `count` operations.
+    // SAFETY: the caller's promise: `count` operations.
     let operations = unsafe { core::slice::from_raw_parts(operations, count as usize) };
     let native = operations.iter().map(|operation| native_atomics(*operation)).collect::<Result<Vec<_>>>()?;
     for (index, bits) in native.into_iter().enumerate() {
-        // SAFETY: CUDA's contract: room for `count` answers.
+        // SAFETY: the caller's promise: room for `count` answers.
         unsafe { capabilities.add(index).write(if are_native { bits } else { 0 }) };
     }
     Ok(())
 }
 
 /// A CPU device and the host are one, so what is atomic for the one is for the other.
-pub fn cuDeviceGetHostAtomicCapabilities(
+///
+/// # Safety
+/// `operations` is NULL, or has `count` elements; `capabilities` is NULL, or has room for as many.
+pub unsafe fn cuDeviceGetHostAtomicCapabilities(
     capabilities: *mut c_uint,
     operations: *const CUatomicOperation,
     count: c_uint,
     dev: CUdevice,
 ) -> Result {
     let device = Device::get(dev)?;
-    atomics(capabilities, operations, count, device.target == Target::Cpu)
+    // SAFETY: the caller's promise.
+    unsafe { atomics(capabilities, operations, count, device.target == Target::Cpu) }
 }
 
 /// Two CPU devices of one provider are the same memory; what a link between others can do HIP does not say.
-pub fn cuDeviceGetP2PAtomicCapabilities(
+///
+/// # Safety
+/// `operations` is NULL, or has `count` elements; `capabilities` is NULL, or has room for as many.
+pub unsafe fn cuDeviceGetP2PAtomicCapabilities(
     capabilities: *mut c_uint,
     operations: *const CUatomicOperation,
     count: c_uint,
@@ -588,7 +608,8 @@ pub fn cuDeviceGetP2PAtomicCapabilities(
         return Err(Error::InvalidDevice);
     }
     let are_one = source.target == Target::Cpu && core::ptr::eq(source.provider, target.provider);
-    atomics(capabilities, operations, count, are_one)
+    // SAFETY: the caller's promise.
+    unsafe { atomics(capabilities, operations, count, are_one) }
 }
 
 #[cfg(test)]

@@ -15,7 +15,9 @@ use crate::{Error, Result};
 /// The two stream flavours a program may ask for together.
 const KNOWN_FLAGS: cuuint64_t = 3;
 
-fn find(symbol: *const c_char, version: c_int, flags: cuuint64_t) -> Result<Lookup> {
+/// # Safety
+/// `symbol` is NULL or a C string.
+unsafe fn find(symbol: *const c_char, version: c_int, flags: cuuint64_t) -> Result<Lookup> {
     // CUDA: bits beyond the known flags are an invalid value (measured).
     if flags & !KNOWN_FLAGS != 0 {
         return Err(Error::InvalidValue("flags"));
@@ -23,7 +25,7 @@ fn find(symbol: *const c_char, version: c_int, flags: cuuint64_t) -> Result<Look
     if symbol.is_null() {
         return Err(Error::InvalidValue("symbol"));
     }
-    // SAFETY: CUDA's contract: a C string.
+    // SAFETY: the caller's promise: a C string.
     let name = unsafe { CStr::from_ptr(symbol) };
     let name = name.to_str().unwrap_or("");
     let version = u32::try_from(version).unwrap_or(0);
@@ -33,7 +35,10 @@ fn find(symbol: *const c_char, version: c_int, flags: cuuint64_t) -> Result<Look
 
 /// The address of a driver function. A name that is not there is no error: the pointer becomes NULL and the status
 /// says why.
-pub fn cuGetProcAddress_v2(
+///
+/// # Safety
+/// `symbol` is NULL or a C string.
+pub unsafe fn cuGetProcAddress_v2(
     symbol: *const c_char,
     pfn: Out<'_, *mut c_void>,
     cudaVersion: c_int,
@@ -41,7 +46,8 @@ pub fn cuGetProcAddress_v2(
     symbolStatus: OptOut<'_, CUdriverProcAddressQueryResult>,
 ) -> Result {
     not_gone()?;
-    let (pointer, status) = match find(symbol, cudaVersion, flags)? {
+    // SAFETY: the caller's promise.
+    let (pointer, status) = match unsafe { find(symbol, cudaVersion, flags) }? {
         Lookup::Found(export) => match address(export) {
             Some(function) => {
                 (function.0.cast_mut(), CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS)
@@ -62,14 +68,20 @@ pub fn cuGetProcAddress_v2(
 }
 
 /// CUDA 11's form: a name that is not there is `CUDA_ERROR_NOT_FOUND` and leaves the pointer as it is.
-pub fn cuGetProcAddress(
+///
+/// # Safety
+/// `symbol` is NULL or a C string.
+pub unsafe fn cuGetProcAddress(
     symbol: *const c_char,
     pfn: Out<'_, *mut c_void>,
     cudaVersion: c_int,
     flags: cuuint64_t,
 ) -> Result {
     not_gone()?;
-    let Lookup::Found(export) = find(symbol, cudaVersion, flags)? else { return Err(Error::NotFound) };
+    // SAFETY: the caller's promise.
+    let Lookup::Found(export) = unsafe { find(symbol, cudaVersion, flags) }? else {
+        return Err(Error::NotFound);
+    };
     pfn.write(address(export).ok_or(Error::NotFound)?.0.cast_mut());
     Ok(())
 }

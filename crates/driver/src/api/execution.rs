@@ -247,7 +247,10 @@ impl Arguments {
 }
 
 /// A launch that happens later, with the arguments as they are now.
-fn kernel_op(
+///
+/// # Safety
+/// `kernel_params` and `extra` are NULL, or what CUDA's launches take: the kernel's parameters, and a list that ends.
+unsafe fn kernel_op(
     f: CUfunction,
     shape: Shape,
     kernel_params: *mut *mut c_void,
@@ -260,7 +263,7 @@ fn kernel_op(
     let launchable = Function::launchable(f)?;
     shape.check(&launchable)?;
     manner.check(shape.grid, &launchable)?;
-    // SAFETY: CUDA's contract for a launch's parameters.
+    // SAFETY: the caller's promise.
     let arguments = Arc::new(unsafe { Arguments::copy(&function.info.params, kernel_params, extra) }?);
     // CUDA: a node names a function or a kernel.
     let is_kernel = library::function_of(f)?.is_some();
@@ -292,7 +295,8 @@ fn kernel_op(
         Params::Kernel(kernel) => {
             let CUDA_KERNEL_NODE_PARAMS { func, kern, kernelParams, .. } = kernel.params;
             let f = if func.is_null() { kern.cast() } else { func };
-            launch(f, shape, stream, kernelParams, core::ptr::null_mut(), manner, &[])
+            // SAFETY: the node keeps its parameters.
+            unsafe { launch(f, shape, stream, kernelParams, core::ptr::null_mut(), manner, &[]) }
         }
         _ => Ok(()),
     };
@@ -312,11 +316,14 @@ pub(crate) fn node_op(node: &CUDA_KERNEL_NODE_PARAMS, attributes: Vec<CUlaunchAt
     }
     // CUDA: the kernel is named by a function or, without one, by a CUkernel.
     let f = if node.func.is_null() { node.kern.cast() } else { node.func };
-    kernel_op(f, shape, node.kernelParams, node.extra, attributes)
+    // SAFETY: CUDA's contract for the structure's parameters.
+    unsafe { kernel_op(f, shape, node.kernelParams, node.extra, attributes) }
 }
 
+/// # Safety
+/// `kernel_params` and `extra` are NULL, or what CUDA's launches take: the kernel's parameters, and a list that ends.
 #[inline]
-pub(super) fn launch(
+pub(super) unsafe fn launch(
     f: CUfunction,
     shape: Shape,
     stream: CUstream,
@@ -325,7 +332,8 @@ pub(super) fn launch(
     manner: Manner,
     attributes: &[CUlaunchAttribute],
 ) -> Result {
-    let later = || kernel_op(f, shape, kernel_params, extra, manner.with(attributes));
+    // SAFETY: the caller's promise.
+    let later = || unsafe { kernel_op(f, shape, kernel_params, extra, manner.with(attributes)) };
     if captured(stream, later)? {
         return Ok(());
     }
@@ -350,7 +358,7 @@ pub(super) fn launch(
         let whole = Function::from_handle(f)?;
         let params = &whole.info.params;
         let mut bytes = vec![0; params_bytes(params)];
-        // SAFETY: CUDA's contract for a launch's parameters.
+        // SAFETY: the caller's promise.
         unsafe { gather(params, kernel_params, extra, &mut bytes) }?;
         let mut shape = shape;
         if let Some(turn) = Use::take() {
@@ -364,26 +372,33 @@ pub(super) fn launch(
         return Ok(());
     }
     if manner.cluster.is_some() || (manner.is_cooperative && !extra.is_null()) {
-        return launch_with_attributes(&function, shape, &stream, kernel_params, extra, manner);
+        // SAFETY: the caller's promise.
+        return unsafe { launch_with_attributes(&function, shape, &stream, kernel_params, extra, manner) };
     }
     if manner.is_cooperative {
-        return cooperative(&function, shape, &stream, kernel_params);
+        // SAFETY: the caller's promise.
+        return unsafe { cooperative(&function, shape, &stream, kernel_params) };
     }
     if extra.is_null() {
-        return plain(&function, shape, &stream, kernel_params, core::ptr::null_mut());
+        // SAFETY: the caller's promise.
+        return unsafe { plain(&function, shape, &stream, kernel_params, core::ptr::null_mut()) };
     }
     // CUDA: parameters come in one of the two ways.
     if !kernel_params.is_null() {
         return Err(Error::InvalidValue("kernelParams and extra"));
     }
-    // SAFETY: CUDA's contract for the list.
+    // SAFETY: the caller's promise: a list.
     let mut extra = unsafe { Extra::read(extra) }?;
-    plain(&function, shape, &stream, kernel_params, extra.0.as_mut_ptr())
+    // SAFETY: the caller's promise.
+    unsafe { plain(&function, shape, &stream, kernel_params, extra.0.as_mut_ptr()) }
 }
 
 /// The parameters come as HIP asks for them, in one of the two ways.
+///
+/// # Safety
+/// `kernel_params` and `extra` are NULL, or what CUDA's launches take: the kernel's parameters, and a list that ends.
 #[inline]
-fn plain(
+unsafe fn plain(
     function: &Launchable,
     shape: Shape,
     stream: &Stream,
@@ -391,7 +406,7 @@ fn plain(
     extra: *mut *mut c_void,
 ) -> Result {
     let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
-    // SAFETY: function and stream are alive; CUDA's contract for the parameters is HIP's.
+    // SAFETY: function and stream are alive; the caller's promise for the parameters is HIP's contract.
     Ok(unsafe {
         function.context.hip().hipModuleLaunchKernel(
             function.hip.0,
@@ -410,14 +425,17 @@ fn plain(
 }
 
 /// HIP differs: a cooperative launch takes a list of parameters only.
-fn cooperative(
+///
+/// # Safety
+/// `kernel_params` is NULL, or has the kernel's parameters.
+unsafe fn cooperative(
     function: &Launchable,
     shape: Shape,
     stream: &Stream,
     kernel_params: *mut *mut c_void,
 ) -> Result {
     let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
-    // SAFETY: as above.
+    // SAFETY: as for `plain`.
     Ok(unsafe {
         function.context.hip().hipModuleLaunchCooperativeKernel(
             function.hip.0,
@@ -519,9 +537,9 @@ pub(super) mod gfx {
         let launched = if manner.is_cooperative {
             Workspace::new(stream).and_then(|workspace| {
                 let told = gfx::Shape { workspace: memory::device_pointer(workspace.at), ..told };
-                // The segment is the one parameter.
                 let mut segment = kernel.segment(params, &told);
-                cooperative(function, shape, stream, [segment.as_mut_ptr().cast()].as_mut_ptr())
+                // SAFETY: the segment is alive, and the one parameter.
+                unsafe { cooperative(function, shape, stream, [segment.as_mut_ptr().cast()].as_mut_ptr()) }
             })
         } else {
             with_segment(function, shape, stream, &mut kernel.segment(params, &told))
@@ -545,7 +563,8 @@ pub(super) mod gfx {
             (&raw mut len_bytes).cast(),
             HIP_LAUNCH_PARAM_END,
         ];
-        plain(function, shape, stream, core::ptr::null_mut(), extra.as_mut_ptr())
+        // SAFETY: a list that ends, of the segment.
+        unsafe { plain(function, shape, stream, core::ptr::null_mut(), extra.as_mut_ptr()) }
     }
 
     /// Where the blocks of a cooperative grid meet: its bytes, and a word that begins as 0 (docs/architecture.md). It comes
@@ -581,7 +600,10 @@ pub(super) mod gfx {
 }
 
 /// A launch that only HIP's extended call can describe.
-fn launch_with_attributes(
+///
+/// # Safety
+/// `kernel_params` and `extra` are NULL, or what CUDA's launches take: the kernel's parameters, and a list that ends.
+unsafe fn launch_with_attributes(
     function: &Launchable,
     shape: Shape,
     stream: &Stream,
@@ -605,17 +627,19 @@ fn launch_with_attributes(
     let mut packed = if extra.is_null() {
         None
     } else if kernel_params.is_null() {
-        // SAFETY: CUDA's contract for the list.
+        // SAFETY: the caller's promise: a list.
         Some(unsafe { Extra::read(extra) }?)
     } else {
         return Err(Error::InvalidValue("kernelParams and extra"));
     };
     let extra = packed.as_mut().map_or(core::ptr::null_mut(), |extra| extra.0.as_mut_ptr());
-    // SAFETY: function and stream are alive; CUDA's contract for the parameters is HIP's.
+    // SAFETY: function and stream are alive; the caller's promise for the parameters is HIP's contract.
     Ok(unsafe { function.context.hip().hipDrvLaunchKernelEx(&config, function.hip.0, kernel_params, extra) }?)
 }
 
-pub fn cuLaunchKernel(
+/// # Safety
+/// `kernelParams` and `extra` are NULL, or what CUDA's launches take: the kernel's parameters, and a list that ends.
+pub unsafe fn cuLaunchKernel(
     f: CUfunction,
     gridDimX: c_uint,
     gridDimY: c_uint,
@@ -633,11 +657,15 @@ pub fn cuLaunchKernel(
         block: [blockDimX, blockDimY, blockDimZ],
         shared_bytes: sharedMemBytes,
     };
-    launch(f, shape, hStream, kernelParams, extra, Manner::default(), &[])
+    // SAFETY: the caller's promise.
+    unsafe { launch(f, shape, hStream, kernelParams, extra, Manner::default(), &[]) }
 }
 
 /// All blocks of a cooperative launch run at the same time, so that they may wait for each other.
-pub fn cuLaunchCooperativeKernel(
+///
+/// # Safety
+/// `kernelParams` is NULL, or has the kernel's parameters.
+pub unsafe fn cuLaunchCooperativeKernel(
     f: CUfunction,
     gridDimX: c_uint,
     gridDimY: c_uint,
@@ -655,7 +683,8 @@ pub fn cuLaunchCooperativeKernel(
         shared_bytes: sharedMemBytes,
     };
     let manner = Manner { is_cooperative: true, cluster: None };
-    launch(f, shape, hStream, kernelParams, core::ptr::null_mut(), manner, &[])
+    // SAFETY: the caller's promise.
+    unsafe { launch(f, shape, hStream, kernelParams, core::ptr::null_mut(), manner, &[]) }
 }
 
 /// What a launch's attributes ask for beyond a plain launch.
@@ -723,7 +752,9 @@ pub(crate) fn cluster_of(config: &CUlaunchConfig) -> Result<Option<[c_uint; 3]>>
     Ok(Wishes::of(config)?.manner.cluster)
 }
 
-pub fn cuLaunchKernelEx(
+/// # Safety
+/// `kernelParams` and `extra` are NULL, or what CUDA's launches take: the kernel's parameters, and a list that ends.
+pub unsafe fn cuLaunchKernelEx(
     config: &CUlaunchConfig,
     f: CUfunction,
     kernelParams: *mut *mut c_void,
@@ -743,11 +774,13 @@ pub fn cuLaunchKernelEx(
         let node = Updatable::new(Function::launchable(f)?.context)?;
         let mut own = given.to_vec();
         own[place] = node.attribute();
-        launch(f, shape, config.hStream, kernelParams, extra, wishes.manner, &own)?;
+        // SAFETY: the caller's promise.
+        unsafe { launch(f, shape, config.hStream, kernelParams, extra, wishes.manner, &own) }?;
         // SAFETY: one of the program's attributes, in which CUDA's contract has the handle returned.
         unsafe { config.attrs.add(place).write(own[place]) };
     } else {
-        launch(f, shape, config.hStream, kernelParams, extra, wishes.manner, given)?;
+        // SAFETY: the caller's promise.
+        unsafe { launch(f, shape, config.hStream, kernelParams, extra, wishes.manner, given) }?;
     }
     if let Some(event) = wishes.event {
         if captured_event_record(event, config.hStream)? {

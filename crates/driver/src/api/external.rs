@@ -106,7 +106,10 @@ pub fn cuDestroyExternalSemaphore(extSem: CUexternalSemaphore) -> Result {
 }
 
 /// The provider's semaphores behind a program's list.
-pub(crate) fn hip_semaphores(
+///
+/// # Safety
+/// `list` is NULL, or has `count` elements.
+pub(crate) unsafe fn hip_semaphores(
     list: *const CUexternalSemaphore,
     params: *const c_void,
     count: c_uint,
@@ -116,41 +119,49 @@ pub(crate) fn hip_semaphores(
     }
     (0..count as usize)
         .map(|index| {
-            // SAFETY: CUDA's contract: `count` entries.
+            // SAFETY: the caller's promise: `count` entries.
             let handle = unsafe { *list.add(index) };
             SEMAPHORES.get(handle).map(|(hip, _)| hip.0).ok_or(Error::InvalidHandle("extSemArray"))
         })
         .collect()
 }
 
-pub fn cuSignalExternalSemaphoresAsync(
+/// # Safety
+/// Both arrays are NULL, or have `numExtSems` elements.
+pub unsafe fn cuSignalExternalSemaphoresAsync(
     extSemArray: *const CUexternalSemaphore,
     paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
     numExtSems: c_uint,
     stream: CUstream,
 ) -> Result {
-    if captured(stream, || signal_op(extSemArray, paramsArray, numExtSems))? {
+    // SAFETY: the caller's promise.
+    if captured(stream, || unsafe { signal_op(extSemArray, paramsArray, numExtSems) })? {
         return Ok(());
     }
     let stream = Stream::from_handle(stream)?;
-    let list = hip_semaphores(extSemArray, paramsArray.cast(), numExtSems)?;
+    // SAFETY: the caller's promise: NULL or as many semaphores.
+    let list = unsafe { hip_semaphores(extSemArray, paramsArray.cast(), numExtSems) }?;
     let (hip, params) = (stream.hip(), paramsArray.cast());
-    // SAFETY: semaphores that are alive and as many parameters, HIP's by layout.
+    // SAFETY: semaphores that are alive and, by the caller's promise, as many parameters, HIP's by layout.
     Ok(unsafe { hip.hipSignalExternalSemaphoresAsync(list.as_ptr(), params, numExtSems, stream.hip.0) }?)
 }
 
-pub fn cuWaitExternalSemaphoresAsync(
+/// # Safety
+/// Both arrays are NULL, or have `numExtSems` elements.
+pub unsafe fn cuWaitExternalSemaphoresAsync(
     extSemArray: *const CUexternalSemaphore,
     paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     numExtSems: c_uint,
     stream: CUstream,
 ) -> Result {
-    if captured(stream, || wait_op(extSemArray, paramsArray, numExtSems))? {
+    // SAFETY: the caller's promise.
+    if captured(stream, || unsafe { wait_op(extSemArray, paramsArray, numExtSems) })? {
         return Ok(());
     }
     let stream = Stream::from_handle(stream)?;
-    let list = hip_semaphores(extSemArray, paramsArray.cast(), numExtSems)?;
+    // SAFETY: the caller's promise: NULL or as many semaphores.
+    let list = unsafe { hip_semaphores(extSemArray, paramsArray.cast(), numExtSems) }?;
     let (hip, params) = (stream.hip(), paramsArray.cast());
-    // SAFETY: semaphores that are alive and as many parameters, HIP's by layout.
+    // SAFETY: semaphores that are alive and, by the caller's promise, as many parameters, HIP's by layout.
     Ok(unsafe { hip.hipWaitExternalSemaphoresAsync(list.as_ptr(), params, numExtSems, stream.hip.0) }?)
 }

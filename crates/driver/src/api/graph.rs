@@ -39,7 +39,10 @@ pub fn cuGraphGetId(hGraph: CUgraph, graphId: Out<'_, c_uint>) -> Result {
 }
 
 /// A list of nodes with what the edges say; without data every edge is a full one.
-pub(crate) fn dependencies_of(
+///
+/// # Safety
+/// `nodes` and `data` are NULL, or have `count` elements.
+pub(crate) unsafe fn dependencies_of(
     nodes: *const CUgraphNode,
     data: *const CUgraphEdgeData,
     count: usize,
@@ -49,32 +52,41 @@ pub(crate) fn dependencies_of(
     }
     let mut list = Vec::with_capacity(count);
     for index in 0..count {
-        // SAFETY: CUDA's contract: that many nodes.
+        // SAFETY: the caller's promise: that many nodes.
         let node = unsafe { *nodes.add(index) };
-        list.push((node, edge_at(data, index)?));
+        // SAFETY: the caller's promise.
+        list.push((node, unsafe { edge_at(data, index) }?));
     }
     Ok(list)
 }
 
-fn edge_at(data: *const CUgraphEdgeData, index: usize) -> Result<Edge> {
+/// # Safety
+/// `data` is NULL, or has an element at `index`.
+unsafe fn edge_at(data: *const CUgraphEdgeData, index: usize) -> Result<Edge> {
     if data.is_null() {
         return Ok(Edge::default());
     }
-    // SAFETY: CUDA's contract: as many entries as there are nodes.
+    // SAFETY: the caller's promise: as many entries as there are nodes.
     Edge::read(unsafe { &*data.add(index) })
 }
 
-pub fn cuGraphAddDependencies(
+/// # Safety
+/// `from` and `to` are NULL, or have `numDependencies` elements.
+pub unsafe fn cuGraphAddDependencies(
     hGraph: CUgraph,
     from: *const CUgraphNode,
     to: *const CUgraphNode,
     numDependencies: usize,
 ) -> Result {
-    cuGraphAddDependencies_v2(hGraph, from, to, core::ptr::null(), numDependencies)
+    // SAFETY: the caller's promise.
+    unsafe { cuGraphAddDependencies_v2(hGraph, from, to, core::ptr::null(), numDependencies) }
 }
 
 /// Edge data are kept and given back. Kernels here have no ports: every edge is a full one, which is never too little.
-pub fn cuGraphAddDependencies_v2(
+///
+/// # Safety
+/// `from`, `to` and `edgeData` are NULL, or have `numDependencies` elements.
+pub unsafe fn cuGraphAddDependencies_v2(
     hGraph: CUgraph,
     from: *const CUgraphNode,
     to: *const CUgraphNode,
@@ -82,20 +94,29 @@ pub fn cuGraphAddDependencies_v2(
     numDependencies: usize,
 ) -> Result {
     let graph = Graph::from_handle(hGraph)?;
-    for_each_edge(from, to, edgeData, numDependencies, |from, to, edge| graph.connect(from, to, edge))
+    // SAFETY: the caller's promise.
+    unsafe {
+        for_each_edge(from, to, edgeData, numDependencies, |from, to, edge| graph.connect(from, to, edge))
+    }
 }
 
-pub fn cuGraphRemoveDependencies(
+/// # Safety
+/// `from` and `to` are NULL, or have `numDependencies` elements.
+pub unsafe fn cuGraphRemoveDependencies(
     hGraph: CUgraph,
     from: *const CUgraphNode,
     to: *const CUgraphNode,
     numDependencies: usize,
 ) -> Result {
-    cuGraphRemoveDependencies_v2(hGraph, from, to, core::ptr::null(), numDependencies)
+    // SAFETY: the caller's promise.
+    unsafe { cuGraphRemoveDependencies_v2(hGraph, from, to, core::ptr::null(), numDependencies) }
 }
 
 /// CUDA: an edge with data is named together with them.
-pub fn cuGraphRemoveDependencies_v2(
+///
+/// # Safety
+/// `from`, `to` and `edgeData` are NULL, or have `numDependencies` elements.
+pub unsafe fn cuGraphRemoveDependencies_v2(
     hGraph: CUgraph,
     from: *const CUgraphNode,
     to: *const CUgraphNode,
@@ -103,10 +124,15 @@ pub fn cuGraphRemoveDependencies_v2(
     numDependencies: usize,
 ) -> Result {
     let graph = Graph::from_handle(hGraph)?;
-    for_each_edge(from, to, edgeData, numDependencies, |from, to, edge| graph.disconnect(from, to, edge))
+    // SAFETY: the caller's promise.
+    unsafe {
+        for_each_edge(from, to, edgeData, numDependencies, |from, to, edge| graph.disconnect(from, to, edge))
+    }
 }
 
-fn for_each_edge(
+/// # Safety
+/// The arrays are NULL, or have `count` elements.
+unsafe fn for_each_edge(
     from: *const CUgraphNode,
     to: *const CUgraphNode,
     data: *const CUgraphEdgeData,
@@ -117,36 +143,47 @@ fn for_each_edge(
         return Err(Error::InvalidValue("from or to"));
     }
     for index in 0..count {
-        // SAFETY: CUDA's contract: that many nodes in each array.
+        // SAFETY: the caller's promise: that many nodes in each array.
         let (from, to) = unsafe { (*from.add(index), *to.add(index)) };
-        act(from, to, edge_at(data, index)?)?;
+        // SAFETY: the caller's promise.
+        act(from, to, unsafe { edge_at(data, index) }?)?;
     }
     Ok(())
 }
 
 /// CUDA's way to hand out a list: without an array the count, else as many as fit, the rest zeros.
-fn write_list<T: Copy>(list: &[T], nothing: T, at: *mut T, room: usize) {
+///
+/// # Safety
+/// `at` is NULL, or has room for `room` elements.
+unsafe fn write_list<T: Copy>(list: &[T], nothing: T, at: *mut T, room: usize) {
     if at.is_null() {
         return;
     }
     for index in 0..room {
-        // SAFETY: CUDA's contract: room for as many entries as the count says.
+        // SAFETY: the caller's promise: room for as many entries.
         unsafe { at.add(index).write(list.get(index).copied().unwrap_or(nothing)) };
     }
 }
 
 /// Reads how many entries there is room for, writes how many there are; with less room, how many were written.
-fn count_of(count: *mut usize, n: usize, is_asked: bool) -> Result<usize> {
-    // SAFETY: CUDA's contract: NULL or a variable to read and write.
+///
+/// # Safety
+/// `count` is NULL, or may be read and written.
+unsafe fn count_of(count: *mut usize, n: usize, is_asked: bool) -> Result<usize> {
+    // SAFETY: the caller's promise: NULL or a variable to read and write.
     let count = unsafe { count.as_mut() }.ok_or(Error::InvalidValue("the number of entries"))?;
     let room = *count;
     *count = if is_asked { n.min(room) } else { n };
     Ok(room)
 }
 
-fn write_nodes(list: &[CUgraphNode], at: *mut CUgraphNode, count: *mut usize) -> Result {
-    let room = count_of(count, list.len(), !at.is_null())?;
-    write_list(list, core::ptr::null_mut(), at, room);
+/// # Safety
+/// The arrays are NULL, or have room for as many elements as `count` says, which is NULL, or may be read and written.
+unsafe fn write_nodes(list: &[CUgraphNode], at: *mut CUgraphNode, count: *mut usize) -> Result {
+    // SAFETY: the caller's promise.
+    let room = unsafe { count_of(count, list.len(), !at.is_null()) }?;
+    // SAFETY: the caller's promise.
+    unsafe { write_list(list, core::ptr::null_mut(), at, room) };
     Ok(())
 }
 
@@ -156,7 +193,9 @@ fn check_lossless(edges: &[Edge], is_asked: bool, data: *const CUgraphEdgeData) 
     if is_lossy { Err(Error::LossyQuery) } else { Ok(()) }
 }
 
-fn write_edges(
+/// # Safety
+/// The arrays are NULL, or have room for as many elements as `count` says, which is NULL, or may be read and written.
+unsafe fn write_edges(
     list: &[(CUgraphNode, Edge)],
     nodes: *mut CUgraphNode,
     data: *mut CUgraphEdgeData,
@@ -168,9 +207,12 @@ fn write_edges(
     }
     let (handles, edges): (Vec<_>, Vec<_>) = list.iter().copied().unzip();
     check_lossless(&edges, !nodes.is_null(), data)?;
-    let room = count_of(count, list.len(), !nodes.is_null())?;
-    write_list(&handles, core::ptr::null_mut(), nodes, room);
-    write_list(&data_of(&edges), CUgraphEdgeData::default(), data, room);
+    // SAFETY: the caller's promise.
+    let room = unsafe { count_of(count, list.len(), !nodes.is_null()) }?;
+    // SAFETY: the caller's promise.
+    unsafe { write_list(&handles, core::ptr::null_mut(), nodes, room) };
+    // SAFETY: the caller's promise.
+    unsafe { write_list(&data_of(&edges), CUgraphEdgeData::default(), data, room) };
     Ok(())
 }
 
@@ -178,24 +220,39 @@ fn data_of(edges: &[Edge]) -> Vec<CUgraphEdgeData> {
     edges.iter().map(|edge| edge.data()).collect()
 }
 
-pub fn cuGraphGetNodes(hGraph: CUgraph, nodes: *mut CUgraphNode, numNodes: *mut usize) -> Result {
-    write_nodes(&Graph::from_handle(hGraph)?.nodes(), nodes, numNodes)
+/// # Safety
+/// The arrays are NULL, or have room for as many elements as `numNodes` says, which is NULL, or may be read and written.
+pub unsafe fn cuGraphGetNodes(hGraph: CUgraph, nodes: *mut CUgraphNode, numNodes: *mut usize) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { write_nodes(&Graph::from_handle(hGraph)?.nodes(), nodes, numNodes) }
 }
 
-pub fn cuGraphGetRootNodes(hGraph: CUgraph, rootNodes: *mut CUgraphNode, numRootNodes: *mut usize) -> Result {
-    write_nodes(&Graph::from_handle(hGraph)?.roots(), rootNodes, numRootNodes)
+/// # Safety
+/// The arrays are NULL, or have room for as many elements as `numRootNodes` says, which is NULL, or may be read and written.
+pub unsafe fn cuGraphGetRootNodes(
+    hGraph: CUgraph,
+    rootNodes: *mut CUgraphNode,
+    numRootNodes: *mut usize,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { write_nodes(&Graph::from_handle(hGraph)?.roots(), rootNodes, numRootNodes) }
 }
 
-pub fn cuGraphGetEdges(
+/// # Safety
+/// The arrays are NULL, or have room for as many elements as `numEdges` says, which is NULL, or may be read and written.
+pub unsafe fn cuGraphGetEdges(
     hGraph: CUgraph,
     from: *mut CUgraphNode,
     to: *mut CUgraphNode,
     numEdges: *mut usize,
 ) -> Result {
-    cuGraphGetEdges_v2(hGraph, from, to, core::ptr::null_mut(), numEdges)
+    // SAFETY: the caller's promise.
+    unsafe { cuGraphGetEdges_v2(hGraph, from, to, core::ptr::null_mut(), numEdges) }
 }
 
-pub fn cuGraphGetEdges_v2(
+/// # Safety
+/// The arrays are NULL, or have room for as many elements as `numEdges` says, which is NULL, or may be read and written.
+pub unsafe fn cuGraphGetEdges_v2(
     hGraph: CUgraph,
     from: *mut CUgraphNode,
     to: *mut CUgraphNode,
@@ -209,49 +266,67 @@ pub fn cuGraphGetEdges_v2(
     }
     let data: Vec<Edge> = edges.iter().map(|(.., edge)| *edge).collect();
     check_lossless(&data, !from.is_null(), edgeData)?;
-    let room = count_of(numEdges, edges.len(), !from.is_null())?;
+    // SAFETY: the caller's promise.
+    let room = unsafe { count_of(numEdges, edges.len(), !from.is_null()) }?;
     let sources: Vec<_> = edges.iter().map(|(from, ..)| *from).collect();
     let targets: Vec<_> = edges.iter().map(|(_, to, _)| *to).collect();
-    write_list(&sources, core::ptr::null_mut(), from, room);
-    write_list(&targets, core::ptr::null_mut(), to, room);
-    write_list(&data_of(&data), CUgraphEdgeData::default(), edgeData, room);
+    // SAFETY: the caller's promise.
+    unsafe { write_list(&sources, core::ptr::null_mut(), from, room) };
+    // SAFETY: the caller's promise.
+    unsafe { write_list(&targets, core::ptr::null_mut(), to, room) };
+    // SAFETY: the caller's promise.
+    unsafe { write_list(&data_of(&data), CUgraphEdgeData::default(), edgeData, room) };
     Ok(())
 }
 
-pub fn cuGraphNodeGetDependencies(
+/// # Safety
+/// The arrays are NULL, or have room for as many elements as `numDependencies` says, which is NULL, or may be read and written.
+pub unsafe fn cuGraphNodeGetDependencies(
     hNode: CUgraphNode,
     dependencies: *mut CUgraphNode,
     numDependencies: *mut usize,
 ) -> Result {
-    cuGraphNodeGetDependencies_v2(hNode, dependencies, core::ptr::null_mut(), numDependencies)
+    // SAFETY: the caller's promise.
+    unsafe { cuGraphNodeGetDependencies_v2(hNode, dependencies, core::ptr::null_mut(), numDependencies) }
 }
 
-pub fn cuGraphNodeGetDependencies_v2(
+/// # Safety
+/// The arrays are NULL, or have room for as many elements as `numDependencies` says, which is NULL, or may be read and written.
+pub unsafe fn cuGraphNodeGetDependencies_v2(
     hNode: CUgraphNode,
     dependencies: *mut CUgraphNode,
     edgeData: *mut CUgraphEdgeData,
     numDependencies: *mut usize,
 ) -> Result {
     let (graph, place) = Graph::of_node(hNode)?;
-    write_edges(&graph.dependencies(place), dependencies, edgeData, numDependencies)
+    // SAFETY: the caller's promise.
+    unsafe { write_edges(&graph.dependencies(place), dependencies, edgeData, numDependencies) }
 }
 
-pub fn cuGraphNodeGetDependentNodes(
+/// # Safety
+/// The arrays are NULL, or have room for as many elements as `numDependentNodes` says, which is NULL, or may be read and written.
+pub unsafe fn cuGraphNodeGetDependentNodes(
     hNode: CUgraphNode,
     dependentNodes: *mut CUgraphNode,
     numDependentNodes: *mut usize,
 ) -> Result {
-    cuGraphNodeGetDependentNodes_v2(hNode, dependentNodes, core::ptr::null_mut(), numDependentNodes)
+    // SAFETY: the caller's promise.
+    unsafe {
+        cuGraphNodeGetDependentNodes_v2(hNode, dependentNodes, core::ptr::null_mut(), numDependentNodes)
+    }
 }
 
-pub fn cuGraphNodeGetDependentNodes_v2(
+/// # Safety
+/// The arrays are NULL, or have room for as many elements as `numDependentNodes` says, which is NULL, or may be read and written.
+pub unsafe fn cuGraphNodeGetDependentNodes_v2(
     hNode: CUgraphNode,
     dependentNodes: *mut CUgraphNode,
     edgeData: *mut CUgraphEdgeData,
     numDependentNodes: *mut usize,
 ) -> Result {
     let (graph, place) = Graph::of_node(hNode)?;
-    write_edges(&graph.dependents(place), dependentNodes, edgeData, numDependentNodes)
+    // SAFETY: the caller's promise.
+    unsafe { write_edges(&graph.dependents(place), dependentNodes, edgeData, numDependentNodes) }
 }
 
 pub fn cuGraphNodeGetType(hNode: CUgraphNode, type_: Out<'_, CUgraphNodeType>) -> Result {
@@ -333,7 +408,9 @@ fn attribute(attr: CUgraphMem_attribute, usage: &mut allocation::Usage) -> Resul
     }
 }
 
-pub fn cuDeviceGetGraphMemAttribute(
+/// # Safety
+/// `value` is NULL, or has room for a number of 64 bits.
+pub unsafe fn cuDeviceGetGraphMemAttribute(
     device: CUdevice,
     attr: CUgraphMem_attribute,
     value: *mut c_void,
@@ -345,19 +422,22 @@ pub fn cuDeviceGetGraphMemAttribute(
     let answer = allocation::usage(device, |usage| {
         attribute(attr, usage).map(|(bytes, is_high)| if is_high { bytes.high } else { bytes.current })
     })?;
-    // SAFETY: CUDA's contract: all attributes are 64-bit numbers.
+    // SAFETY: the caller's promise: all attributes are 64-bit numbers.
     unsafe { value.cast::<u64>().write(answer) };
     Ok(())
 }
 
 /// CUDA: high-water marks can be set back, to 0 only.
-pub fn cuDeviceSetGraphMemAttribute(
+///
+/// # Safety
+/// `value` is NULL, or a number of 64 bits.
+pub unsafe fn cuDeviceSetGraphMemAttribute(
     device: CUdevice,
     attr: CUgraphMem_attribute,
     value: *mut c_void,
 ) -> Result {
     Device::get(device)?;
-    // SAFETY: CUDA's contract: all attributes are 64-bit numbers.
+    // SAFETY: the caller's promise: all attributes are 64-bit numbers.
     let value = unsafe { value.cast::<u64>().as_ref() }.ok_or(Error::InvalidValue("value"))?;
     allocation::usage(device, |usage| {
         let (bytes, is_high) = attribute(attr, usage)?;

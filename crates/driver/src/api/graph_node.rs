@@ -23,17 +23,23 @@ use crate::object::{self, Context};
 use crate::{Error, Result};
 
 /// Enters a node behind its dependencies.
-pub(crate) fn add(
+///
+/// # Safety
+/// `dependencies` is NULL, or has `n_dependencies` elements.
+pub(crate) unsafe fn add(
     node: Out<'_, CUgraphNode>,
     graph: CUgraph,
     dependencies: *const CUgraphNode,
     n_dependencies: usize,
     op: impl FnOnce(&Site) -> Result<Arc<Op>>,
 ) -> Result {
-    add_with(node, graph, dependencies, core::ptr::null(), n_dependencies, op)
+    // SAFETY: the caller's promise.
+    unsafe { add_with(node, graph, dependencies, core::ptr::null(), n_dependencies, op) }
 }
 
-fn add_with(
+/// # Safety
+/// `dependencies` and `data` are NULL, or have `n_dependencies` elements.
+unsafe fn add_with(
     node: Out<'_, CUgraphNode>,
     graph: CUgraph,
     dependencies: *const CUgraphNode,
@@ -42,7 +48,8 @@ fn add_with(
     op: impl FnOnce(&Site) -> Result<Arc<Op>>,
 ) -> Result {
     let graph = Graph::from_handle(graph)?;
-    let dependencies = dependencies_of(dependencies, data, n_dependencies)?;
+    // SAFETY: the caller's promise.
+    let dependencies = unsafe { dependencies_of(dependencies, data, n_dependencies) }?;
     let places = dependencies.iter().map(|&(node, edge)| Ok((graph.place(node)?, edge)));
     let places = places.collect::<Result<Vec<_>>>()?;
     let op = op(&Site { graph: &graph, dependencies: &places, known: None })?;
@@ -87,7 +94,8 @@ pub(crate) fn memset_op(fill: &CUDA_MEMSET_NODE_PARAMS, ctx: CUcontext) -> Resul
 }
 
 pub(crate) fn batch_op(params: &CUDA_BATCH_MEM_OP_NODE_PARAMS) -> Result<Arc<Op>> {
-    mem_op(batch(params.paramArray, params.count)?, context_of(params.ctx)?, params.flags)
+    // SAFETY: CUDA's contract for the structure: `count` entries.
+    mem_op(unsafe { batch(params.paramArray, params.count) }?, context_of(params.ctx)?, params.flags)
 }
 
 /// CUDA: a child has no conditional nodes, and memory nodes only if it is moved.
@@ -121,27 +129,35 @@ fn conditional_op(params: &mut CUDA_CONDITIONAL_NODE_PARAMS) -> Result<Arc<Op>> 
     Ok(Op::structural(Params::Conditional(conditional)))
 }
 
-pub fn cuGraphAddKernelNode_v2(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddKernelNode_v2(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     nodeParams: &CUDA_KERNEL_NODE_PARAMS,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| kernel_op(nodeParams, vec![]))
+    // SAFETY: the caller's promise.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, |_| kernel_op(nodeParams, vec![])) }
 }
 
-pub fn cuGraphAddKernelNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddKernelNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     nodeParams: &CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> Result {
-    cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies, &nodeParams.into())
+    // SAFETY: the caller's promise.
+    unsafe { cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies, &nodeParams.into()) }
 }
 
-pub fn cuGraphAddMemcpyNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddMemcpyNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
@@ -149,10 +165,13 @@ pub fn cuGraphAddMemcpyNode(
     copyParams: &CUDA_MEMCPY3D,
     ctx: CUcontext,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| memcpy_op(copyParams, ctx))
+    // SAFETY: the caller's promise.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, |_| memcpy_op(copyParams, ctx)) }
 }
 
-pub fn cuGraphAddMemsetNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddMemsetNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
@@ -160,73 +179,99 @@ pub fn cuGraphAddMemsetNode(
     memsetParams: &CUDA_MEMSET_NODE_PARAMS,
     ctx: CUcontext,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| memset_op(memsetParams, ctx))
+    // SAFETY: the caller's promise.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, |_| memset_op(memsetParams, ctx)) }
 }
 
-pub fn cuGraphAddHostNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddHostNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     nodeParams: &CUDA_HOST_NODE_PARAMS,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| host_function::host_op(*nodeParams))
+    // SAFETY: the caller's promise.
+    unsafe {
+        add(phGraphNode, hGraph, dependencies, numDependencies, |_| host_function::host_op(*nodeParams))
+    }
 }
 
-pub fn cuGraphAddEmptyNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddEmptyNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| Ok(Op::structural(Params::Empty)))
+    // SAFETY: the caller's promise.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, |_| Ok(Op::structural(Params::Empty))) }
 }
 
 /// The child's nodes as they are now, in a graph of the node's own.
-pub fn cuGraphAddChildGraphNode(
+///
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddChildGraphNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     childGraph: CUgraph,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |site| child_op(childGraph, site.graph, false))
+    // SAFETY: the caller's promise.
+    unsafe {
+        add(phGraphNode, hGraph, dependencies, numDependencies, |site| {
+            child_op(childGraph, site.graph, false)
+        })
+    }
 }
 
-pub fn cuGraphAddEventRecordNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddEventRecordNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     event: CUevent,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| record_op(event))
+    // SAFETY: the caller's promise.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, |_| record_op(event)) }
 }
 
-pub fn cuGraphAddEventWaitNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddEventWaitNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     event: CUevent,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| wait_op(event))
+    // SAFETY: the caller's promise.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, |_| wait_op(event)) }
 }
 
-pub fn cuGraphAddBatchMemOpNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddBatchMemOpNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     nodeParams: &CUDA_BATCH_MEM_OP_NODE_PARAMS,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| batch_op(nodeParams))
+    // SAFETY: the caller's promise.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, |_| batch_op(nodeParams)) }
 }
 
 /// The address is known, and stays, from here on.
 ///
 /// # Safety
-/// `nodeParams` is NULL, or a structure that may be read and written.
+/// `nodeParams` is NULL, or a structure that may be read and written; `dependencies` is NULL, or has `numDependencies` elements.
 pub unsafe fn cuGraphAddMemAllocNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
@@ -236,17 +281,23 @@ pub unsafe fn cuGraphAddMemAllocNode(
 ) -> Result {
     // SAFETY: the caller's promise: NULL or a structure to read and write.
     let params = unsafe { nodeParams.as_mut() }.ok_or(Error::InvalidValue("nodeParams"))?;
-    add(phGraphNode, hGraph, dependencies, numDependencies, |site| alloc_op(params, site))
+    // SAFETY: the caller's promise.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, |site| alloc_op(params, site)) }
 }
 
-pub fn cuGraphAddMemFreeNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddMemFreeNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     dptr: CUdeviceptr,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |site| pool::free_op(dptr, site.graph.id))
+    // SAFETY: the caller's promise.
+    unsafe {
+        add(phGraphNode, hGraph, dependencies, numDependencies, |site| pool::free_op(dptr, site.graph.id))
+    }
 }
 
 /// # Safety
@@ -265,7 +316,8 @@ pub unsafe fn cuGraphAddNode(
 }
 
 /// # Safety
-/// `nodeParams` is NULL, or a structure that may be read and written, with the member of its type.
+/// `nodeParams` is NULL, or a structure that may be read and written, with the member of its type; `dependencies` and
+/// `dependencyData` are NULL, or have `numDependencies` elements.
 pub unsafe fn cuGraphAddNode_v2(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
@@ -276,7 +328,12 @@ pub unsafe fn cuGraphAddNode_v2(
 ) -> Result {
     // SAFETY: the caller's promise: NULL or a structure to read and write.
     let params = unsafe { nodeParams.as_mut() }.ok_or(Error::InvalidValue("nodeParams"))?;
-    add_with(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, |site| make(params, site))
+    // SAFETY: the caller's promise.
+    unsafe {
+        add_with(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, |site| {
+            make(params, site)
+        })
+    }
 }
 
 /// Since 13.4: the same node types, with contexts of their own where they had none before. There is one context to choose.
@@ -372,12 +429,14 @@ pub(crate) fn parameters(node: &CUgraphNodeParams, attributes: Vec<CUlaunchAttri
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => {
             // SAFETY: the member that belongs to the type.
             let params = unsafe { &body.extSemSignal };
-            signal_op(params.extSemArray, params.paramsArray, params.numExtSems)
+            // SAFETY: CUDA's contract for the structure: `numExtSems` entries in both arrays.
+            unsafe { signal_op(params.extSemArray, params.paramsArray, params.numExtSems) }
         }
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => {
             // SAFETY: the member that belongs to the type.
             let params = unsafe { &body.extSemWait };
-            semaphores_op(params.extSemArray, params.paramsArray, params.numExtSems)
+            // SAFETY: CUDA's contract for the structure: `numExtSems` entries in both arrays.
+            unsafe { semaphores_op(params.extSemArray, params.paramsArray, params.numExtSems) }
         }
         // SAFETY: the member that belongs to the type.
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH => batch_copy::node_op(unsafe { &body.memcpyBatch }),

@@ -15,16 +15,20 @@ use crate::object::graph::{Exec, Op, Params};
 use crate::{Error, Result};
 
 /// Copies of a program's two lists; every semaphore is alive.
-fn lists<P: Copy>(
+///
+/// # Safety
+/// Both arrays are NULL, or have `count` elements.
+unsafe fn lists<P: Copy>(
     semaphores: *const CUexternalSemaphore,
     params: *const P,
     count: c_uint,
 ) -> Result<(Vec<CUexternalSemaphore>, Vec<P>)> {
-    hip_semaphores(semaphores, params.cast(), count)?;
+    // SAFETY: the caller's promise.
+    unsafe { hip_semaphores(semaphores, params.cast(), count) }?;
     if count == 0 {
         return Ok((vec![], vec![]));
     }
-    // SAFETY: CUDA's contract: `count` entries in each list; neither is NULL.
+    // SAFETY: the caller's promise: `count` entries in each list; neither is NULL.
     let (semaphores, params) = unsafe {
         (
             core::slice::from_raw_parts(semaphores, count as usize),
@@ -34,52 +38,65 @@ fn lists<P: Copy>(
     Ok((semaphores.to_vec(), params.to_vec()))
 }
 
-pub(crate) fn signal_op(
+/// # Safety
+/// Both arrays are NULL, or have `count` elements.
+pub(crate) unsafe fn signal_op(
     semaphores: *const CUexternalSemaphore,
     params: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
     count: c_uint,
 ) -> Result<Arc<Op>> {
-    let (semaphores, params) = lists(semaphores, params, count)?;
+    // SAFETY: the caller's promise.
+    let (semaphores, params) = unsafe { lists(semaphores, params, count) }?;
     Ok(Op::new(Params::Signal { semaphores, params }, |node, stream| match node {
         Params::Signal { semaphores, params } => {
             let count = c_uint::try_from(params.len()).map_err(|_| Error::Unknown)?;
-            cuSignalExternalSemaphoresAsync(semaphores.as_ptr(), params.as_ptr(), count, stream)
+            // SAFETY: the node has as many semaphores as parameters.
+            unsafe { cuSignalExternalSemaphoresAsync(semaphores.as_ptr(), params.as_ptr(), count, stream) }
         }
         _ => Ok(()),
     }))
 }
 
-pub(crate) fn wait_op(
+/// # Safety
+/// Both arrays are NULL, or have `count` elements.
+pub(crate) unsafe fn wait_op(
     semaphores: *const CUexternalSemaphore,
     params: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     count: c_uint,
 ) -> Result<Arc<Op>> {
-    let (semaphores, params) = lists(semaphores, params, count)?;
+    // SAFETY: the caller's promise.
+    let (semaphores, params) = unsafe { lists(semaphores, params, count) }?;
     Ok(Op::new(Params::Wait { semaphores, params }, |node, stream| match node {
         Params::Wait { semaphores, params } => {
             let count = c_uint::try_from(params.len()).map_err(|_| Error::Unknown)?;
-            cuWaitExternalSemaphoresAsync(semaphores.as_ptr(), params.as_ptr(), count, stream)
+            // SAFETY: the node has as many semaphores as parameters.
+            unsafe { cuWaitExternalSemaphoresAsync(semaphores.as_ptr(), params.as_ptr(), count, stream) }
         }
         _ => Ok(()),
     }))
 }
 
 fn signal_of(params: &CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> Result<Arc<Op>> {
-    signal_op(params.extSemArray, params.paramsArray, params.numExtSems)
+    // SAFETY: CUDA's contract for the structure: `numExtSems` entries in both arrays.
+    unsafe { signal_op(params.extSemArray, params.paramsArray, params.numExtSems) }
 }
 
 fn wait_of(params: &CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> Result<Arc<Op>> {
-    wait_op(params.extSemArray, params.paramsArray, params.numExtSems)
+    // SAFETY: CUDA's contract for the structure: `numExtSems` entries in both arrays.
+    unsafe { wait_op(params.extSemArray, params.paramsArray, params.numExtSems) }
 }
 
-pub fn cuGraphAddExternalSemaphoresSignalNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddExternalSemaphoresSignalNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     nodeParams: &CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| signal_of(nodeParams))
+    // SAFETY: the caller's promise.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, |_| signal_of(nodeParams)) }
 }
 
 /// Pointers lead to what the node keeps.
@@ -113,14 +130,17 @@ pub fn cuGraphExecExternalSemaphoresSignalNodeSetParams(
     Exec::from_handle(hGraphExec)?.set(hNode, signal_of(nodeParams)?)
 }
 
-pub fn cuGraphAddExternalSemaphoresWaitNode(
+/// # Safety
+/// `dependencies` is NULL, or has `numDependencies` elements.
+pub unsafe fn cuGraphAddExternalSemaphoresWaitNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
     dependencies: *const CUgraphNode,
     numDependencies: usize,
     nodeParams: &CUDA_EXT_SEM_WAIT_NODE_PARAMS,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |_| wait_of(nodeParams))
+    // SAFETY: the caller's promise.
+    unsafe { add(phGraphNode, hGraph, dependencies, numDependencies, |_| wait_of(nodeParams)) }
 }
 
 /// Pointers lead to what the node keeps.

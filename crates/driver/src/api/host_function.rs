@@ -18,33 +18,44 @@ pub(crate) fn host_op(host: CUDA_HOST_NODE_PARAMS) -> Result<Arc<Op>> {
         return Err(Error::InvalidValue("fn"));
     }
     Ok(Op::new(Params::Host(host), |params, stream| match params {
-        Params::Host(host) => enqueue_host_function(stream, host.fn_, host.userData),
+        // SAFETY: CUDA's contract for the structure: the function may be called with its argument.
+        Params::Host(host) => unsafe { enqueue_host_function(stream, host.fn_, host.userData) },
         _ => Ok(()),
     }))
 }
 
 /// Runs `fn_` on the host when the stream gets there. It may not call CUDA.
-pub fn cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> Result {
+///
+/// # Safety
+/// `fn_` may be called with `userData` when the stream gets there, from any thread.
+pub unsafe fn cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> Result {
     if fn_.is_none() {
         return Err(Error::InvalidValue("fn"));
     }
     if captured(hStream, || host_op(CUDA_HOST_NODE_PARAMS { fn_, userData }))? {
         return Ok(());
     }
-    enqueue_host_function(hStream, fn_, userData)
+    // SAFETY: the caller's promise.
+    unsafe { enqueue_host_function(hStream, fn_, userData) }
 }
 
 /// The same, whatever captures the stream: who has asked that already may not be told otherwise by a capture that began since.
-pub(crate) fn enqueue_host_function(stream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> Result {
+///
+/// # Safety
+/// `fn_` may be called with `userData` when the stream gets there, from any thread.
+pub(crate) unsafe fn enqueue_host_function(stream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> Result {
     let stream = Stream::from_handle(stream)?;
-    // SAFETY: the stream is alive; both ABIs have the same function type.
+    // SAFETY: the stream is alive; both ABIs have the same function type, and the caller promised that it may be called.
     or_call_back(&stream, fn_, userData, unsafe {
         stream.hip().hipLaunchHostFunc(stream.hip.0, fn_, userData)
     })
 }
 
 /// The same for what a library of ours computes: on the CPU device a thread that waits for the stream may run it.
-pub(crate) fn enqueue_work(stream: CUstream, fn_: CUhostFn, data: *mut c_void) -> Result {
+///
+/// # Safety
+/// `fn_` may be called with `data` when the stream gets there, from any thread.
+pub(crate) unsafe fn enqueue_work(stream: CUstream, fn_: CUhostFn, data: *mut c_void) -> Result {
     let stream = Stream::from_handle(stream)?;
     // SAFETY: as above.
     or_call_back(&stream, fn_, data, unsafe { stream.hip().work(stream.hip.0, fn_, data) })
@@ -77,11 +88,15 @@ unsafe extern "C" fn run_host_function(_stream: hipStream_t, status: hipError_t,
 }
 
 /// `syncMode` says how the stream waits for the function; there is one way.
-pub fn cuLaunchHostFunc_v2(
+///
+/// # Safety
+/// `fn_` may be called with `userData` when the stream gets there, from any thread.
+pub unsafe fn cuLaunchHostFunc_v2(
     hStream: CUstream,
     fn_: CUhostFn,
     userData: *mut c_void,
     _syncMode: c_uint,
 ) -> Result {
-    cuLaunchHostFunc(hStream, fn_, userData)
+    // SAFETY: the caller's promise.
+    unsafe { cuLaunchHostFunc(hStream, fn_, userData) }
 }

@@ -113,15 +113,23 @@ pub fn cuLaunchGridAsync(f: CUfunction, grid_width: c_int, grid_height: c_int, h
         block: setup.block,
         shared_bytes: setup.shared_bytes,
     };
-    let mut len_bytes = setup.parameters.len();
+    launch_packed(f, shape, hStream, &mut setup.parameters)
+}
+
+/// The parameters come as one block of bytes.
+fn launch_packed(function: CUfunction, shape: Shape, stream: CUstream, parameters: &mut [u8]) -> Result {
+    let mut len_bytes = parameters.len();
     let mut extra = [
         CU_LAUNCH_PARAM_BUFFER_POINTER,
-        setup.parameters.as_mut_ptr().cast(),
+        parameters.as_mut_ptr().cast(),
         CU_LAUNCH_PARAM_BUFFER_SIZE,
         (&raw mut len_bytes).cast(),
         CU_LAUNCH_PARAM_END,
     ];
-    launch(f, shape, hStream, core::ptr::null_mut(), extra.as_mut_ptr(), Manner::default(), &[])
+    // SAFETY: a list that ends, of the parameters that were set.
+    unsafe {
+        launch(function, shape, stream, core::ptr::null_mut(), extra.as_mut_ptr(), Manner::default(), &[])
+    }
 }
 
 /// Deprecated since CUDA 4.

@@ -77,7 +77,8 @@ pub unsafe fn cuLibraryLoadFromFile(
     numLibraryOptions: c_uint,
 ) -> Result {
     crate::process::driver()?;
-    let bytes = read_file(fileName, "fileName")?;
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { read_file(fileName, "fileName") }?;
     // SAFETY: the caller's promise.
     unsafe {
         cuLibraryLoadData(

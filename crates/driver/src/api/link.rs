@@ -201,7 +201,8 @@ pub unsafe fn cuLinkAddFile_v2(
     optionValues: *mut *mut c_void,
 ) -> Result {
     from_handle(state)?;
-    let mut bytes = read_file(path, "path")?;
+    // SAFETY: the caller's promise.
+    let mut bytes = unsafe { read_file(path, "path") }?;
     let data = bytes.as_mut_ptr().cast();
     // SAFETY: the caller's promise.
     unsafe { cuLinkAddData_v2(state, type_, data, bytes.len(), path, numOptions, options, optionValues) }

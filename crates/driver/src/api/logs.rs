@@ -39,13 +39,18 @@ pub fn cuLogsCurrent(iterator_out: Out<'_, CUlogIterator>, _flags: c_uint) -> Re
 }
 
 /// Where an iterator stands; without one everything is read.
-fn place(iterator: *mut CUlogIterator) -> CUlogIterator {
-    // SAFETY: CUDA's contract: NULL or an iterator.
+///
+/// # Safety
+/// `iterator` is NULL, or may be read.
+unsafe fn place(iterator: *mut CUlogIterator) -> CUlogIterator {
+    // SAFETY: the caller's promise: NULL or an iterator.
     unsafe { iterator.as_ref() }.copied().unwrap_or(0)
 }
 
-fn advance(iterator: *mut CUlogIterator, next: CUlogIterator) {
-    // SAFETY: as above.
+/// # Safety
+/// `iterator` is NULL, or may be written.
+unsafe fn advance(iterator: *mut CUlogIterator, next: CUlogIterator) {
+    // SAFETY: the caller's promise: NULL or an iterator.
     if let Some(iterator) = unsafe { iterator.as_mut() } {
         *iterator = next;
     }
@@ -64,9 +69,11 @@ pub unsafe fn cuLogsDumpToFile(
     }
     // SAFETY: the caller's promise: a C string.
     let path = OsStr::from_bytes(unsafe { CStr::from_ptr(pathToFile) }.to_bytes());
-    let (text, _, next) = log::read(place(iterator), usize::MAX);
+    // SAFETY: the caller's promise: NULL or an iterator.
+    let (text, _, next) = log::read(unsafe { place(iterator) }, usize::MAX);
     std::fs::write(path, text).map_err(|_| Error::InvalidValue("pathToFile: cannot be written"))?;
-    advance(iterator, next);
+    // SAFETY: the caller's promise: NULL or an iterator.
+    unsafe { advance(iterator, next) };
     Ok(())
 }
 
@@ -87,12 +94,15 @@ pub unsafe fn cuLogsDumpToMemory(
         return Err(Error::InvalidValue("buffer or size"));
     }
     let room = *size;
-    let (text, is_any, next) = log::read(place(iterator), room - 1);
-    log::write_text(&text, buffer, room);
+    // SAFETY: the caller's promise: NULL or an iterator.
+    let (text, is_any, next) = log::read(unsafe { place(iterator) }, room - 1);
+    // SAFETY: the caller's promise: `room` writable bytes, at least one.
+    unsafe { log::write_text(&text, buffer, room) };
     *size = text.len();
     if is_any && text.is_empty() {
         return Err(Error::InvalidValue("size: no message fits"));
     }
-    advance(iterator, next);
+    // SAFETY: the caller's promise: NULL or an iterator.
+    unsafe { advance(iterator, next) };
     Ok(())
 }

@@ -477,7 +477,10 @@ pub unsafe fn cuMemRangeGetAttributes(
 }
 
 /// The ranges of a batch and where each goes: `locations[i]` from range `indices[i]` on, up to the next one's.
-fn batch<'a>(
+///
+/// # Safety
+/// `dptrs` and `sizes` are NULL, or have `count` elements for `'a`.
+unsafe fn batch<'a>(
     dptrs: *mut CUdeviceptr,
     sizes: *mut usize,
     count: usize,
@@ -494,7 +497,7 @@ fn batch<'a>(
     if stream.hip.0.is_null() {
         return Err(Error::InvalidValue("hStream: the legacy default stream"));
     }
-    // SAFETY: CUDA's contract: `count` entries in both arrays.
+    // SAFETY: the caller's promise: `count` entries in both arrays.
     let (at, sizes) =
         unsafe { (core::slice::from_raw_parts(dptrs, count), core::slice::from_raw_parts(sizes, count)) };
     let ranges = at.iter().copied().zip(sizes.iter().copied());
@@ -505,14 +508,18 @@ fn batch<'a>(
 /// Says that contents are of no use any more. Reading them gives anything, so also what was there.
 ///
 /// HIP differs: it cannot be told that contents are of no use.
-pub fn cuMemDiscardBatchAsync(
+///
+/// # Safety
+/// `dptrs` and `sizes` are NULL, or have `count` elements.
+pub unsafe fn cuMemDiscardBatchAsync(
     dptrs: *mut CUdeviceptr,
     sizes: *mut usize,
     count: usize,
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> Result {
-    batch(dptrs, sizes, count, flags, hStream).map(|_| ())
+    // SAFETY: the caller's promise.
+    unsafe { batch(dptrs, sizes, count, flags, hStream) }.map(|_| ())
 }
 
 /// # Safety
@@ -527,7 +534,8 @@ pub unsafe fn cuMemPrefetchBatchAsync(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> Result {
-    let ranges = batch(dptrs, sizes, count, flags, hStream)?;
+    // SAFETY: the caller's promise.
+    let ranges = unsafe { batch(dptrs, sizes, count, flags, hStream) }?;
     let names = ("prefetchLocs, prefetchLocIdxs or numPrefetchLocs", "prefetchLocIdxs");
     // SAFETY: the caller's promise: `numPrefetchLocs` entries in both arrays.
     let (locations, starts) =
@@ -554,7 +562,8 @@ pub unsafe fn cuMemDiscardAndPrefetchBatchAsync(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> Result {
-    cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)?;
+    // SAFETY: the caller's promise.
+    unsafe { cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream) }?;
     // SAFETY: the caller's promise.
     unsafe {
         cuMemPrefetchBatchAsync(

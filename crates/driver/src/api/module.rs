@@ -48,12 +48,14 @@ pub(crate) fn told(checked: core::result::Result<Linked, Failure>, options: &jit
     }
 }
 
-fn load(module: Out<'_, CUmodule>, image: *const c_void, options: &jit::Options) -> Result {
+/// # Safety
+/// `image` is NULL, or an image that stays as it is during the call.
+unsafe fn load(module: Out<'_, CUmodule>, image: *const c_void, options: &jit::Options) -> Result {
     let context = Context::current()?;
     if image.is_null() {
         return Err(Error::InvalidValue("image"));
     }
-    // SAFETY: CUDA's contract: an image that stays as it is during the call.
+    // SAFETY: the caller's promise: an image that stays as it is during the call.
     let linked = check(unsafe { image::read(image, capability()) }, options)?;
     let (handle, made) = Module::load(&Arc::new(linked), context)?;
     if options.has_error_log() {
@@ -71,8 +73,11 @@ fn load(module: Out<'_, CUmodule>, image: *const c_void, options: &jit::Options)
     Ok(())
 }
 
-pub fn cuModuleLoadData(module: Out<'_, CUmodule>, image: *const c_void) -> Result {
-    load(module, image, &jit::Options::none())
+/// # Safety
+/// `image` is NULL, or an image that stays as it is during the call.
+pub unsafe fn cuModuleLoadData(module: Out<'_, CUmodule>, image: *const c_void) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { load(module, image, &jit::Options::none()) }
 }
 
 /// # Safety
@@ -86,25 +91,36 @@ pub unsafe fn cuModuleLoadDataEx(
 ) -> Result {
     // SAFETY: the caller's promise for the two arrays and the buffers they name.
     let options = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
-    load(module, image, &options)
+    // SAFETY: the caller's promise.
+    unsafe { load(module, image, &options) }
 }
 
-pub fn cuModuleLoadFatBinary(module: Out<'_, CUmodule>, fatCubin: *const c_void) -> Result {
-    load(module, fatCubin, &jit::Options::none())
+/// # Safety
+/// `fatCubin` is NULL, or an image that stays as it is during the call.
+pub unsafe fn cuModuleLoadFatBinary(module: Out<'_, CUmodule>, fatCubin: *const c_void) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { load(module, fatCubin, &jit::Options::none()) }
 }
 
-pub fn cuModuleLoad(module: Out<'_, CUmodule>, fname: *const c_char) -> Result {
+/// # Safety
+/// `fname` is NULL or a C string.
+pub unsafe fn cuModuleLoad(module: Out<'_, CUmodule>, fname: *const c_char) -> Result {
     Context::current()?;
-    let bytes = read_file(fname, "fname")?;
-    load(module, bytes.as_ptr().cast(), &jit::Options::none())
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { read_file(fname, "fname") }?;
+    // SAFETY: the file's bytes, with a NUL behind them.
+    unsafe { load(module, bytes.as_ptr().cast(), &jit::Options::none()) }
 }
 
 /// A file the program names, with a NUL behind it.
-pub(crate) fn read_file(name: *const c_char, parameter: &'static str) -> Result<Vec<u8>> {
+///
+/// # Safety
+/// `name` is NULL or a C string.
+pub(crate) unsafe fn read_file(name: *const c_char, parameter: &'static str) -> Result<Vec<u8>> {
     if name.is_null() {
         return Err(Error::InvalidValue(parameter));
     }
-    // SAFETY: CUDA's contract: a C string.
+    // SAFETY: the caller's promise: a C string.
     let name = unsafe { CStr::from_ptr(name) };
     image::file(Path::new(OsStr::from_bytes(name.to_bytes())))
 }

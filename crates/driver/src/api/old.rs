@@ -136,14 +136,20 @@ pub fn cuModuleGetGlobal(
     Ok(())
 }
 
-pub fn cuMemcpyHtoD(dstDevice: CUdeviceptr_v1, srcHost: *const c_void, ByteCount: c_uint) -> Result {
+/// # Safety
+/// `srcHost` is NULL, or has `ByteCount` bytes.
+pub unsafe fn cuMemcpyHtoD(dstDevice: CUdeviceptr_v1, srcHost: *const c_void, ByteCount: c_uint) -> Result {
     of_that_time()?;
-    copy::cuMemcpyHtoD_v2(dstDevice.into(), srcHost, wide(ByteCount))
+    // SAFETY: the caller's promise.
+    unsafe { copy::cuMemcpyHtoD_v2(dstDevice.into(), srcHost, wide(ByteCount)) }
 }
 
-pub fn cuMemcpyDtoH(dstHost: *mut c_void, srcDevice: CUdeviceptr_v1, ByteCount: c_uint) -> Result {
+/// # Safety
+/// `dstHost` is NULL, or has `ByteCount` bytes that may be written.
+pub unsafe fn cuMemcpyDtoH(dstHost: *mut c_void, srcDevice: CUdeviceptr_v1, ByteCount: c_uint) -> Result {
     of_that_time()?;
-    copy::cuMemcpyDtoH_v2(dstHost, srcDevice.into(), wide(ByteCount))
+    // SAFETY: the caller's promise.
+    unsafe { copy::cuMemcpyDtoH_v2(dstHost, srcDevice.into(), wide(ByteCount)) }
 }
 
 pub fn cuMemcpyDtoD(dstDevice: CUdeviceptr_v1, srcDevice: CUdeviceptr_v1, ByteCount: c_uint) -> Result {
@@ -151,24 +157,30 @@ pub fn cuMemcpyDtoD(dstDevice: CUdeviceptr_v1, srcDevice: CUdeviceptr_v1, ByteCo
     copy::cuMemcpyDtoD_v2(dstDevice.into(), srcDevice.into(), wide(ByteCount))
 }
 
-pub fn cuMemcpyHtoDAsync(
+/// # Safety
+/// `srcHost` is NULL, or has `ByteCount` bytes, until the stream has done the copy.
+pub unsafe fn cuMemcpyHtoDAsync(
     dstDevice: CUdeviceptr_v1,
     srcHost: *const c_void,
     ByteCount: c_uint,
     hStream: CUstream,
 ) -> Result {
     of_that_time()?;
-    copy::cuMemcpyHtoDAsync_v2(dstDevice.into(), srcHost, wide(ByteCount), hStream)
+    // SAFETY: the caller's promise.
+    unsafe { copy::cuMemcpyHtoDAsync_v2(dstDevice.into(), srcHost, wide(ByteCount), hStream) }
 }
 
-pub fn cuMemcpyDtoHAsync(
+/// # Safety
+/// `dstHost` is NULL, or has `ByteCount` bytes that may be written, until the stream has done the copy.
+pub unsafe fn cuMemcpyDtoHAsync(
     dstHost: *mut c_void,
     srcDevice: CUdeviceptr_v1,
     ByteCount: c_uint,
     hStream: CUstream,
 ) -> Result {
     of_that_time()?;
-    copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice.into(), wide(ByteCount), hStream)
+    // SAFETY: the caller's promise.
+    unsafe { copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice.into(), wide(ByteCount), hStream) }
 }
 
 pub fn cuMemcpyDtoDAsync(
@@ -303,15 +315,15 @@ fn wide_3d(copy: &CUDA_MEMCPY3D_v1) -> Result<CUDA_MEMCPY3D> {
 }
 
 pub fn cuMemcpy2D(pCopy: &CUDA_MEMCPY2D_v1) -> Result {
-    copy::cuMemcpy2D_v2(&wide_2d(pCopy)?)
+    copy::cuMemcpy2D_v2(Some(&wide_2d(pCopy)?))
 }
 
 pub fn cuMemcpy2DUnaligned(pCopy: &CUDA_MEMCPY2D_v1) -> Result {
-    copy::cuMemcpy2DUnaligned_v2(&wide_2d(pCopy)?)
+    copy::cuMemcpy2DUnaligned_v2(Some(&wide_2d(pCopy)?))
 }
 
 pub fn cuMemcpy2DAsync(pCopy: &CUDA_MEMCPY2D_v1, hStream: CUstream) -> Result {
-    copy::cuMemcpy2DAsync_v2(&wide_2d(pCopy)?, hStream)
+    copy::cuMemcpy2DAsync_v2(Some(&wide_2d(pCopy)?), hStream)
 }
 
 pub fn cuMemcpy3D(pCopy: &CUDA_MEMCPY3D_v1) -> Result {

@@ -133,7 +133,10 @@ fn unknown(attribute: CUpointer_attribute, pointer: CUdeviceptr, data: &Answer) 
 }
 
 /// The one attribute that can be set: copies and fills without a stream wait for the memory. Copies always do here.
-pub fn cuPointerSetAttribute(
+///
+/// # Safety
+/// `value` is NULL, or a number of 32 bits.
+pub unsafe fn cuPointerSetAttribute(
     value: *const c_void,
     attribute: CUpointer_attribute,
     ptr: CUdeviceptr,
@@ -145,7 +148,7 @@ pub fn cuPointerSetAttribute(
     if attribute != CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS {
         return Err(Error::InvalidValue("attribute"));
     }
-    // SAFETY: CUDA's contract: a number that is 0 or not.
+    // SAFETY: the caller's promise: a number that is 0 or not.
     let is_synchronous = unsafe { value.cast::<c_uint>().read() } != 0;
     let is_known = memory::change(ptr, |range| range.is_synchronous = is_synchronous);
     if is_known { Ok(()) } else { Err(Error::InvalidValue("ptr")) }

@@ -294,14 +294,20 @@ pub fn cuMemPoolTrimTo(pool: CUmemoryPool, _minBytesToKeep: usize) -> Result {
     Ok(())
 }
 
-pub fn cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) -> Result {
+/// # Safety
+/// `value` is NULL, or a value of the attribute's type.
+pub unsafe fn cuMemPoolSetAttribute(
+    pool: CUmemoryPool,
+    attr: CUmemPool_attribute,
+    value: *mut c_void,
+) -> Result {
     let pool = Pool::from_handle(pool)?;
     if value.is_null() {
         return Err(Error::InvalidValue("value"));
     }
-    // SAFETY: CUDA's contract: the value has the attribute's type.
+    // SAFETY: the caller's promise: the value has the attribute's type.
     let int = || u64::from(unsafe { *value.cast::<c_int>() } != 0);
-    // SAFETY: CUDA's contract: the value has the attribute's type.
+    // SAFETY: the caller's promise: the value has the attribute's type.
     let long = || unsafe { *value.cast::<u64>() };
     match attr {
         CUmemPool_attribute(number @ 1..=3) => {
@@ -323,13 +329,19 @@ pub fn cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, valu
     Ok(())
 }
 
-pub fn cuMemPoolGetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) -> Result {
+/// # Safety
+/// `value` is NULL, or has room for a value of the attribute's type.
+pub unsafe fn cuMemPoolGetAttribute(
+    pool: CUmemoryPool,
+    attr: CUmemPool_attribute,
+    value: *mut c_void,
+) -> Result {
     let pool = Pool::from_handle(pool)?;
     if value.is_null() {
         return Err(Error::InvalidValue("value"));
     }
     let long = |answer: &AtomicU64| {
-        // SAFETY: CUDA's contract: the value has the attribute's type.
+        // SAFETY: the caller's promise: the value has the attribute's type.
         unsafe { value.cast::<u64>().write(answer.load(Ordering::Relaxed)) };
     };
     match attr {

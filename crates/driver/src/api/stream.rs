@@ -286,14 +286,18 @@ pub fn cuStreamWriteValue64(stream: CUstream, addr: CUdeviceptr, value: cuuint64
 }
 
 /// A batch is its operations, one after the other.
-pub fn cuStreamBatchMemOp_v2(
+///
+/// # Safety
+/// `paramArray` is NULL, or has `count` elements.
+pub unsafe fn cuStreamBatchMemOp_v2(
     stream: CUstream,
     count: c_uint,
     paramArray: *mut CUstreamBatchMemOpParams,
     flags: c_uint,
 ) -> Result {
     Stream::from_handle(stream)?;
-    let operations = batch(paramArray, count)?;
+    // SAFETY: the caller's promise.
+    let operations = unsafe { batch(paramArray, count) }?;
     // CUDA: no flags.
     if flags != 0 {
         return Err(Error::InvalidValue("flags"));
@@ -305,14 +309,17 @@ pub fn cuStreamBatchMemOp_v2(
 }
 
 /// CUDA: at most 256 operations.
-pub(crate) fn batch<'a>(
+///
+/// # Safety
+/// `operations` is NULL, or has `count` elements for `'a`.
+pub(crate) unsafe fn batch<'a>(
     operations: *const CUstreamBatchMemOpParams,
     count: c_uint,
 ) -> Result<&'a [CUstreamBatchMemOpParams]> {
     if operations.is_null() || count == 0 || count > 256 {
         return Err(Error::InvalidValue("paramArray or count"));
     }
-    // SAFETY: CUDA's contract: `count` entries.
+    // SAFETY: the caller's promise: `count` entries.
     Ok(unsafe { core::slice::from_raw_parts(operations, count as usize) })
 }
 
@@ -379,14 +386,17 @@ fn run_mem_op(stream: CUstream, entry: &CUstreamBatchMemOpParams) -> Result {
     }
 }
 
-pub fn cuStreamBatchMemOp(
+/// # Safety
+/// `paramArray` is NULL, or has `count` elements.
+pub unsafe fn cuStreamBatchMemOp(
     stream: CUstream,
     count: c_uint,
     paramArray: *mut CUstreamBatchMemOpParams,
     flags: c_uint,
 ) -> Result {
     Stream::from_handle(stream)?;
-    let mut operations = batch(paramArray, count)?.to_vec();
+    // SAFETY: the caller's promise.
+    let mut operations = unsafe { batch(paramArray, count) }?.to_vec();
     for entry in &mut operations {
         // SAFETY: every member begins with the operation.
         let operation = unsafe { entry.operation };
@@ -397,7 +407,8 @@ pub fn cuStreamBatchMemOp(
             unsafe { entry.writeValue.flags &= !NO_MEMORY_BARRIER };
         }
     }
-    cuStreamBatchMemOp_v2(stream, count, operations.as_mut_ptr(), flags)
+    // SAFETY: the copy has as many elements.
+    unsafe { cuStreamBatchMemOp_v2(stream, count, operations.as_mut_ptr(), flags) }
 }
 
 /// Attributes a stream can have. All but the priority are hints that are kept and given back.

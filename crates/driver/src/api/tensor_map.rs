@@ -27,7 +27,9 @@ struct Tensor {
     fill: CUtensorMapFloatOOBfill,
 }
 
-pub fn cuTensorMapEncodeTiled(
+/// # Safety
+/// The arrays are NULL, or have as many elements as there are dimensions.
+pub unsafe fn cuTensorMapEncodeTiled(
     tensorMap: Out<'_, CUtensorMap>,
     tensorDataType: CUtensorMapDataType,
     tensorRank: cuuint32_t,
@@ -53,8 +55,10 @@ pub fn cuTensorMapEncodeTiled(
         l2_promotion: l2Promotion,
         fill: oobFill,
     };
-    let mut map = tensor.read()?;
-    for (axis, size) in list(boxDim, map.rank.into(), "boxDim")?.iter().enumerate() {
+    // SAFETY: the caller's promise.
+    let mut map = unsafe { tensor.read() }?;
+    // SAFETY: the caller's promise.
+    for (axis, size) in unsafe { list(boxDim, map.rank.into(), "boxDim") }?.iter().enumerate() {
         // CUDA: 1 to 256 elements along each dimension.
         map.box_dims[axis] = within(u64::from(*size), 1, 256).ok_or(Error::InvalidValue("boxDim"))? as u16;
     }
@@ -62,7 +66,9 @@ pub fn cuTensorMapEncodeTiled(
     write(&tensorMap, &map)
 }
 
-pub fn cuTensorMapEncodeIm2col(
+/// # Safety
+/// The arrays are NULL, or have as many elements as there are dimensions.
+pub unsafe fn cuTensorMapEncodeIm2col(
     tensorMap: Out<'_, CUtensorMap>,
     tensorDataType: CUtensorMapDataType,
     tensorRank: cuuint32_t,
@@ -91,7 +97,8 @@ pub fn cuTensorMapEncodeIm2col(
         l2_promotion: l2Promotion,
         fill: oobFill,
     };
-    let mut map = tensor.read()?;
+    // SAFETY: the caller's promise.
+    let mut map = unsafe { tensor.read() }?;
     // CUDA: channels, one to three dimensions of pixels, and images.
     let n_axes = usize::from(map.rank).checked_sub(2).filter(|&n| n > 0);
     let n_axes = n_axes.ok_or(Error::InvalidValue("tensorRank"))?;
@@ -101,7 +108,8 @@ pub fn cuTensorMapEncodeIm2col(
     let most = [32767, 127, 15][n_axes - 1];
     let corner = |pointer: *const c_int, name: &'static str| {
         let mut corner = [0i16; 3];
-        for (place, &offset) in corner.iter_mut().zip(list(pointer, n_axes, name)?) {
+        // SAFETY: the caller's promise.
+        for (place, &offset) in corner.iter_mut().zip(unsafe { list(pointer, n_axes, name) }?) {
             if !(-most - 1..=most).contains(&offset) {
                 return Err(Error::InvalidValue(name));
             }
@@ -128,9 +136,15 @@ pub fn cuTensorMapEncodeIm2col(
 }
 
 /// The same tensor elsewhere.
-pub fn cuTensorMapReplaceAddress(tensorMap: Out<'_, CUtensorMap>, globalAddress: *mut c_void) -> Result {
+///
+/// # Safety
+/// `tensorMap` may be read.
+pub unsafe fn cuTensorMapReplaceAddress(
+    tensorMap: Out<'_, CUtensorMap>,
+    globalAddress: *mut c_void,
+) -> Result {
     let place = place_of(&tensorMap)?;
-    // SAFETY: CUDA's contract: a readable map.
+    // SAFETY: the caller's promise: a readable map.
     let mut map = TensorMap::decode(&unsafe { place.read() }).ok_or(Error::InvalidValue("tensorMap"))?;
     let is_padded = map.element.together() == 16;
     map.address = aligned_address(globalAddress, if is_padded { 32 } else { 16 })?;
@@ -142,11 +156,14 @@ fn within(value: u64, least: u64, most: u64) -> Option<u64> {
 }
 
 /// As many entries as the map has dimensions.
-fn list<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<&'a [T]> {
+///
+/// # Safety
+/// `pointer` is NULL, or has `count` elements for `'a`.
+unsafe fn list<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<&'a [T]> {
     match count {
         0 => Ok(&[]),
         _ if pointer.is_null() => Err(Error::InvalidValue(name)),
-        // SAFETY: CUDA's contract: that many entries.
+        // SAFETY: the caller's promise: that many entries.
         _ => Ok(unsafe { core::slice::from_raw_parts(pointer, count) }),
     }
 }
@@ -186,7 +203,9 @@ fn check_row(map: &TensorMap, elements: u64, name: &'static str) -> Result {
 }
 
 impl Tensor {
-    fn read(&self) -> Result<TensorMap> {
+    /// # Safety
+    /// The arrays are NULL, or have as many elements as there are dimensions.
+    unsafe fn read(&self) -> Result<TensorMap> {
         // CUDA: 1 to 5 dimensions.
         let rank = within(self.rank.into(), 1, 5).ok_or(Error::InvalidValue("tensorRank"))? as usize;
         if self.interleave.0 > 2 || self.l2_promotion.0 > 3 || self.fill.0 > 1 {
@@ -225,21 +244,24 @@ impl Tensor {
             nan_fill,
             ..TensorMap::default()
         };
-        for (axis, &dim) in list(self.dims, rank, "globalDim")?.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        for (axis, &dim) in unsafe { list(self.dims, rank, "globalDim") }?.iter().enumerate() {
             map.dims[axis] = within(dim, 1, 1 << 32).ok_or(Error::InvalidValue("globalDim"))?;
         }
         // CUDA: rows of elements that share bytes are of whole bytes, or of whole boxes where they are padded.
         if !map.dims[0].is_multiple_of(if is_padded { 128 } else { element.together() as u64 }) {
             return Err(Error::InvalidValue("globalDim"));
         }
-        for (axis, &stride) in list(self.strides, rank - 1, "globalStrides")?.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        for (axis, &stride) in unsafe { list(self.strides, rank - 1, "globalStrides") }?.iter().enumerate() {
             // CUDA: multiples of 16, or of 32 where elements are padded, below 2^40.
             if !stride.is_multiple_of(if is_padded { 32 } else { 16 }) || stride >= 1 << 40 {
                 return Err(Error::InvalidValue("globalStrides"));
             }
             map.strides[axis] = stride;
         }
-        for (axis, &step) in list(self.steps, rank, "elementStrides")?.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        for (axis, &step) in unsafe { list(self.steps, rank, "elementStrides") }?.iter().enumerate() {
             let step = within(step.into(), 1, 8).ok_or(Error::InvalidValue("elementStrides"))?;
             // CUDA: dimension 0 has no step.
             map.steps[axis] = if axis == 0 { 1 } else { step as u8 };

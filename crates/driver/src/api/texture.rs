@@ -330,11 +330,13 @@ pub fn cuTexRefSetMaxAnisotropy(hTexRef: CUtexref, maxAniso: c_uint) -> Result {
     )
 }
 
-pub fn cuTexRefSetBorderColor(hTexRef: CUtexref, pBorderColor: *mut f32) -> Result {
+/// # Safety
+/// `pBorderColor` is NULL, or has four elements.
+pub unsafe fn cuTexRefSetBorderColor(hTexRef: CUtexref, pBorderColor: *mut f32) -> Result {
     if pBorderColor.is_null() {
         return Err(Error::InvalidValue("pBorderColor"));
     }
-    // SAFETY: CUDA's contract: four floats.
+    // SAFETY: the caller's promise: four floats.
     let colour = unsafe { pBorderColor.cast::<[f32; 4]>().read_unaligned() };
     set(
         hTexRef,
@@ -430,12 +432,14 @@ pub fn cuTexRefGetMaxAnisotropy(pmaxAniso: Out<'_, c_int>, hTexRef: CUtexref) ->
     Ok(())
 }
 
-pub fn cuTexRefGetBorderColor(pBorderColor: *mut f32, hTexRef: CUtexref) -> Result {
+/// # Safety
+/// `pBorderColor` is NULL, or has room for four elements.
+pub unsafe fn cuTexRefGetBorderColor(pBorderColor: *mut f32, hTexRef: CUtexref) -> Result {
     if pBorderColor.is_null() {
         return Err(Error::InvalidValue("pBorderColor"));
     }
     let colour = get(hTexRef, |texref| Ok(texref.texture.borderColor))?;
-    // SAFETY: CUDA's contract: room for four floats.
+    // SAFETY: the caller's promise: room for four floats.
     unsafe { pBorderColor.cast::<[f32; 4]>().write_unaligned(colour) };
     Ok(())
 }

@@ -142,9 +142,12 @@ pub fn unregister(handle: CUlogsCallbackHandle) -> Result {
 }
 
 /// Writes a text and its terminator; `room` counts both.
-pub fn write_text(text: &str, at: *mut c_char, room: usize) {
+///
+/// # Safety
+/// `at` has `room` writable bytes, at least one.
+pub unsafe fn write_text(text: &str, at: *mut c_char, room: usize) {
     let len_bytes = text.len().min(room.saturating_sub(1));
-    // SAFETY: the caller's contract: `room` writable bytes, at least one.
+    // SAFETY: the caller's promise: `room` writable bytes, at least one.
     unsafe {
         at.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), len_bytes);
         at.cast::<u8>().add(len_bytes).write(0);

@@ -290,7 +290,7 @@ pub unsafe extern "C" fn cuCoredumpGetAttribute(
 ) -> CUresult {
     ::trace::call!("cuCoredumpGetAttribute", (value attrib, value value, value size), {
         ::driver::entry("cuCoredumpGetAttribute", || {
-            ::driver::api::coredump::cuCoredumpGetAttribute(attrib, value, size)
+            unsafe { ::driver::api::coredump::cuCoredumpGetAttribute(attrib, value, size) }
         })
     })
 }
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn cuCoredumpGetAttributeGlobal(
 ) -> CUresult {
     ::trace::call!("cuCoredumpGetAttributeGlobal", (value attrib, value value, value size), {
         ::driver::entry("cuCoredumpGetAttributeGlobal", || {
-            ::driver::api::coredump::cuCoredumpGetAttributeGlobal(attrib, value, size)
+            unsafe { ::driver::api::coredump::cuCoredumpGetAttributeGlobal(attrib, value, size) }
         })
     })
 }
@@ -350,7 +350,7 @@ pub unsafe extern "C" fn cuCoredumpSetAttribute(
 ) -> CUresult {
     ::trace::call!("cuCoredumpSetAttribute", (value attrib, value value, value size), {
         ::driver::entry("cuCoredumpSetAttribute", || {
-            ::driver::api::coredump::cuCoredumpSetAttribute(attrib, value, size)
+            unsafe { ::driver::api::coredump::cuCoredumpSetAttribute(attrib, value, size) }
         })
     })
 }
@@ -363,7 +363,7 @@ pub unsafe extern "C" fn cuCoredumpSetAttributeGlobal(
 ) -> CUresult {
     ::trace::call!("cuCoredumpSetAttributeGlobal", (value attrib, value value, value size), {
         ::driver::entry("cuCoredumpSetAttributeGlobal", || {
-            ::driver::api::coredump::cuCoredumpSetAttributeGlobal(attrib, value, size)
+            unsafe { ::driver::api::coredump::cuCoredumpSetAttributeGlobal(attrib, value, size) }
         })
     })
 }
@@ -946,7 +946,7 @@ pub unsafe extern "C" fn cuDeviceGetGraphMemAttribute(
 ) -> CUresult {
     ::trace::call!("cuDeviceGetGraphMemAttribute", (value device, value attr, value value), {
         ::driver::entry("cuDeviceGetGraphMemAttribute", || {
-            ::driver::api::graph::cuDeviceGetGraphMemAttribute(device, attr, value)
+            unsafe { ::driver::api::graph::cuDeviceGetGraphMemAttribute(device, attr, value) }
         })
     })
 }
@@ -960,7 +960,12 @@ pub unsafe extern "C" fn cuDeviceGetHostAtomicCapabilities(
 ) -> CUresult {
     ::trace::call!("cuDeviceGetHostAtomicCapabilities", (value capabilities, value operations, value count, value dev), {
         ::driver::entry("cuDeviceGetHostAtomicCapabilities", || {
-            ::driver::api::device::cuDeviceGetHostAtomicCapabilities(capabilities, operations, count, dev)
+            unsafe { ::driver::api::device::cuDeviceGetHostAtomicCapabilities(
+                capabilities,
+                operations,
+                count,
+                dev,
+            ) }
         })
     })
 }
@@ -990,7 +995,7 @@ pub unsafe extern "C" fn cuDeviceGetMemPool(pool: *mut CUmemoryPool, dev: CUdevi
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUdevice) -> CUresult {
     ::trace::call!("cuDeviceGetName", (value name, value len, value dev), {
-        ::driver::entry("cuDeviceGetName", || ::driver::api::device::cuDeviceGetName(name, len, dev))
+        ::driver::entry("cuDeviceGetName", || unsafe { ::driver::api::device::cuDeviceGetName(name, len, dev) })
     })
 }
 
@@ -1019,13 +1024,13 @@ pub unsafe extern "C" fn cuDeviceGetP2PAtomicCapabilities(
         value capabilities, value operations, value count, value srcDevice, value dstDevice
     ), {
         ::driver::entry("cuDeviceGetP2PAtomicCapabilities", || {
-            ::driver::api::device::cuDeviceGetP2PAtomicCapabilities(
+            unsafe { ::driver::api::device::cuDeviceGetP2PAtomicCapabilities(
                 capabilities,
                 operations,
                 count,
                 srcDevice,
                 dstDevice,
-            )
+            ) }
         })
     })
 }
@@ -1052,7 +1057,9 @@ pub unsafe extern "C" fn cuDeviceGetP2PAttribute(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, dev: CUdevice) -> CUresult {
     ::trace::call!("cuDeviceGetPCIBusId", (value pciBusId, value len, value dev), {
-        ::driver::entry("cuDeviceGetPCIBusId", || ::driver::api::device::cuDeviceGetPCIBusId(pciBusId, len, dev))
+        ::driver::entry("cuDeviceGetPCIBusId", || {
+            unsafe { ::driver::api::device::cuDeviceGetPCIBusId(pciBusId, len, dev) }
+        })
     })
 }
 
@@ -1210,7 +1217,7 @@ pub unsafe extern "C" fn cuDeviceSetGraphMemAttribute(
 ) -> CUresult {
     ::trace::call!("cuDeviceSetGraphMemAttribute", (value device, value attr, value value), {
         ::driver::entry("cuDeviceSetGraphMemAttribute", || {
-            ::driver::api::graph::cuDeviceSetGraphMemAttribute(device, attr, value)
+            unsafe { ::driver::api::graph::cuDeviceSetGraphMemAttribute(device, attr, value) }
         })
     })
 }
@@ -1948,12 +1955,12 @@ pub unsafe extern "C" fn cuGetProcAddress(
     ::driver::generated::proc_address::provide(&ADDRESSES);
     ::trace::call!("cuGetProcAddress", (text symbol, out pfn, value cudaVersion, value flags), {
         ::driver::entry("cuGetProcAddress", || {
-            ::driver::api::entry_point::cuGetProcAddress(
+            unsafe { ::driver::api::entry_point::cuGetProcAddress(
                 symbol,
-                unsafe { Out::new(pfn, "pfn") }?,
+                Out::new(pfn, "pfn")?,
                 cudaVersion,
                 flags,
-            )
+            ) }
         })
     })
 }
@@ -1969,13 +1976,13 @@ pub unsafe extern "C" fn cuGetProcAddress_v2(
     ::driver::generated::proc_address::provide(&ADDRESSES);
     ::trace::call!("cuGetProcAddress_v2", (text symbol, out pfn, value cudaVersion, value flags, out symbolStatus), {
         ::driver::entry("cuGetProcAddress_v2", || {
-            ::driver::api::entry_point::cuGetProcAddress_v2(
+            unsafe { ::driver::api::entry_point::cuGetProcAddress_v2(
                 symbol,
-                unsafe { Out::new(pfn, "pfn") }?,
+                Out::new(pfn, "pfn")?,
                 cudaVersion,
                 flags,
-                unsafe { OptOut::new(symbolStatus) },
-            )
+                OptOut::new(symbolStatus),
+            ) }
         })
     })
 }
@@ -1992,13 +1999,13 @@ pub unsafe extern "C" fn cuGraphAddBatchMemOpNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
     ), {
         ::driver::entry("cuGraphAddBatchMemOpNode", || {
-            ::driver::api::graph_node::cuGraphAddBatchMemOpNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddBatchMemOpNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
+                borrow(nodeParams, "nodeParams")?,
+            ) }
         })
     })
 }
@@ -2015,13 +2022,13 @@ pub unsafe extern "C" fn cuGraphAddChildGraphNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value childGraph
     ), {
         ::driver::entry("cuGraphAddChildGraphNode", || {
-            ::driver::api::graph_node::cuGraphAddChildGraphNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddChildGraphNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
                 childGraph,
-            )
+            ) }
         })
     })
 }
@@ -2035,7 +2042,7 @@ pub unsafe extern "C" fn cuGraphAddDependencies(
 ) -> CUresult {
     ::trace::call!("cuGraphAddDependencies", (value hGraph, value from, value to, value numDependencies), {
         ::driver::entry("cuGraphAddDependencies", || {
-            ::driver::api::graph::cuGraphAddDependencies(hGraph, from, to, numDependencies)
+            unsafe { ::driver::api::graph::cuGraphAddDependencies(hGraph, from, to, numDependencies) }
         })
     })
 }
@@ -2052,7 +2059,13 @@ pub unsafe extern "C" fn cuGraphAddDependencies_v2(
         value hGraph, value from, value to, value edgeData, value numDependencies
     ), {
         ::driver::entry("cuGraphAddDependencies_v2", || {
-            ::driver::api::graph::cuGraphAddDependencies_v2(hGraph, from, to, edgeData, numDependencies)
+            unsafe { ::driver::api::graph::cuGraphAddDependencies_v2(
+                hGraph,
+                from,
+                to,
+                edgeData,
+                numDependencies,
+            ) }
         })
     })
 }
@@ -2068,12 +2081,12 @@ pub unsafe extern "C" fn cuGraphAddEmptyNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies
     ), {
         ::driver::entry("cuGraphAddEmptyNode", || {
-            ::driver::api::graph_node::cuGraphAddEmptyNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddEmptyNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
-            )
+            ) }
         })
     })
 }
@@ -2090,13 +2103,13 @@ pub unsafe extern "C" fn cuGraphAddEventRecordNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value event
     ), {
         ::driver::entry("cuGraphAddEventRecordNode", || {
-            ::driver::api::graph_node::cuGraphAddEventRecordNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddEventRecordNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
                 event,
-            )
+            ) }
         })
     })
 }
@@ -2113,13 +2126,13 @@ pub unsafe extern "C" fn cuGraphAddEventWaitNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value event
     ), {
         ::driver::entry("cuGraphAddEventWaitNode", || {
-            ::driver::api::graph_node::cuGraphAddEventWaitNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddEventWaitNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
                 event,
-            )
+            ) }
         })
     })
 }
@@ -2136,13 +2149,13 @@ pub unsafe extern "C" fn cuGraphAddExternalSemaphoresSignalNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
     ), {
         ::driver::entry("cuGraphAddExternalSemaphoresSignalNode", || {
-            ::driver::api::graph_semaphore::cuGraphAddExternalSemaphoresSignalNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_semaphore::cuGraphAddExternalSemaphoresSignalNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
+                borrow(nodeParams, "nodeParams")?,
+            ) }
         })
     })
 }
@@ -2159,13 +2172,13 @@ pub unsafe extern "C" fn cuGraphAddExternalSemaphoresWaitNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
     ), {
         ::driver::entry("cuGraphAddExternalSemaphoresWaitNode", || {
-            ::driver::api::graph_semaphore::cuGraphAddExternalSemaphoresWaitNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_semaphore::cuGraphAddExternalSemaphoresWaitNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
+                borrow(nodeParams, "nodeParams")?,
+            ) }
         })
     })
 }
@@ -2182,13 +2195,13 @@ pub unsafe extern "C" fn cuGraphAddHostNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
     ), {
         ::driver::entry("cuGraphAddHostNode", || {
-            ::driver::api::graph_node::cuGraphAddHostNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddHostNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
+                borrow(nodeParams, "nodeParams")?,
+            ) }
         })
     })
 }
@@ -2205,13 +2218,13 @@ pub unsafe extern "C" fn cuGraphAddKernelNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
     ), {
         ::driver::entry("cuGraphAddKernelNode", || {
-            ::driver::api::graph_node::cuGraphAddKernelNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddKernelNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
+                borrow(nodeParams, "nodeParams")?,
+            ) }
         })
     })
 }
@@ -2228,13 +2241,13 @@ pub unsafe extern "C" fn cuGraphAddKernelNode_v2(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
     ), {
         ::driver::entry("cuGraphAddKernelNode_v2", || {
-            ::driver::api::graph_node::cuGraphAddKernelNode_v2(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddKernelNode_v2(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
-                unsafe { borrow(nodeParams, "nodeParams") }?,
-            )
+                borrow(nodeParams, "nodeParams")?,
+            ) }
         })
     })
 }
@@ -2274,13 +2287,13 @@ pub unsafe extern "C" fn cuGraphAddMemFreeNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value dptr
     ), {
         ::driver::entry("cuGraphAddMemFreeNode", || {
-            ::driver::api::graph_node::cuGraphAddMemFreeNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddMemFreeNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
                 dptr,
-            )
+            ) }
         })
     })
 }
@@ -2298,14 +2311,14 @@ pub unsafe extern "C" fn cuGraphAddMemcpyNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value copyParams, value ctx
     ), {
         ::driver::entry("cuGraphAddMemcpyNode", || {
-            ::driver::api::graph_node::cuGraphAddMemcpyNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddMemcpyNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
-                unsafe { borrow(copyParams, "copyParams") }?,
+                borrow(copyParams, "copyParams")?,
                 ctx,
-            )
+            ) }
         })
     })
 }
@@ -2323,14 +2336,14 @@ pub unsafe extern "C" fn cuGraphAddMemsetNode(
         out phGraphNode, value hGraph, value dependencies, value numDependencies, value memsetParams, value ctx
     ), {
         ::driver::entry("cuGraphAddMemsetNode", || {
-            ::driver::api::graph_node::cuGraphAddMemsetNode(
-                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            unsafe { ::driver::api::graph_node::cuGraphAddMemsetNode(
+                Out::new(phGraphNode, "phGraphNode")?,
                 hGraph,
                 dependencies,
                 numDependencies,
-                unsafe { borrow(memsetParams, "memsetParams") }?,
+                borrow(memsetParams, "memsetParams")?,
                 ctx,
-            )
+            ) }
         })
     })
 }
@@ -2896,7 +2909,9 @@ pub unsafe extern "C" fn cuGraphGetEdges(
     numEdges: *mut usize,
 ) -> CUresult {
     ::trace::call!("cuGraphGetEdges", (value hGraph, value from, value to, value numEdges), {
-        ::driver::entry("cuGraphGetEdges", || ::driver::api::graph::cuGraphGetEdges(hGraph, from, to, numEdges))
+        ::driver::entry("cuGraphGetEdges", || {
+            unsafe { ::driver::api::graph::cuGraphGetEdges(hGraph, from, to, numEdges) }
+        })
     })
 }
 
@@ -2910,7 +2925,7 @@ pub unsafe extern "C" fn cuGraphGetEdges_v2(
 ) -> CUresult {
     ::trace::call!("cuGraphGetEdges_v2", (value hGraph, value from, value to, value edgeData, value numEdges), {
         ::driver::entry("cuGraphGetEdges_v2", || {
-            ::driver::api::graph::cuGraphGetEdges_v2(hGraph, from, to, edgeData, numEdges)
+            unsafe { ::driver::api::graph::cuGraphGetEdges_v2(hGraph, from, to, edgeData, numEdges) }
         })
     })
 }
@@ -2931,7 +2946,9 @@ pub unsafe extern "C" fn cuGraphGetNodes(
     numNodes: *mut usize,
 ) -> CUresult {
     ::trace::call!("cuGraphGetNodes", (value hGraph, value nodes, value numNodes), {
-        ::driver::entry("cuGraphGetNodes", || ::driver::api::graph::cuGraphGetNodes(hGraph, nodes, numNodes))
+        ::driver::entry("cuGraphGetNodes", || {
+            unsafe { ::driver::api::graph::cuGraphGetNodes(hGraph, nodes, numNodes) }
+        })
     })
 }
 
@@ -2943,7 +2960,7 @@ pub unsafe extern "C" fn cuGraphGetRootNodes(
 ) -> CUresult {
     ::trace::call!("cuGraphGetRootNodes", (value hGraph, value rootNodes, value numRootNodes), {
         ::driver::entry("cuGraphGetRootNodes", || {
-            ::driver::api::graph::cuGraphGetRootNodes(hGraph, rootNodes, numRootNodes)
+            unsafe { ::driver::api::graph::cuGraphGetRootNodes(hGraph, rootNodes, numRootNodes) }
         })
     })
 }
@@ -3317,7 +3334,7 @@ pub unsafe extern "C" fn cuGraphNodeGetDependencies(
 ) -> CUresult {
     ::trace::call!("cuGraphNodeGetDependencies", (value hNode, value dependencies, value numDependencies), {
         ::driver::entry("cuGraphNodeGetDependencies", || {
-            ::driver::api::graph::cuGraphNodeGetDependencies(hNode, dependencies, numDependencies)
+            unsafe { ::driver::api::graph::cuGraphNodeGetDependencies(hNode, dependencies, numDependencies) }
         })
     })
 }
@@ -3331,7 +3348,12 @@ pub unsafe extern "C" fn cuGraphNodeGetDependencies_v2(
 ) -> CUresult {
     ::trace::call!("cuGraphNodeGetDependencies_v2", (value hNode, value dependencies, value edgeData, value numDependencies), {
         ::driver::entry("cuGraphNodeGetDependencies_v2", || {
-            ::driver::api::graph::cuGraphNodeGetDependencies_v2(hNode, dependencies, edgeData, numDependencies)
+            unsafe { ::driver::api::graph::cuGraphNodeGetDependencies_v2(
+                hNode,
+                dependencies,
+                edgeData,
+                numDependencies,
+            ) }
         })
     })
 }
@@ -3344,7 +3366,11 @@ pub unsafe extern "C" fn cuGraphNodeGetDependentNodes(
 ) -> CUresult {
     ::trace::call!("cuGraphNodeGetDependentNodes", (value hNode, value dependentNodes, value numDependentNodes), {
         ::driver::entry("cuGraphNodeGetDependentNodes", || {
-            ::driver::api::graph::cuGraphNodeGetDependentNodes(hNode, dependentNodes, numDependentNodes)
+            unsafe { ::driver::api::graph::cuGraphNodeGetDependentNodes(
+                hNode,
+                dependentNodes,
+                numDependentNodes,
+            ) }
         })
     })
 }
@@ -3360,12 +3386,12 @@ pub unsafe extern "C" fn cuGraphNodeGetDependentNodes_v2(
         value hNode, value dependentNodes, value edgeData, value numDependentNodes
     ), {
         ::driver::entry("cuGraphNodeGetDependentNodes_v2", || {
-            ::driver::api::graph::cuGraphNodeGetDependentNodes_v2(
+            unsafe { ::driver::api::graph::cuGraphNodeGetDependentNodes_v2(
                 hNode,
                 dependentNodes,
                 edgeData,
                 numDependentNodes,
-            )
+            ) }
         })
     })
 }
@@ -3491,7 +3517,7 @@ pub unsafe extern "C" fn cuGraphRemoveDependencies(
 ) -> CUresult {
     ::trace::call!("cuGraphRemoveDependencies", (value hGraph, value from, value to, value numDependencies), {
         ::driver::entry("cuGraphRemoveDependencies", || {
-            ::driver::api::graph::cuGraphRemoveDependencies(hGraph, from, to, numDependencies)
+            unsafe { ::driver::api::graph::cuGraphRemoveDependencies(hGraph, from, to, numDependencies) }
         })
     })
 }
@@ -3508,7 +3534,13 @@ pub unsafe extern "C" fn cuGraphRemoveDependencies_v2(
         value hGraph, value from, value to, value edgeData, value numDependencies
     ), {
         ::driver::entry("cuGraphRemoveDependencies_v2", || {
-            ::driver::api::graph::cuGraphRemoveDependencies_v2(hGraph, from, to, edgeData, numDependencies)
+            unsafe { ::driver::api::graph::cuGraphRemoveDependencies_v2(
+                hGraph,
+                from,
+                to,
+                edgeData,
+                numDependencies,
+            ) }
         })
     })
 }
@@ -4099,7 +4131,7 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
         value f, value gridDimX, value gridDimY, value gridDimZ, value blockDimX, value blockDimY, value blockDimZ, value sharedMemBytes, value hStream, value kernelParams
     ), {
         ::driver::entry("cuLaunchCooperativeKernel", || {
-            ::driver::api::execution::cuLaunchCooperativeKernel(
+            unsafe { ::driver::api::execution::cuLaunchCooperativeKernel(
                 f,
                 gridDimX,
                 gridDimY,
@@ -4110,7 +4142,7 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
                 sharedMemBytes,
                 hStream,
                 kernelParams,
-            )
+            ) }
         })
     })
 }
@@ -4145,7 +4177,7 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel_ptsz(
         value f, value gridDimX, value gridDimY, value gridDimZ, value blockDimX, value blockDimY, value blockDimZ, value sharedMemBytes, value hStream, value kernelParams
     ), {
         ::driver::entry_per_thread("cuLaunchCooperativeKernel_ptsz", || {
-            ::driver::api::execution::cuLaunchCooperativeKernel(
+            unsafe { ::driver::api::execution::cuLaunchCooperativeKernel(
                 f,
                 gridDimX,
                 gridDimY,
@@ -4156,7 +4188,7 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel_ptsz(
                 sharedMemBytes,
                 hStream,
                 kernelParams,
-            )
+            ) }
         })
     })
 }
@@ -4190,7 +4222,7 @@ pub unsafe extern "C" fn cuLaunchHostFunc(
 ) -> CUresult {
     ::trace::call!("cuLaunchHostFunc", (value hStream, value fn_, value userData), {
         ::driver::entry("cuLaunchHostFunc", || {
-            ::driver::api::host_function::cuLaunchHostFunc(hStream, fn_, userData)
+            unsafe { ::driver::api::host_function::cuLaunchHostFunc(hStream, fn_, userData) }
         })
     })
 }
@@ -4203,7 +4235,7 @@ pub unsafe extern "C" fn cuLaunchHostFunc_ptsz(
 ) -> CUresult {
     ::trace::call!("cuLaunchHostFunc_ptsz", (value hStream, value fn_, value userData), {
         ::driver::entry_per_thread("cuLaunchHostFunc_ptsz", || {
-            ::driver::api::host_function::cuLaunchHostFunc(hStream, fn_, userData)
+            unsafe { ::driver::api::host_function::cuLaunchHostFunc(hStream, fn_, userData) }
         })
     })
 }
@@ -4217,7 +4249,7 @@ pub unsafe extern "C" fn cuLaunchHostFunc_v2(
 ) -> CUresult {
     ::trace::call!("cuLaunchHostFunc_v2", (value hStream, value fn_, value userData, value syncMode), {
         ::driver::entry("cuLaunchHostFunc_v2", || {
-            ::driver::api::host_function::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
+            unsafe { ::driver::api::host_function::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode) }
         })
     })
 }
@@ -4231,7 +4263,7 @@ pub unsafe extern "C" fn cuLaunchHostFunc_v2_ptsz(
 ) -> CUresult {
     ::trace::call!("cuLaunchHostFunc_v2_ptsz", (value hStream, value fn_, value userData, value syncMode), {
         ::driver::entry_per_thread("cuLaunchHostFunc_v2_ptsz", || {
-            ::driver::api::host_function::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
+            unsafe { ::driver::api::host_function::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode) }
         })
     })
 }
@@ -4254,7 +4286,7 @@ pub unsafe extern "C" fn cuLaunchKernel(
         value f, value gridDimX, value gridDimY, value gridDimZ, value blockDimX, value blockDimY, value blockDimZ, value sharedMemBytes, value hStream, value kernelParams, value extra
     ), {
         ::driver::entry("cuLaunchKernel", || {
-            ::driver::api::execution::cuLaunchKernel(
+            unsafe { ::driver::api::execution::cuLaunchKernel(
                 f,
                 gridDimX,
                 gridDimY,
@@ -4266,7 +4298,7 @@ pub unsafe extern "C" fn cuLaunchKernel(
                 hStream,
                 kernelParams,
                 extra,
-            )
+            ) }
         })
     })
 }
@@ -4280,12 +4312,12 @@ pub unsafe extern "C" fn cuLaunchKernelEx(
 ) -> CUresult {
     ::trace::call!("cuLaunchKernelEx", (value config, value f, value kernelParams, value extra), {
         ::driver::entry("cuLaunchKernelEx", || {
-            ::driver::api::execution::cuLaunchKernelEx(
-                unsafe { borrow(config, "config") }?,
+            unsafe { ::driver::api::execution::cuLaunchKernelEx(
+                borrow(config, "config")?,
                 f,
                 kernelParams,
                 extra,
-            )
+            ) }
         })
     })
 }
@@ -4299,12 +4331,12 @@ pub unsafe extern "C" fn cuLaunchKernelEx_ptsz(
 ) -> CUresult {
     ::trace::call!("cuLaunchKernelEx_ptsz", (value config, value f, value kernelParams, value extra), {
         ::driver::entry_per_thread("cuLaunchKernelEx_ptsz", || {
-            ::driver::api::execution::cuLaunchKernelEx(
-                unsafe { borrow(config, "config") }?,
+            unsafe { ::driver::api::execution::cuLaunchKernelEx(
+                borrow(config, "config")?,
                 f,
                 kernelParams,
                 extra,
-            )
+            ) }
         })
     })
 }
@@ -4327,7 +4359,7 @@ pub unsafe extern "C" fn cuLaunchKernel_ptsz(
         value f, value gridDimX, value gridDimY, value gridDimZ, value blockDimX, value blockDimY, value blockDimZ, value sharedMemBytes, value hStream, value kernelParams, value extra
     ), {
         ::driver::entry_per_thread("cuLaunchKernel_ptsz", || {
-            ::driver::api::execution::cuLaunchKernel(
+            unsafe { ::driver::api::execution::cuLaunchKernel(
                 f,
                 gridDimX,
                 gridDimY,
@@ -4339,7 +4371,7 @@ pub unsafe extern "C" fn cuLaunchKernel_ptsz(
                 hStream,
                 kernelParams,
                 extra,
-            )
+            ) }
         })
     })
 }
@@ -5242,7 +5274,7 @@ pub unsafe extern "C" fn cuMemDiscardBatchAsync(
 ) -> CUresult {
     ::trace::call!("cuMemDiscardBatchAsync", (value dptrs, value sizes, value count, value flags, value hStream), {
         ::driver::entry("cuMemDiscardBatchAsync", || {
-            ::driver::api::memory::cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)
+            unsafe { ::driver::api::memory::cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream) }
         })
     })
 }
@@ -5257,7 +5289,7 @@ pub unsafe extern "C" fn cuMemDiscardBatchAsync_ptsz(
 ) -> CUresult {
     ::trace::call!("cuMemDiscardBatchAsync_ptsz", (value dptrs, value sizes, value count, value flags, value hStream), {
         ::driver::entry_per_thread("cuMemDiscardBatchAsync_ptsz", || {
-            ::driver::api::memory::cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)
+            unsafe { ::driver::api::memory::cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream) }
         })
     })
 }
@@ -5704,7 +5736,9 @@ pub unsafe extern "C" fn cuMemPoolGetAttribute(
     value: *mut c_void,
 ) -> CUresult {
     ::trace::call!("cuMemPoolGetAttribute", (value pool, value attr, value value), {
-        ::driver::entry("cuMemPoolGetAttribute", || ::driver::api::pool::cuMemPoolGetAttribute(pool, attr, value))
+        ::driver::entry("cuMemPoolGetAttribute", || {
+            unsafe { ::driver::api::pool::cuMemPoolGetAttribute(pool, attr, value) }
+        })
     })
 }
 
@@ -5764,7 +5798,9 @@ pub unsafe extern "C" fn cuMemPoolSetAttribute(
     value: *mut c_void,
 ) -> CUresult {
     ::trace::call!("cuMemPoolSetAttribute", (value pool, value attr, value value), {
-        ::driver::entry("cuMemPoolSetAttribute", || ::driver::api::pool::cuMemPoolSetAttribute(pool, attr, value))
+        ::driver::entry("cuMemPoolSetAttribute", || {
+            unsafe { ::driver::api::pool::cuMemPoolSetAttribute(pool, attr, value) }
+        })
     })
 }
 
@@ -6013,7 +6049,9 @@ pub unsafe extern "C" fn cuMemcpy2DAsync(pCopy: *const CUDA_MEMCPY2D_v1, hStream
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> CUresult {
     ::trace::call!("cuMemcpy2DAsync_v2", (value pCopy, value hStream), {
-        ::driver::entry("cuMemcpy2DAsync_v2", || ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream))
+        ::driver::entry("cuMemcpy2DAsync_v2", || {
+            ::driver::api::copy::cuMemcpy2DAsync_v2(unsafe { borrow_opt(pCopy, "pCopy") }?, hStream)
+        })
     })
 }
 
@@ -6021,7 +6059,7 @@ pub unsafe extern "C" fn cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream
 pub unsafe extern "C" fn cuMemcpy2DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> CUresult {
     ::trace::call!("cuMemcpy2DAsync_v2_ptsz", (value pCopy, value hStream), {
         ::driver::entry_per_thread("cuMemcpy2DAsync_v2_ptsz", || {
-            ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream)
+            ::driver::api::copy::cuMemcpy2DAsync_v2(unsafe { borrow_opt(pCopy, "pCopy") }?, hStream)
         })
     })
 }
@@ -6038,7 +6076,9 @@ pub unsafe extern "C" fn cuMemcpy2DUnaligned(pCopy: *const CUDA_MEMCPY2D_v1) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
     ::trace::call!("cuMemcpy2DUnaligned_v2", (value pCopy), {
-        ::driver::entry("cuMemcpy2DUnaligned_v2", || ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy))
+        ::driver::entry("cuMemcpy2DUnaligned_v2", || {
+            ::driver::api::copy::cuMemcpy2DUnaligned_v2(unsafe { borrow_opt(pCopy, "pCopy") }?)
+        })
     })
 }
 
@@ -6046,7 +6086,7 @@ pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D) -> 
 pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2_ptds(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
     ::trace::call!("cuMemcpy2DUnaligned_v2_ptds", (value pCopy), {
         ::driver::entry_per_thread("cuMemcpy2DUnaligned_v2_ptds", || {
-            ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy)
+            ::driver::api::copy::cuMemcpy2DUnaligned_v2(unsafe { borrow_opt(pCopy, "pCopy") }?)
         })
     })
 }
@@ -6054,14 +6094,18 @@ pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2_ptds(pCopy: *const CUDA_MEMCPY2D
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2D_v2(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
     ::trace::call!("cuMemcpy2D_v2", (value pCopy), {
-        ::driver::entry("cuMemcpy2D_v2", || ::driver::api::copy::cuMemcpy2D_v2(pCopy))
+        ::driver::entry("cuMemcpy2D_v2", || {
+            ::driver::api::copy::cuMemcpy2D_v2(unsafe { borrow_opt(pCopy, "pCopy") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2D_v2_ptds(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
     ::trace::call!("cuMemcpy2D_v2_ptds", (value pCopy), {
-        ::driver::entry_per_thread("cuMemcpy2D_v2_ptds", || ::driver::api::copy::cuMemcpy2D_v2(pCopy))
+        ::driver::entry_per_thread("cuMemcpy2D_v2_ptds", || {
+            ::driver::api::copy::cuMemcpy2D_v2(unsafe { borrow_opt(pCopy, "pCopy") }?)
+        })
     })
 }
 
@@ -6109,13 +6153,13 @@ pub unsafe extern "C" fn cuMemcpy3DBatchAsync(
 ) -> CUresult {
     ::trace::call!("cuMemcpy3DBatchAsync", (value numOps, value opList, out failIdx, value flags, value hStream), {
         ::driver::entry("cuMemcpy3DBatchAsync", || {
-            ::driver::api::batch_copy::cuMemcpy3DBatchAsync(
+            unsafe { ::driver::api::batch_copy::cuMemcpy3DBatchAsync(
                 numOps,
                 opList,
-                unsafe { OptOut::new(failIdx) },
+                OptOut::new(failIdx),
                 flags,
                 hStream,
-            )
+            ) }
         })
     })
 }
@@ -6130,13 +6174,13 @@ pub unsafe extern "C" fn cuMemcpy3DBatchAsync_ptsz(
 ) -> CUresult {
     ::trace::call!("cuMemcpy3DBatchAsync_ptsz", (value numOps, value opList, out failIdx, value flags, value hStream), {
         ::driver::entry_per_thread("cuMemcpy3DBatchAsync_ptsz", || {
-            ::driver::api::batch_copy::cuMemcpy3DBatchAsync(
+            unsafe { ::driver::api::batch_copy::cuMemcpy3DBatchAsync(
                 numOps,
                 opList,
-                unsafe { OptOut::new(failIdx) },
+                OptOut::new(failIdx),
                 flags,
                 hStream,
-            )
+            ) }
         })
     })
 }
@@ -6150,7 +6194,7 @@ pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2(
 ) -> CUresult {
     ::trace::call!("cuMemcpy3DBatchAsync_v2", (value numOps, value opList, value flags, value hStream), {
         ::driver::entry("cuMemcpy3DBatchAsync_v2", || {
-            ::driver::api::batch_copy::cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream)
+            unsafe { ::driver::api::batch_copy::cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream) }
         })
     })
 }
@@ -6164,7 +6208,7 @@ pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2_ptsz(
 ) -> CUresult {
     ::trace::call!("cuMemcpy3DBatchAsync_v2_ptsz", (value numOps, value opList, value flags, value hStream), {
         ::driver::entry_per_thread("cuMemcpy3DBatchAsync_v2_ptsz", || {
-            ::driver::api::batch_copy::cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream)
+            unsafe { ::driver::api::batch_copy::cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream) }
         })
     })
 }
@@ -6172,7 +6216,9 @@ pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2_ptsz(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DPeer(pCopy: *const CUDA_MEMCPY3D_PEER) -> CUresult {
     ::trace::call!("cuMemcpy3DPeer", (value pCopy), {
-        ::driver::entry("cuMemcpy3DPeer", || ::driver::api::copy::cuMemcpy3DPeer(pCopy))
+        ::driver::entry("cuMemcpy3DPeer", || {
+            ::driver::api::copy::cuMemcpy3DPeer(unsafe { borrow(pCopy, "pCopy") }?)
+        })
     })
 }
 
@@ -6182,7 +6228,9 @@ pub unsafe extern "C" fn cuMemcpy3DPeerAsync(
     hStream: CUstream,
 ) -> CUresult {
     ::trace::call!("cuMemcpy3DPeerAsync", (value pCopy, value hStream), {
-        ::driver::entry("cuMemcpy3DPeerAsync", || ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream))
+        ::driver::entry("cuMemcpy3DPeerAsync", || {
+            ::driver::api::copy::cuMemcpy3DPeerAsync(unsafe { borrow(pCopy, "pCopy") }?, hStream)
+        })
     })
 }
 
@@ -6193,7 +6241,7 @@ pub unsafe extern "C" fn cuMemcpy3DPeerAsync_ptsz(
 ) -> CUresult {
     ::trace::call!("cuMemcpy3DPeerAsync_ptsz", (value pCopy, value hStream), {
         ::driver::entry_per_thread("cuMemcpy3DPeerAsync_ptsz", || {
-            ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream)
+            ::driver::api::copy::cuMemcpy3DPeerAsync(unsafe { borrow(pCopy, "pCopy") }?, hStream)
         })
     })
 }
@@ -6201,7 +6249,9 @@ pub unsafe extern "C" fn cuMemcpy3DPeerAsync_ptsz(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DPeer_ptds(pCopy: *const CUDA_MEMCPY3D_PEER) -> CUresult {
     ::trace::call!("cuMemcpy3DPeer_ptds", (value pCopy), {
-        ::driver::entry_per_thread("cuMemcpy3DPeer_ptds", || ::driver::api::copy::cuMemcpy3DPeer(pCopy))
+        ::driver::entry_per_thread("cuMemcpy3DPeer_ptds", || {
+            ::driver::api::copy::cuMemcpy3DPeer(unsafe { borrow(pCopy, "pCopy") }?)
+        })
     })
 }
 
@@ -6477,7 +6527,7 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync(
         value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, out failIdx, value hStream
     ), {
         ::driver::entry("cuMemcpyBatchAsync", || {
-            ::driver::api::batch_copy::cuMemcpyBatchAsync(
+            unsafe { ::driver::api::batch_copy::cuMemcpyBatchAsync(
                 dsts,
                 srcs,
                 sizes,
@@ -6485,9 +6535,9 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync(
                 attrs,
                 attrsIdxs,
                 numAttrs,
-                unsafe { OptOut::new(failIdx) },
+                OptOut::new(failIdx),
                 hStream,
-            )
+            ) }
         })
     })
 }
@@ -6508,7 +6558,7 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_ptsz(
         value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, out failIdx, value hStream
     ), {
         ::driver::entry_per_thread("cuMemcpyBatchAsync_ptsz", || {
-            ::driver::api::batch_copy::cuMemcpyBatchAsync(
+            unsafe { ::driver::api::batch_copy::cuMemcpyBatchAsync(
                 dsts,
                 srcs,
                 sizes,
@@ -6516,9 +6566,9 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_ptsz(
                 attrs,
                 attrsIdxs,
                 numAttrs,
-                unsafe { OptOut::new(failIdx) },
+                OptOut::new(failIdx),
                 hStream,
-            )
+            ) }
         })
     })
 }
@@ -6538,7 +6588,7 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_v2(
         value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, value hStream
     ), {
         ::driver::entry("cuMemcpyBatchAsync_v2", || {
-            ::driver::api::batch_copy::cuMemcpyBatchAsync_v2(
+            unsafe { ::driver::api::batch_copy::cuMemcpyBatchAsync_v2(
                 dsts,
                 srcs,
                 sizes,
@@ -6547,7 +6597,7 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_v2(
                 attrsIdxs,
                 numAttrs,
                 hStream,
-            )
+            ) }
         })
     })
 }
@@ -6567,7 +6617,7 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_v2_ptsz(
         value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, value hStream
     ), {
         ::driver::entry_per_thread("cuMemcpyBatchAsync_v2_ptsz", || {
-            ::driver::api::batch_copy::cuMemcpyBatchAsync_v2(
+            unsafe { ::driver::api::batch_copy::cuMemcpyBatchAsync_v2(
                 dsts,
                 srcs,
                 sizes,
@@ -6576,7 +6626,7 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_v2_ptsz(
                 attrsIdxs,
                 numAttrs,
                 hStream,
-            )
+            ) }
         })
     })
 }
@@ -6709,7 +6759,9 @@ pub unsafe extern "C" fn cuMemcpyDtoH(
     ByteCount: c_uint,
 ) -> CUresult {
     ::trace::call!("cuMemcpyDtoH", (value dstHost, value srcDevice, value ByteCount), {
-        ::driver::entry("cuMemcpyDtoH", || ::driver::api::old::cuMemcpyDtoH(dstHost, srcDevice, ByteCount))
+        ::driver::entry("cuMemcpyDtoH", || {
+            unsafe { ::driver::api::old::cuMemcpyDtoH(dstHost, srcDevice, ByteCount) }
+        })
     })
 }
 
@@ -6722,7 +6774,7 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync(
 ) -> CUresult {
     ::trace::call!("cuMemcpyDtoHAsync", (value dstHost, value srcDevice, value ByteCount, value hStream), {
         ::driver::entry("cuMemcpyDtoHAsync", || {
-            ::driver::api::old::cuMemcpyDtoHAsync(dstHost, srcDevice, ByteCount, hStream)
+            unsafe { ::driver::api::old::cuMemcpyDtoHAsync(dstHost, srcDevice, ByteCount, hStream) }
         })
     })
 }
@@ -6736,7 +6788,7 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
 ) -> CUresult {
     ::trace::call!("cuMemcpyDtoHAsync_v2", (value dstHost, value srcDevice, value ByteCount, value hStream), {
         ::driver::entry("cuMemcpyDtoHAsync_v2", || {
-            ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream)
+            unsafe { ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream) }
         })
     })
 }
@@ -6750,7 +6802,7 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2_ptsz(
 ) -> CUresult {
     ::trace::call!("cuMemcpyDtoHAsync_v2_ptsz", (value dstHost, value srcDevice, value ByteCount, value hStream), {
         ::driver::entry_per_thread("cuMemcpyDtoHAsync_v2_ptsz", || {
-            ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream)
+            unsafe { ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream) }
         })
     })
 }
@@ -6762,7 +6814,9 @@ pub unsafe extern "C" fn cuMemcpyDtoH_v2(
     ByteCount: usize,
 ) -> CUresult {
     ::trace::call!("cuMemcpyDtoH_v2", (value dstHost, value srcDevice, value ByteCount), {
-        ::driver::entry("cuMemcpyDtoH_v2", || ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount))
+        ::driver::entry("cuMemcpyDtoH_v2", || {
+            unsafe { ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount) }
+        })
     })
 }
 
@@ -6774,7 +6828,7 @@ pub unsafe extern "C" fn cuMemcpyDtoH_v2_ptds(
 ) -> CUresult {
     ::trace::call!("cuMemcpyDtoH_v2_ptds", (value dstHost, value srcDevice, value ByteCount), {
         ::driver::entry_per_thread("cuMemcpyDtoH_v2_ptds", || {
-            ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount)
+            unsafe { ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount) }
         })
     })
 }
@@ -6879,7 +6933,9 @@ pub unsafe extern "C" fn cuMemcpyHtoD(
     ByteCount: c_uint,
 ) -> CUresult {
     ::trace::call!("cuMemcpyHtoD", (value dstDevice, value srcHost, value ByteCount), {
-        ::driver::entry("cuMemcpyHtoD", || ::driver::api::old::cuMemcpyHtoD(dstDevice, srcHost, ByteCount))
+        ::driver::entry("cuMemcpyHtoD", || {
+            unsafe { ::driver::api::old::cuMemcpyHtoD(dstDevice, srcHost, ByteCount) }
+        })
     })
 }
 
@@ -6892,7 +6948,7 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync(
 ) -> CUresult {
     ::trace::call!("cuMemcpyHtoDAsync", (value dstDevice, value srcHost, value ByteCount, value hStream), {
         ::driver::entry("cuMemcpyHtoDAsync", || {
-            ::driver::api::old::cuMemcpyHtoDAsync(dstDevice, srcHost, ByteCount, hStream)
+            unsafe { ::driver::api::old::cuMemcpyHtoDAsync(dstDevice, srcHost, ByteCount, hStream) }
         })
     })
 }
@@ -6906,7 +6962,7 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
 ) -> CUresult {
     ::trace::call!("cuMemcpyHtoDAsync_v2", (value dstDevice, value srcHost, value ByteCount, value hStream), {
         ::driver::entry("cuMemcpyHtoDAsync_v2", || {
-            ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream)
+            unsafe { ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream) }
         })
     })
 }
@@ -6920,7 +6976,7 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2_ptsz(
 ) -> CUresult {
     ::trace::call!("cuMemcpyHtoDAsync_v2_ptsz", (value dstDevice, value srcHost, value ByteCount, value hStream), {
         ::driver::entry_per_thread("cuMemcpyHtoDAsync_v2_ptsz", || {
-            ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream)
+            unsafe { ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream) }
         })
     })
 }
@@ -6932,7 +6988,9 @@ pub unsafe extern "C" fn cuMemcpyHtoD_v2(
     ByteCount: usize,
 ) -> CUresult {
     ::trace::call!("cuMemcpyHtoD_v2", (value dstDevice, value srcHost, value ByteCount), {
-        ::driver::entry("cuMemcpyHtoD_v2", || ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount))
+        ::driver::entry("cuMemcpyHtoD_v2", || {
+            unsafe { ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount) }
+        })
     })
 }
 
@@ -6944,7 +7002,7 @@ pub unsafe extern "C" fn cuMemcpyHtoD_v2_ptds(
 ) -> CUresult {
     ::trace::call!("cuMemcpyHtoD_v2_ptds", (value dstDevice, value srcHost, value ByteCount), {
         ::driver::entry_per_thread("cuMemcpyHtoD_v2_ptds", || {
-            ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount)
+            unsafe { ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount) }
         })
     })
 }
@@ -7671,7 +7729,7 @@ pub unsafe extern "C" fn cuModuleGetTexRef(
 pub unsafe extern "C" fn cuModuleLoad(module: *mut CUmodule, fname: *const c_char) -> CUresult {
     ::trace::call!("cuModuleLoad", (out module, text fname), {
         ::driver::entry("cuModuleLoad", || {
-            ::driver::api::module::cuModuleLoad(unsafe { Out::new(module, "module") }?, fname)
+            unsafe { ::driver::api::module::cuModuleLoad(Out::new(module, "module")?, fname) }
         })
     })
 }
@@ -7680,7 +7738,7 @@ pub unsafe extern "C" fn cuModuleLoad(module: *mut CUmodule, fname: *const c_cha
 pub unsafe extern "C" fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> CUresult {
     ::trace::call!("cuModuleLoadData", (out module, value image), {
         ::driver::entry("cuModuleLoadData", || {
-            ::driver::api::module::cuModuleLoadData(unsafe { Out::new(module, "module") }?, image)
+            unsafe { ::driver::api::module::cuModuleLoadData(Out::new(module, "module")?, image) }
         })
     })
 }
@@ -7712,7 +7770,7 @@ pub unsafe extern "C" fn cuModuleLoadDataEx(
 pub unsafe extern "C" fn cuModuleLoadFatBinary(module: *mut CUmodule, fatCubin: *const c_void) -> CUresult {
     ::trace::call!("cuModuleLoadFatBinary", (out module, value fatCubin), {
         ::driver::entry("cuModuleLoadFatBinary", || {
-            ::driver::api::module::cuModuleLoadFatBinary(unsafe { Out::new(module, "module") }?, fatCubin)
+            unsafe { ::driver::api::module::cuModuleLoadFatBinary(Out::new(module, "module")?, fatCubin) }
         })
     })
 }
@@ -8079,7 +8137,7 @@ pub unsafe extern "C" fn cuPointerSetAttribute(
 ) -> CUresult {
     ::trace::call!("cuPointerSetAttribute", (value value, value attribute, value ptr), {
         ::driver::entry("cuPointerSetAttribute", || {
-            ::driver::api::pointer::cuPointerSetAttribute(value, attribute, ptr)
+            unsafe { ::driver::api::pointer::cuPointerSetAttribute(value, attribute, ptr) }
         })
     })
 }
@@ -8120,7 +8178,12 @@ pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync(
 ) -> CUresult {
     ::trace::call!("cuSignalExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         ::driver::entry("cuSignalExternalSemaphoresAsync", || {
-            ::driver::api::external::cuSignalExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+            unsafe { ::driver::api::external::cuSignalExternalSemaphoresAsync(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            ) }
         })
     })
 }
@@ -8134,7 +8197,12 @@ pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync_ptsz(
 ) -> CUresult {
     ::trace::call!("cuSignalExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         ::driver::entry_per_thread("cuSignalExternalSemaphoresAsync_ptsz", || {
-            ::driver::api::external::cuSignalExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+            unsafe { ::driver::api::external::cuSignalExternalSemaphoresAsync(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            ) }
         })
     })
 }
@@ -8204,7 +8272,7 @@ pub unsafe extern "C" fn cuStreamBatchMemOp(
 ) -> CUresult {
     ::trace::call!("cuStreamBatchMemOp", (value stream, value count, value paramArray, value flags), {
         ::driver::entry("cuStreamBatchMemOp", || {
-            ::driver::api::stream::cuStreamBatchMemOp(stream, count, paramArray, flags)
+            unsafe { ::driver::api::stream::cuStreamBatchMemOp(stream, count, paramArray, flags) }
         })
     })
 }
@@ -8218,7 +8286,7 @@ pub unsafe extern "C" fn cuStreamBatchMemOp_ptsz(
 ) -> CUresult {
     ::trace::call!("cuStreamBatchMemOp_ptsz", (value stream, value count, value paramArray, value flags), {
         ::driver::entry_per_thread("cuStreamBatchMemOp_ptsz", || {
-            ::driver::api::stream::cuStreamBatchMemOp(stream, count, paramArray, flags)
+            unsafe { ::driver::api::stream::cuStreamBatchMemOp(stream, count, paramArray, flags) }
         })
     })
 }
@@ -8232,7 +8300,7 @@ pub unsafe extern "C" fn cuStreamBatchMemOp_v2(
 ) -> CUresult {
     ::trace::call!("cuStreamBatchMemOp_v2", (value stream, value count, value paramArray, value flags), {
         ::driver::entry("cuStreamBatchMemOp_v2", || {
-            ::driver::api::stream::cuStreamBatchMemOp_v2(stream, count, paramArray, flags)
+            unsafe { ::driver::api::stream::cuStreamBatchMemOp_v2(stream, count, paramArray, flags) }
         })
     })
 }
@@ -8246,7 +8314,7 @@ pub unsafe extern "C" fn cuStreamBatchMemOp_v2_ptsz(
 ) -> CUresult {
     ::trace::call!("cuStreamBatchMemOp_v2_ptsz", (value stream, value count, value paramArray, value flags), {
         ::driver::entry_per_thread("cuStreamBatchMemOp_v2_ptsz", || {
-            ::driver::api::stream::cuStreamBatchMemOp_v2(stream, count, paramArray, flags)
+            unsafe { ::driver::api::stream::cuStreamBatchMemOp_v2(stream, count, paramArray, flags) }
         })
     })
 }
@@ -8301,14 +8369,14 @@ pub unsafe extern "C" fn cuStreamBeginCaptureToGraph(
         value hStream, value hGraph, value dependencies, value dependencyData, value numDependencies, value mode
     ), {
         ::driver::entry("cuStreamBeginCaptureToGraph", || {
-            ::driver::api::capture::cuStreamBeginCaptureToGraph(
+            unsafe { ::driver::api::capture::cuStreamBeginCaptureToGraph(
                 hStream,
                 hGraph,
                 dependencies,
                 dependencyData,
                 numDependencies,
                 mode,
-            )
+            ) }
         })
     })
 }
@@ -8326,14 +8394,14 @@ pub unsafe extern "C" fn cuStreamBeginCaptureToGraph_ptsz(
         value hStream, value hGraph, value dependencies, value dependencyData, value numDependencies, value mode
     ), {
         ::driver::entry_per_thread("cuStreamBeginCaptureToGraph_ptsz", || {
-            ::driver::api::capture::cuStreamBeginCaptureToGraph(
+            unsafe { ::driver::api::capture::cuStreamBeginCaptureToGraph(
                 hStream,
                 hGraph,
                 dependencies,
                 dependencyData,
                 numDependencies,
                 mode,
-            )
+            ) }
         })
     })
 }
@@ -8924,12 +8992,12 @@ pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies(
 ) -> CUresult {
     ::trace::call!("cuStreamUpdateCaptureDependencies", (value hStream, value dependencies, value numDependencies, value flags), {
         ::driver::entry("cuStreamUpdateCaptureDependencies", || {
-            ::driver::api::capture::cuStreamUpdateCaptureDependencies(
+            unsafe { ::driver::api::capture::cuStreamUpdateCaptureDependencies(
                 hStream,
                 dependencies,
                 numDependencies,
                 flags,
-            )
+            ) }
         })
     })
 }
@@ -8943,12 +9011,12 @@ pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_ptsz(
 ) -> CUresult {
     ::trace::call!("cuStreamUpdateCaptureDependencies_ptsz", (value hStream, value dependencies, value numDependencies, value flags), {
         ::driver::entry_per_thread("cuStreamUpdateCaptureDependencies_ptsz", || {
-            ::driver::api::capture::cuStreamUpdateCaptureDependencies(
+            unsafe { ::driver::api::capture::cuStreamUpdateCaptureDependencies(
                 hStream,
                 dependencies,
                 numDependencies,
                 flags,
-            )
+            ) }
         })
     })
 }
@@ -8965,13 +9033,13 @@ pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2(
         value hStream, value dependencies, value dependencyData, value numDependencies, value flags
     ), {
         ::driver::entry("cuStreamUpdateCaptureDependencies_v2", || {
-            ::driver::api::capture::cuStreamUpdateCaptureDependencies_v2(
+            unsafe { ::driver::api::capture::cuStreamUpdateCaptureDependencies_v2(
                 hStream,
                 dependencies,
                 dependencyData,
                 numDependencies,
                 flags,
-            )
+            ) }
         })
     })
 }
@@ -8988,13 +9056,13 @@ pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2_ptsz(
         value hStream, value dependencies, value dependencyData, value numDependencies, value flags
     ), {
         ::driver::entry_per_thread("cuStreamUpdateCaptureDependencies_v2_ptsz", || {
-            ::driver::api::capture::cuStreamUpdateCaptureDependencies_v2(
+            unsafe { ::driver::api::capture::cuStreamUpdateCaptureDependencies_v2(
                 hStream,
                 dependencies,
                 dependencyData,
                 numDependencies,
                 flags,
-            )
+            ) }
         })
     })
 }
@@ -9341,8 +9409,8 @@ pub unsafe extern "C" fn cuTensorMapEncodeIm2col(
         out tensorMap, value tensorDataType, value tensorRank, value globalAddress, value globalDim, value globalStrides, value pixelBoxLowerCorner, value pixelBoxUpperCorner, value channelsPerPixel, value pixelsPerColumn, value elementStrides, value interleave, value swizzle, value l2Promotion, value oobFill
     ), {
         ::driver::entry("cuTensorMapEncodeIm2col", || {
-            ::driver::api::tensor_map::cuTensorMapEncodeIm2col(
-                unsafe { Out::new(tensorMap, "tensorMap") }?,
+            unsafe { ::driver::api::tensor_map::cuTensorMapEncodeIm2col(
+                Out::new(tensorMap, "tensorMap")?,
                 tensorDataType,
                 tensorRank,
                 globalAddress,
@@ -9357,7 +9425,7 @@ pub unsafe extern "C" fn cuTensorMapEncodeIm2col(
                 swizzle,
                 l2Promotion,
                 oobFill,
-            )
+            ) }
         })
     })
 }
@@ -9426,8 +9494,8 @@ pub unsafe extern "C" fn cuTensorMapEncodeTiled(
         out tensorMap, value tensorDataType, value tensorRank, value globalAddress, value globalDim, value globalStrides, value boxDim, value elementStrides, value interleave, value swizzle, value l2Promotion, value oobFill
     ), {
         ::driver::entry("cuTensorMapEncodeTiled", || {
-            ::driver::api::tensor_map::cuTensorMapEncodeTiled(
-                unsafe { Out::new(tensorMap, "tensorMap") }?,
+            unsafe { ::driver::api::tensor_map::cuTensorMapEncodeTiled(
+                Out::new(tensorMap, "tensorMap")?,
                 tensorDataType,
                 tensorRank,
                 globalAddress,
@@ -9439,7 +9507,7 @@ pub unsafe extern "C" fn cuTensorMapEncodeTiled(
                 swizzle,
                 l2Promotion,
                 oobFill,
-            )
+            ) }
         })
     })
 }
@@ -9451,10 +9519,10 @@ pub unsafe extern "C" fn cuTensorMapReplaceAddress(
 ) -> CUresult {
     ::trace::call!("cuTensorMapReplaceAddress", (out tensorMap, value globalAddress), {
         ::driver::entry("cuTensorMapReplaceAddress", || {
-            ::driver::api::tensor_map::cuTensorMapReplaceAddress(
-                unsafe { Out::new(tensorMap, "tensorMap") }?,
+            unsafe { ::driver::api::tensor_map::cuTensorMapReplaceAddress(
+                Out::new(tensorMap, "tensorMap")?,
                 globalAddress,
-            )
+            ) }
         })
     })
 }
@@ -9607,7 +9675,7 @@ pub unsafe extern "C" fn cuTexRefGetArray(phArray: *mut CUarray, hTexRef: CUtexr
 pub unsafe extern "C" fn cuTexRefGetBorderColor(pBorderColor: *mut f32, hTexRef: CUtexref) -> CUresult {
     ::trace::call!("cuTexRefGetBorderColor", (value pBorderColor, value hTexRef), {
         ::driver::entry("cuTexRefGetBorderColor", || {
-            ::driver::api::texture::cuTexRefGetBorderColor(pBorderColor, hTexRef)
+            unsafe { ::driver::api::texture::cuTexRefGetBorderColor(pBorderColor, hTexRef) }
         })
     })
 }
@@ -9818,7 +9886,7 @@ pub unsafe extern "C" fn cuTexRefSetArray(hTexRef: CUtexref, hArray: CUarray, Fl
 pub unsafe extern "C" fn cuTexRefSetBorderColor(hTexRef: CUtexref, pBorderColor: *mut f32) -> CUresult {
     ::trace::call!("cuTexRefSetBorderColor", (value hTexRef, value pBorderColor), {
         ::driver::entry("cuTexRefSetBorderColor", || {
-            ::driver::api::texture::cuTexRefSetBorderColor(hTexRef, pBorderColor)
+            unsafe { ::driver::api::texture::cuTexRefSetBorderColor(hTexRef, pBorderColor) }
         })
     })
 }
@@ -10021,7 +10089,12 @@ pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync(
 ) -> CUresult {
     ::trace::call!("cuWaitExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         ::driver::entry("cuWaitExternalSemaphoresAsync", || {
-            ::driver::api::external::cuWaitExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+            unsafe { ::driver::api::external::cuWaitExternalSemaphoresAsync(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            ) }
         })
     })
 }
@@ -10035,7 +10108,12 @@ pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync_ptsz(
 ) -> CUresult {
     ::trace::call!("cuWaitExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         ::driver::entry_per_thread("cuWaitExternalSemaphoresAsync_ptsz", || {
-            ::driver::api::external::cuWaitExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+            unsafe { ::driver::api::external::cuWaitExternalSemaphoresAsync(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            ) }
         })
     })
 }

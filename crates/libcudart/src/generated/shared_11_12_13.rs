@@ -17,12 +17,12 @@ unsafe extern "C" fn __cudaPopCallConfiguration(
 ) -> cudaError_t {
     ::trace::call!("__cudaPopCallConfiguration", (out gridDim, out blockDim, out sharedMem, value stream), {
         of_major::entry("__cudaPopCallConfiguration", || {
-            ::runtime::api::registration::__cudaPopCallConfiguration(
-                unsafe { OptOut::new(gridDim) },
-                unsafe { OptOut::new(blockDim) },
-                unsafe { OptOut::new(sharedMem) },
+            unsafe { ::runtime::api::registration::__cudaPopCallConfiguration(
+                OptOut::new(gridDim),
+                OptOut::new(blockDim),
+                OptOut::new(sharedMem),
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -1925,7 +1925,7 @@ unsafe extern "C" fn cudaGraphMemFreeNodeGetParams(
 ) -> cudaError_t {
     ::trace::call!("cudaGraphMemFreeNodeGetParams", (value node, value dptr_out), {
         of_major::entry("cudaGraphMemFreeNodeGetParams", || {
-            ::runtime::api::graph_node::cudaGraphMemFreeNodeGetParams(node, dptr_out)
+            unsafe { ::runtime::api::graph_node::cudaGraphMemFreeNodeGetParams(node, dptr_out) }
         })
     })
 }

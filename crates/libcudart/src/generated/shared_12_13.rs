@@ -195,7 +195,7 @@ unsafe extern "C" fn cudaGraphExecNodeSetParams(
 ) -> cudaError_t {
     ::trace::call!("cudaGraphExecNodeSetParams", (value graphExec, value node, value nodeParams), {
         of_major::entry("cudaGraphExecNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphExecNodeSetParams(graphExec, node, nodeParams)
+            unsafe { ::runtime::api::graph_node::cudaGraphExecNodeSetParams(graphExec, node, nodeParams) }
         })
     })
 }
@@ -238,7 +238,7 @@ unsafe extern "C" fn cudaGraphNodeSetParams(
 ) -> cudaError_t {
     ::trace::call!("cudaGraphNodeSetParams", (value node, value nodeParams), {
         of_major::entry("cudaGraphNodeSetParams", || {
-            ::runtime::api::graph_node::cudaGraphNodeSetParams(node, nodeParams)
+            unsafe { ::runtime::api::graph_node::cudaGraphNodeSetParams(node, nodeParams) }
         })
     })
 }

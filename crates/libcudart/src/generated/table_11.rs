@@ -198,7 +198,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
             ::runtime::api::texture::cudaCreateTextureObject_v11(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
-                pTexDesc,
+                unsafe { borrow_opt(pTexDesc, "pTexDesc") }?,
                 unsafe { borrow_opt(pResViewDesc, "pResViewDesc") }?,
             )
         })
@@ -216,7 +216,7 @@ unsafe extern "C" fn cudaCreateTextureObject_v2(
             ::runtime::api::texture::cudaCreateTextureObject_v2(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
-                pTexDesc,
+                unsafe { borrow_opt(pTexDesc, "pTexDesc") }?,
                 unsafe { borrow_opt(pResViewDesc, "pResViewDesc") }?,
             )
         })
@@ -641,12 +641,12 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(
 ) -> cudaError_t {
     ::trace::call!("cudaSignalExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         of_major::entry("cudaSignalExternalSemaphoresAsync", || {
-            ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v11(
+            unsafe { ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v11(
                 extSemArray,
                 paramsArray,
                 numExtSems,
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -659,12 +659,12 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_ptsz(
 ) -> cudaError_t {
     ::trace::call!("cudaSignalExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         of_major::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
-            ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v11(
+            unsafe { ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v11(
                 extSemArray,
                 paramsArray,
                 numExtSems,
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -751,12 +751,12 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync(
 ) -> cudaError_t {
     ::trace::call!("cudaWaitExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         of_major::entry("cudaWaitExternalSemaphoresAsync", || {
-            ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v11(
+            unsafe { ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v11(
                 extSemArray,
                 paramsArray,
                 numExtSems,
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -769,12 +769,12 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_ptsz(
 ) -> cudaError_t {
     ::trace::call!("cudaWaitExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         of_major::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
-            ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v11(
+            unsafe { ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v11(
                 extSemArray,
                 paramsArray,
                 numExtSems,
                 stream,
-            )
+            ) }
         })
     })
 }

@@ -55,7 +55,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
             ::runtime::api::texture::cudaCreateTextureObject_v12(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
-                pTexDesc,
+                unsafe { borrow_opt(pTexDesc, "pTexDesc") }?,
                 unsafe { borrow_opt(pResViewDesc, "pResViewDesc") }?,
             )
         })
@@ -233,13 +233,13 @@ unsafe extern "C" fn cudaGraphAddNode(
         out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
     ), {
         of_major::entry("cudaGraphAddNode", || {
-            ::runtime::api::graph_node::cudaGraphAddNode_v12(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            unsafe { ::runtime::api::graph_node::cudaGraphAddNode_v12(
+                Out::new(pGraphNode, "pGraphNode")?,
                 graph,
                 pDependencies,
                 numDependencies,
                 nodeParams,
-            )
+            ) }
         })
     })
 }
@@ -256,14 +256,14 @@ unsafe extern "C" fn cudaGraphAddNode_v2(
         out pGraphNode, value graph, value pDependencies, value dependencyData, value numDependencies, value nodeParams
     ), {
         of_major::entry("cudaGraphAddNode_v2", || {
-            ::runtime::api::graph_node::cudaGraphAddNode_v2(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            unsafe { ::runtime::api::graph_node::cudaGraphAddNode_v2(
+                Out::new(pGraphNode, "pGraphNode")?,
                 graph,
                 pDependencies,
                 dependencyData,
                 numDependencies,
                 nodeParams,
-            )
+            ) }
         })
     })
 }
@@ -699,12 +699,12 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(
 ) -> cudaError_t {
     ::trace::call!("cudaSignalExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         of_major::entry("cudaSignalExternalSemaphoresAsync", || {
-            ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v12(
+            unsafe { ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v12(
                 extSemArray,
                 paramsArray,
                 numExtSems,
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -717,12 +717,12 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_ptsz(
 ) -> cudaError_t {
     ::trace::call!("cudaSignalExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         of_major::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
-            ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v12(
+            unsafe { ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v12(
                 extSemArray,
                 paramsArray,
                 numExtSems,
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -899,12 +899,12 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync(
 ) -> cudaError_t {
     ::trace::call!("cudaWaitExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         of_major::entry("cudaWaitExternalSemaphoresAsync", || {
-            ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v12(
+            unsafe { ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v12(
                 extSemArray,
                 paramsArray,
                 numExtSems,
                 stream,
-            )
+            ) }
         })
     })
 }
@@ -917,12 +917,12 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_ptsz(
 ) -> cudaError_t {
     ::trace::call!("cudaWaitExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
         of_major::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
-            ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v12(
+            unsafe { ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v12(
                 extSemArray,
                 paramsArray,
                 numExtSems,
                 stream,
-            )
+            ) }
         })
     })
 }

@@ -60,7 +60,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
             ::runtime::api::texture::cudaCreateTextureObject_v13(
                 unsafe { Out::new(pTexObject, "pTexObject") }?,
                 unsafe { borrow(pResDesc, "pResDesc") }?,
-                pTexDesc,
+                unsafe { borrow_opt(pTexDesc, "pTexDesc") }?,
                 unsafe { borrow_opt(pResViewDesc, "pResViewDesc") }?,
             )
         })
@@ -437,14 +437,14 @@ unsafe extern "C" fn cudaGraphAddNode(
         out pGraphNode, value graph, value pDependencies, value dependencyData, value numDependencies, value nodeParams
     ), {
         of_major::entry("cudaGraphAddNode", || {
-            ::runtime::api::graph_node::cudaGraphAddNode_v13(
-                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            unsafe { ::runtime::api::graph_node::cudaGraphAddNode_v13(
+                Out::new(pGraphNode, "pGraphNode")?,
                 graph,
                 pDependencies,
                 dependencyData,
                 numDependencies,
                 nodeParams,
-            )
+            ) }
         })
     })
 }

@@ -464,7 +464,7 @@ pub unsafe extern "C" fn nvmlDeviceGetComputeRunningProcesses(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetComputeRunningProcesses", (value device, value infoCount, value infos), {
         ::nvml::entry("nvmlDeviceGetComputeRunningProcesses", || {
-            ::nvml::api::process::nvmlDeviceGetComputeRunningProcesses(device, infoCount, infos)
+            unsafe { ::nvml::api::process::nvmlDeviceGetComputeRunningProcesses(device, infoCount, infos) }
         })
     })
 }
@@ -477,7 +477,7 @@ pub unsafe extern "C" fn nvmlDeviceGetComputeRunningProcesses_v2(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetComputeRunningProcesses_v2", (value device, value infoCount, value infos), {
         ::nvml::entry("nvmlDeviceGetComputeRunningProcesses_v2", || {
-            ::nvml::api::process::nvmlDeviceGetComputeRunningProcesses_v2(device, infoCount, infos)
+            unsafe { ::nvml::api::process::nvmlDeviceGetComputeRunningProcesses_v2(device, infoCount, infos) }
         })
     })
 }
@@ -490,7 +490,7 @@ pub unsafe extern "C" fn nvmlDeviceGetComputeRunningProcesses_v3(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetComputeRunningProcesses_v3", (value device, value infoCount, value infos), {
         ::nvml::entry("nvmlDeviceGetComputeRunningProcesses_v3", || {
-            ::nvml::api::process::nvmlDeviceGetComputeRunningProcesses_v3(device, infoCount, infos)
+            unsafe { ::nvml::api::process::nvmlDeviceGetComputeRunningProcesses_v3(device, infoCount, infos) }
         })
     })
 }
@@ -1140,7 +1140,7 @@ pub unsafe extern "C" fn nvmlDeviceGetGraphicsRunningProcesses(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetGraphicsRunningProcesses", (value device, value infoCount, value infos), {
         ::nvml::entry("nvmlDeviceGetGraphicsRunningProcesses", || {
-            ::nvml::api::process::nvmlDeviceGetGraphicsRunningProcesses(device, infoCount, infos)
+            unsafe { ::nvml::api::process::nvmlDeviceGetGraphicsRunningProcesses(device, infoCount, infos) }
         })
     })
 }
@@ -1153,7 +1153,7 @@ pub unsafe extern "C" fn nvmlDeviceGetGraphicsRunningProcesses_v2(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetGraphicsRunningProcesses_v2", (value device, value infoCount, value infos), {
         ::nvml::entry("nvmlDeviceGetGraphicsRunningProcesses_v2", || {
-            ::nvml::api::process::nvmlDeviceGetGraphicsRunningProcesses_v2(device, infoCount, infos)
+            unsafe { ::nvml::api::process::nvmlDeviceGetGraphicsRunningProcesses_v2(device, infoCount, infos) }
         })
     })
 }
@@ -1166,7 +1166,7 @@ pub unsafe extern "C" fn nvmlDeviceGetGraphicsRunningProcesses_v3(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetGraphicsRunningProcesses_v3", (value device, value infoCount, value infos), {
         ::nvml::entry("nvmlDeviceGetGraphicsRunningProcesses_v3", || {
-            ::nvml::api::process::nvmlDeviceGetGraphicsRunningProcesses_v3(device, infoCount, infos)
+            unsafe { ::nvml::api::process::nvmlDeviceGetGraphicsRunningProcesses_v3(device, infoCount, infos) }
         })
     })
 }
@@ -1430,7 +1430,7 @@ pub unsafe extern "C" fn nvmlDeviceGetMPSComputeRunningProcesses(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetMPSComputeRunningProcesses", (value device, value infoCount, value infos), {
         ::nvml::entry("nvmlDeviceGetMPSComputeRunningProcesses", || {
-            ::nvml::api::process::nvmlDeviceGetMPSComputeRunningProcesses(device, infoCount, infos)
+            unsafe { ::nvml::api::process::nvmlDeviceGetMPSComputeRunningProcesses(device, infoCount, infos) }
         })
     })
 }
@@ -1443,7 +1443,7 @@ pub unsafe extern "C" fn nvmlDeviceGetMPSComputeRunningProcesses_v2(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetMPSComputeRunningProcesses_v2", (value device, value infoCount, value infos), {
         ::nvml::entry("nvmlDeviceGetMPSComputeRunningProcesses_v2", || {
-            ::nvml::api::process::nvmlDeviceGetMPSComputeRunningProcesses_v2(device, infoCount, infos)
+            unsafe { ::nvml::api::process::nvmlDeviceGetMPSComputeRunningProcesses_v2(device, infoCount, infos) }
         })
     })
 }
@@ -1456,7 +1456,7 @@ pub unsafe extern "C" fn nvmlDeviceGetMPSComputeRunningProcesses_v3(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetMPSComputeRunningProcesses_v3", (value device, value infoCount, value infos), {
         ::nvml::entry("nvmlDeviceGetMPSComputeRunningProcesses_v3", || {
-            ::nvml::api::process::nvmlDeviceGetMPSComputeRunningProcesses_v3(device, infoCount, infos)
+            unsafe { ::nvml::api::process::nvmlDeviceGetMPSComputeRunningProcesses_v3(device, infoCount, infos) }
         })
     })
 }
@@ -1728,7 +1728,9 @@ pub unsafe extern "C" fn nvmlDeviceGetName(
     length: c_uint,
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetName", (value device, value name, value length), {
-        ::nvml::entry("nvmlDeviceGetName", || ::nvml::api::device::nvmlDeviceGetName(device, name, length))
+        ::nvml::entry("nvmlDeviceGetName", || {
+            unsafe { ::nvml::api::device::nvmlDeviceGetName(device, name, length) }
+        })
     })
 }
 
@@ -1930,7 +1932,9 @@ pub unsafe extern "C" fn nvmlDeviceGetP2PStatus(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetPciInfo(device: nvmlDevice_t, pci: *mut nvmlPciInfo_t) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetPciInfo", (value device, value pci), {
-        ::nvml::entry("nvmlDeviceGetPciInfo", || ::nvml::api::device::nvmlDeviceGetPciInfo(device, pci))
+        ::nvml::entry("nvmlDeviceGetPciInfo", || {
+            unsafe { ::nvml::api::device::nvmlDeviceGetPciInfo(device, pci) }
+        })
     })
 }
 
@@ -1952,7 +1956,9 @@ pub unsafe extern "C" fn nvmlDeviceGetPciInfo_v2(
     pci: *mut nvmlPciInfo_t,
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetPciInfo_v2", (value device, value pci), {
-        ::nvml::entry("nvmlDeviceGetPciInfo_v2", || ::nvml::api::device::nvmlDeviceGetPciInfo_v2(device, pci))
+        ::nvml::entry("nvmlDeviceGetPciInfo_v2", || {
+            unsafe { ::nvml::api::device::nvmlDeviceGetPciInfo_v2(device, pci) }
+        })
     })
 }
 
@@ -2303,7 +2309,9 @@ pub unsafe extern "C" fn nvmlDeviceGetSerial(
     length: c_uint,
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetSerial", (value device, value serial, value length), {
-        ::nvml::entry("nvmlDeviceGetSerial", || ::nvml::api::device::nvmlDeviceGetSerial(device, serial, length))
+        ::nvml::entry("nvmlDeviceGetSerial", || {
+            unsafe { ::nvml::api::device::nvmlDeviceGetSerial(device, serial, length) }
+        })
     })
 }
 
@@ -2500,7 +2508,7 @@ pub unsafe extern "C" fn nvmlDeviceGetTopologyNearestGpus(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetTopologyNearestGpus", (value device, value level, value count, value deviceArray), {
         ::nvml::entry("nvmlDeviceGetTopologyNearestGpus", || {
-            ::nvml::api::topology::nvmlDeviceGetTopologyNearestGpus(device, level, count, deviceArray)
+            unsafe { ::nvml::api::topology::nvmlDeviceGetTopologyNearestGpus(device, level, count, deviceArray) }
         })
     })
 }
@@ -2534,7 +2542,9 @@ pub unsafe extern "C" fn nvmlDeviceGetUUID(
     length: c_uint,
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetUUID", (value device, value uuid, value length), {
-        ::nvml::entry("nvmlDeviceGetUUID", || ::nvml::api::device::nvmlDeviceGetUUID(device, uuid, length))
+        ::nvml::entry("nvmlDeviceGetUUID", || {
+            unsafe { ::nvml::api::device::nvmlDeviceGetUUID(device, uuid, length) }
+        })
     })
 }
 
@@ -2571,7 +2581,7 @@ pub unsafe extern "C" fn nvmlDeviceGetVbiosVersion(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlDeviceGetVbiosVersion", (value device, value version, value length), {
         ::nvml::entry("nvmlDeviceGetVbiosVersion", || {
-            ::nvml::api::device::nvmlDeviceGetVbiosVersion(device, version, length)
+            unsafe { ::nvml::api::device::nvmlDeviceGetVbiosVersion(device, version, length) }
         })
     })
 }
@@ -3994,7 +4004,7 @@ pub unsafe extern "C" fn nvmlSystemGetDriverBranch(
 pub unsafe extern "C" fn nvmlSystemGetDriverVersion(version: *mut c_char, length: c_uint) -> nvmlReturn_t {
     ::trace::call!("nvmlSystemGetDriverVersion", (value version, value length), {
         ::nvml::entry("nvmlSystemGetDriverVersion", || {
-            ::nvml::api::system::nvmlSystemGetDriverVersion(version, length)
+            unsafe { ::nvml::api::system::nvmlSystemGetDriverVersion(version, length) }
         })
     })
 }
@@ -4006,7 +4016,7 @@ pub unsafe extern "C" fn nvmlSystemGetHicVersion(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlSystemGetHicVersion", (value hwbcCount, value hwbcEntries), {
         ::nvml::entry("nvmlSystemGetHicVersion", || {
-            ::nvml::api::system::nvmlSystemGetHicVersion(hwbcCount, hwbcEntries)
+            unsafe { ::nvml::api::system::nvmlSystemGetHicVersion(hwbcCount, hwbcEntries) }
         })
     })
 }
@@ -4015,7 +4025,7 @@ pub unsafe extern "C" fn nvmlSystemGetHicVersion(
 pub unsafe extern "C" fn nvmlSystemGetNVMLVersion(version: *mut c_char, length: c_uint) -> nvmlReturn_t {
     ::trace::call!("nvmlSystemGetNVMLVersion", (value version, value length), {
         ::nvml::entry("nvmlSystemGetNVMLVersion", || {
-            ::nvml::api::system::nvmlSystemGetNVMLVersion(version, length)
+            unsafe { ::nvml::api::system::nvmlSystemGetNVMLVersion(version, length) }
         })
     })
 }
@@ -4035,7 +4045,7 @@ pub unsafe extern "C" fn nvmlSystemGetProcessName(
 ) -> nvmlReturn_t {
     ::trace::call!("nvmlSystemGetProcessName", (value pid, value name, value length), {
         ::nvml::entry("nvmlSystemGetProcessName", || {
-            ::nvml::api::system::nvmlSystemGetProcessName(pid, name, length)
+            unsafe { ::nvml::api::system::nvmlSystemGetProcessName(pid, name, length) }
         })
     })
 }

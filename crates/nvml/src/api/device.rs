@@ -106,26 +106,42 @@ pub fn nvmlDeviceGetIndex(device: nvmlDevice_t, index: Out<'_, c_uint>) -> Resul
     Ok(())
 }
 
-pub fn nvmlDeviceGetName(device: nvmlDevice_t, name: *mut c_char, length: c_uint) -> Result {
-    write_text(&Device::of(device)?.identity.name, name, length, "name")
+/// # Safety
+/// `name` is NULL, or has `length` bytes that may be written.
+pub unsafe fn nvmlDeviceGetName(device: nvmlDevice_t, name: *mut c_char, length: c_uint) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { write_text(&Device::of(device)?.identity.name, name, length, "name") }
 }
 
-pub fn nvmlDeviceGetUUID(device: nvmlDevice_t, uuid: *mut c_char, length: c_uint) -> Result {
-    write_text(&Device::of(device)?.uuid(), uuid, length, "uuid")
+/// # Safety
+/// `uuid` is NULL, or has `length` bytes that may be written.
+pub unsafe fn nvmlDeviceGetUUID(device: nvmlDevice_t, uuid: *mut c_char, length: c_uint) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { write_text(&Device::of(device)?.uuid(), uuid, length, "uuid") }
 }
 
-pub fn nvmlDeviceGetSerial(device: nvmlDevice_t, serial: *mut c_char, length: c_uint) -> Result {
+/// # Safety
+/// `serial` is NULL, or has `length` bytes that may be written.
+pub unsafe fn nvmlDeviceGetSerial(device: nvmlDevice_t, serial: *mut c_char, length: c_uint) -> Result {
     let text = Device::of(device)?
         .sensors
         .serial()
         .ok_or(Error::NotSupported("the board tells no serial number"))?;
-    write_text(&text, serial, length, "serial")
+    // SAFETY: the caller's promise.
+    unsafe { write_text(&text, serial, length, "serial") }
 }
 
-pub fn nvmlDeviceGetVbiosVersion(device: nvmlDevice_t, version: *mut c_char, length: c_uint) -> Result {
+/// # Safety
+/// `version` is NULL, or has `length` bytes that may be written.
+pub unsafe fn nvmlDeviceGetVbiosVersion(
+    device: nvmlDevice_t,
+    version: *mut c_char,
+    length: c_uint,
+) -> Result {
     let text =
         Device::of(device)?.sensors.vbios().ok_or(Error::NotSupported("the device has no video BIOS"))?;
-    write_text(&text, version, length, "version")
+    // SAFETY: the caller's promise.
+    unsafe { write_text(&text, version, length, "version") }
 }
 
 pub fn nvmlDeviceGetPciInfo_v3(device: nvmlDevice_t, pci: Out<'_, nvmlPciInfo_t>) -> Result {
@@ -146,25 +162,33 @@ pub fn nvmlDeviceGetPciInfo_v3(device: nvmlDevice_t, pci: Out<'_, nvmlPciInfo_t>
 /// The structure ended with four reserved words; the last one's place is the wider bus id's now.
 const OLD_PCI_INFO_BYTES: usize = core::mem::offset_of!(nvmlPciInfo_t, busId);
 
-fn old_pci_info(device: nvmlDevice_t, pci: *mut nvmlPciInfo_t) -> Result {
+/// # Safety
+/// `pci` is NULL, or a structure that may be written up to the wider bus id.
+unsafe fn old_pci_info(device: nvmlDevice_t, pci: *mut nvmlPciInfo_t) -> Result {
     if pci.is_null() {
         return Err(Error::InvalidArgument("pci"));
     }
     let mut now = nvmlPciInfo_t::default();
     nvmlDeviceGetPciInfo_v3(device, Out::from(&mut now))?;
-    // SAFETY: the program's structure has at least these bytes, whatever header it was compiled with.
+    // SAFETY: the caller's promise: the structure has at least these bytes, whatever header the program was compiled with.
     unsafe {
         core::ptr::copy_nonoverlapping((&raw const now).cast::<u8>(), pci.cast::<u8>(), OLD_PCI_INFO_BYTES);
     }
     Ok(())
 }
 
-pub fn nvmlDeviceGetPciInfo_v2(device: nvmlDevice_t, pci: *mut nvmlPciInfo_t) -> Result {
-    old_pci_info(device, pci)
+/// # Safety
+/// `pci` is NULL, or a structure that may be written up to the wider bus id.
+pub unsafe fn nvmlDeviceGetPciInfo_v2(device: nvmlDevice_t, pci: *mut nvmlPciInfo_t) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { old_pci_info(device, pci) }
 }
 
-pub fn nvmlDeviceGetPciInfo(device: nvmlDevice_t, pci: *mut nvmlPciInfo_t) -> Result {
-    old_pci_info(device, pci)
+/// # Safety
+/// `pci` is NULL, or a structure that may be written up to the wider bus id.
+pub unsafe fn nvmlDeviceGetPciInfo(device: nvmlDevice_t, pci: *mut nvmlPciInfo_t) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { old_pci_info(device, pci) }
 }
 
 pub fn nvmlDeviceGetPciInfoExt(device: nvmlDevice_t, pci: Out<'_, nvmlPciInfoExt_t>) -> Result {

@@ -35,87 +35,121 @@ impl Row for nvmlProcessInfo_v2_t {
     }
 }
 
-fn computing<T: Row>(device: nvmlDevice_t, count: *mut c_uint, infos: *mut T) -> Result {
+/// # Safety
+/// `count` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+unsafe fn computing<T: Row>(device: nvmlDevice_t, count: *mut c_uint, infos: *mut T) -> Result {
     let found = Device::of(device)?.sensors.processes();
     let found = found.ok_or(Error::NotSupported("the system does not tell who uses the device"))?;
     let rows: Vec<T> = found.iter().map(T::of).collect();
-    write_list(&rows, count, infos)
+    // SAFETY: the caller's promise.
+    unsafe { write_list(&rows, count, infos) }
 }
 
 /// CUDA programs compute; none of them draws with the device, or comes by MPS.
-fn nobody<T: Row>(device: nvmlDevice_t, count: *mut c_uint, infos: *mut T) -> Result {
+///
+/// # Safety
+/// `count` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+unsafe fn nobody<T: Row>(device: nvmlDevice_t, count: *mut c_uint, infos: *mut T) -> Result {
     Device::of(device)?;
-    write_list(&[], count, infos)
+    // SAFETY: the caller's promise.
+    unsafe { write_list(&[], count, infos) }
 }
 
-pub fn nvmlDeviceGetComputeRunningProcesses(
+/// # Safety
+/// `infoCount` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+pub unsafe fn nvmlDeviceGetComputeRunningProcesses(
     device: nvmlDevice_t,
     infoCount: *mut c_uint,
     infos: *mut nvmlProcessInfo_v1_t,
 ) -> Result {
-    computing(device, infoCount, infos)
+    // SAFETY: the caller's promise.
+    unsafe { computing(device, infoCount, infos) }
 }
 
-pub fn nvmlDeviceGetComputeRunningProcesses_v2(
+/// # Safety
+/// `infoCount` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+pub unsafe fn nvmlDeviceGetComputeRunningProcesses_v2(
     device: nvmlDevice_t,
     infoCount: *mut c_uint,
     infos: *mut nvmlProcessInfo_v2_t,
 ) -> Result {
-    computing(device, infoCount, infos)
+    // SAFETY: the caller's promise.
+    unsafe { computing(device, infoCount, infos) }
 }
 
-pub fn nvmlDeviceGetComputeRunningProcesses_v3(
+/// # Safety
+/// `infoCount` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+pub unsafe fn nvmlDeviceGetComputeRunningProcesses_v3(
     device: nvmlDevice_t,
     infoCount: *mut c_uint,
     infos: *mut nvmlProcessInfo_t,
 ) -> Result {
-    computing(device, infoCount, infos)
+    // SAFETY: the caller's promise.
+    unsafe { computing(device, infoCount, infos) }
 }
 
-pub fn nvmlDeviceGetGraphicsRunningProcesses(
+/// # Safety
+/// `infoCount` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+pub unsafe fn nvmlDeviceGetGraphicsRunningProcesses(
     device: nvmlDevice_t,
     infoCount: *mut c_uint,
     infos: *mut nvmlProcessInfo_v1_t,
 ) -> Result {
-    nobody(device, infoCount, infos)
+    // SAFETY: the caller's promise.
+    unsafe { nobody(device, infoCount, infos) }
 }
 
-pub fn nvmlDeviceGetGraphicsRunningProcesses_v2(
+/// # Safety
+/// `infoCount` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+pub unsafe fn nvmlDeviceGetGraphicsRunningProcesses_v2(
     device: nvmlDevice_t,
     infoCount: *mut c_uint,
     infos: *mut nvmlProcessInfo_v2_t,
 ) -> Result {
-    nobody(device, infoCount, infos)
+    // SAFETY: the caller's promise.
+    unsafe { nobody(device, infoCount, infos) }
 }
 
-pub fn nvmlDeviceGetGraphicsRunningProcesses_v3(
+/// # Safety
+/// `infoCount` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+pub unsafe fn nvmlDeviceGetGraphicsRunningProcesses_v3(
     device: nvmlDevice_t,
     infoCount: *mut c_uint,
     infos: *mut nvmlProcessInfo_t,
 ) -> Result {
-    nobody(device, infoCount, infos)
+    // SAFETY: the caller's promise.
+    unsafe { nobody(device, infoCount, infos) }
 }
 
-pub fn nvmlDeviceGetMPSComputeRunningProcesses(
+/// # Safety
+/// `infoCount` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+pub unsafe fn nvmlDeviceGetMPSComputeRunningProcesses(
     device: nvmlDevice_t,
     infoCount: *mut c_uint,
     infos: *mut nvmlProcessInfo_v1_t,
 ) -> Result {
-    nobody(device, infoCount, infos)
+    // SAFETY: the caller's promise.
+    unsafe { nobody(device, infoCount, infos) }
 }
 
-pub fn nvmlDeviceGetMPSComputeRunningProcesses_v2(
+/// # Safety
+/// `infoCount` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+pub unsafe fn nvmlDeviceGetMPSComputeRunningProcesses_v2(
     device: nvmlDevice_t,
     infoCount: *mut c_uint,
     infos: *mut nvmlProcessInfo_v2_t,
 ) -> Result {
-    nobody(device, infoCount, infos)
+    // SAFETY: the caller's promise.
+    unsafe { nobody(device, infoCount, infos) }
 }
 
-pub fn nvmlDeviceGetMPSComputeRunningProcesses_v3(
+/// # Safety
+/// `infoCount` is NULL, or may be read and written; `infos` is NULL, or has room for as many elements.
+pub unsafe fn nvmlDeviceGetMPSComputeRunningProcesses_v3(
     device: nvmlDevice_t,
     infoCount: *mut c_uint,
     infos: *mut nvmlProcessInfo_t,
 ) -> Result {
-    nobody(device, infoCount, infos)
+    // SAFETY: the caller's promise.
+    unsafe { nobody(device, infoCount, infos) }
 }

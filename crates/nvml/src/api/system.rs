@@ -13,12 +13,19 @@ fn cuda_version() -> Result<u32> {
 }
 
 /// The branch that came with the CUDA version that `cuDriverGetVersion` tells.
-pub fn nvmlSystemGetDriverVersion(version: *mut c_char, length: c_uint) -> Result {
-    write_text(&version::driver(cuda_version()?), version, length, "version")
+///
+/// # Safety
+/// `version` is NULL, or has `length` bytes that may be written.
+pub unsafe fn nvmlSystemGetDriverVersion(version: *mut c_char, length: c_uint) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { write_text(&version::driver(cuda_version()?), version, length, "version") }
 }
 
-pub fn nvmlSystemGetNVMLVersion(version: *mut c_char, length: c_uint) -> Result {
-    write_text(&version::nvml(cuda_version()?), version, length, "version")
+/// # Safety
+/// `version` is NULL, or has `length` bytes that may be written.
+pub unsafe fn nvmlSystemGetNVMLVersion(version: *mut c_char, length: c_uint) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { write_text(&version::nvml(cuda_version()?), version, length, "version") }
 }
 
 pub fn nvmlSystemGetCudaDriverVersion(cudaDriverVersion: Out<'_, c_int>) -> Result {
@@ -31,7 +38,10 @@ pub fn nvmlSystemGetCudaDriverVersion_v2(cudaDriverVersion: Out<'_, c_int>) -> R
 }
 
 /// How the program was called, cut to the room there is.
-pub fn nvmlSystemGetProcessName(pid: c_uint, name: *mut c_char, length: c_uint) -> Result {
+///
+/// # Safety
+/// `name` is NULL, or has `length` bytes that may be written.
+pub unsafe fn nvmlSystemGetProcessName(pid: c_uint, name: *mut c_char, length: c_uint) -> Result {
     if length == 0 {
         return Err(Error::InvalidArgument("length"));
     }
@@ -45,12 +55,17 @@ pub fn nvmlSystemGetProcessName(pid: c_uint, name: *mut c_char, length: c_uint) 
     while text.len() > room {
         text.pop();
     }
-    write_text(&text, name, length, "name")
+    // SAFETY: the caller's promise.
+    unsafe { write_text(&text, name, length, "name") }
 }
 
 /// There is no host interface card.
-pub fn nvmlSystemGetHicVersion(hwbcCount: *mut c_uint, hwbcEntries: *mut nvmlHwbcEntry_t) -> Result {
-    super::write_list(&[], hwbcCount, hwbcEntries)
+///
+/// # Safety
+/// `hwbcCount` is NULL, or may be read and written; `hwbcEntries` is NULL, or has room for as many elements.
+pub unsafe fn nvmlSystemGetHicVersion(hwbcCount: *mut c_uint, hwbcEntries: *mut nvmlHwbcEntry_t) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { super::write_list(&[], hwbcCount, hwbcEntries) }
 }
 
 /// There are no S-class units.

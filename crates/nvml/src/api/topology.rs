@@ -29,7 +29,10 @@ pub fn nvmlDeviceGetTopologyCommonAncestor(
 }
 
 /// The other devices whose way to this one is of that level.
-pub fn nvmlDeviceGetTopologyNearestGpus(
+///
+/// # Safety
+/// `count` is NULL, or may be read and written; `deviceArray` is NULL, or has room for as many elements.
+pub unsafe fn nvmlDeviceGetTopologyNearestGpus(
     device: nvmlDevice_t,
     wanted: nvmlGpuTopologyLevel_t,
     count: *mut c_uint,
@@ -40,5 +43,6 @@ pub fn nvmlDeviceGetTopologyNearestGpus(
         .iter()
         .filter(|other| other.index != device.index && level(device, other).ok() == Some(wanted))
         .map(Device::handle);
-    write_list(&near.collect::<Vec<_>>(), count, deviceArray)
+    // SAFETY: the caller's promise.
+    unsafe { write_list(&near.collect::<Vec<_>>(), count, deviceArray) }
 }

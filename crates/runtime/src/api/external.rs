@@ -87,14 +87,16 @@ pub fn cudaDestroyExternalSemaphore(extSem: cudaExternalSemaphore_t) -> Result {
     device::attach()?.cuDestroyExternalSemaphore(extSem.cast())
 }
 
-fn entries<'a, T>(array: *const T, count: c_uint) -> Result<&'a [T]> {
+/// # Safety
+/// `array` is NULL, or has `count` elements for `'a`.
+unsafe fn entries<'a, T>(array: *const T, count: c_uint) -> Result<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
     }
     if array.is_null() {
         return Err(Error::InvalidValue("paramsArray"));
     }
-    // SAFETY: CUDA's contract: `count` entries.
+    // SAFETY: the caller's promise: `count` entries.
     Ok(unsafe { core::slice::from_raw_parts(array, count as usize) })
 }
 
@@ -117,13 +119,17 @@ pub fn cudaSignalExternalSemaphoresAsync_v2<Params>(
 pub use cudaSignalExternalSemaphoresAsync_v2 as cudaSignalExternalSemaphoresAsync_v13;
 
 /// CUDA 10's layout: no reserved words between the members and the flags.
-pub fn cudaSignalExternalSemaphoresAsync_v12(
+///
+/// # Safety
+/// Both arrays are NULL, or have `numExtSems` elements.
+pub unsafe fn cudaSignalExternalSemaphoresAsync_v12(
     extSemArray: *const cudaExternalSemaphore_t,
     paramsArray: *const cudaExternalSemaphoreSignalParams_v1,
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> Result {
-    let wide = entries(paramsArray, numExtSems)?.iter().map(|narrow| {
+    // SAFETY: the caller's promise.
+    let wide = unsafe { entries(paramsArray, numExtSems) }?.iter().map(|narrow| {
         // Fence, NvSciSync fence, key.
         let mut wide: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS = driver_structure::<24, _, _>(&narrow.params);
         wide.flags = narrow.flags;
@@ -152,13 +158,16 @@ pub fn cudaWaitExternalSemaphoresAsync_v2<Params>(
 }
 pub use cudaWaitExternalSemaphoresAsync_v2 as cudaWaitExternalSemaphoresAsync_v13;
 
-pub fn cudaWaitExternalSemaphoresAsync_v12(
+/// # Safety
+/// Both arrays are NULL, or have `numExtSems` elements.
+pub unsafe fn cudaWaitExternalSemaphoresAsync_v12(
     extSemArray: *const cudaExternalSemaphore_t,
     paramsArray: *const cudaExternalSemaphoreWaitParams_v1,
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> Result {
-    let wide = entries(paramsArray, numExtSems)?.iter().map(|narrow| {
+    // SAFETY: the caller's promise.
+    let wide = unsafe { entries(paramsArray, numExtSems) }?.iter().map(|narrow| {
         // Fence, NvSciSync fence, key and timeout.
         let mut wide: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS = driver_structure::<32, _, _>(&narrow.params);
         wide.flags = narrow.flags;

@@ -435,19 +435,24 @@ pub fn cudaGraphAddMemFreeNode(
 }
 
 /// `dptr_out` is the address of a pointer.
-pub fn cudaGraphMemFreeNodeGetParams(node: cudaGraphNode_t, dptr_out: *mut c_void) -> Result {
+///
+/// # Safety
+/// `dptr_out` is NULL, or has room for a pointer.
+pub unsafe fn cudaGraphMemFreeNodeGetParams(node: cudaGraphNode_t, dptr_out: *mut c_void) -> Result {
     let driver = device::attach()?;
     if dptr_out.is_null() {
         return Err(crate::Error::InvalidValue("dptr_out"));
     }
     let mut found = 0;
     driver.cuGraphMemFreeNodeGetParams(node, &mut found)?;
-    // SAFETY: CUDA's contract: a variable for a pointer.
+    // SAFETY: the caller's promise: a variable for a pointer.
     unsafe { dptr_out.cast::<*mut c_void>().write(pointer(found)) };
     Ok(())
 }
 
-fn add_node<Params: NodeParams>(
+/// # Safety
+/// `params` is NULL, or a structure that may be read and written.
+unsafe fn add_node<Params: NodeParams>(
     node: Out<'_, cudaGraphNode_t>,
     graph: cudaGraph_t,
     dependencies: *const cudaGraphNode_t,
@@ -455,7 +460,7 @@ fn add_node<Params: NodeParams>(
     n: usize,
     params: *mut Params,
 ) -> Result {
-    // SAFETY: CUDA's contract: NULL or a structure to read and write.
+    // SAFETY: the caller's promise: NULL or a structure to read and write.
     let params = unsafe { params.as_mut() }.ok_or(crate::Error::InvalidValue("nodeParams"))?;
     let mut inner = params.to_driver()?;
     made(node, |driver, node| {
@@ -468,28 +473,22 @@ fn add_node<Params: NodeParams>(
     Ok(())
 }
 
-pub fn cudaGraphAddNode_v12<Params: NodeParams>(
+/// # Safety
+/// `nodeParams` is NULL, or a structure that may be read and written.
+pub unsafe fn cudaGraphAddNode_v12<Params: NodeParams>(
     pGraphNode: Out<'_, cudaGraphNode_t>,
     graph: cudaGraph_t,
     pDependencies: *const cudaGraphNode_t,
     numDependencies: usize,
     nodeParams: *mut Params,
 ) -> Result {
-    add_node(pGraphNode, graph, pDependencies, ptr::null(), numDependencies, nodeParams)
+    // SAFETY: the caller's promise.
+    unsafe { add_node(pGraphNode, graph, pDependencies, ptr::null(), numDependencies, nodeParams) }
 }
 
-pub fn cudaGraphAddNode_v13<Params: NodeParams>(
-    pGraphNode: Out<'_, cudaGraphNode_t>,
-    graph: cudaGraph_t,
-    pDependencies: *const cudaGraphNode_t,
-    dependencyData: *const cudaGraphEdgeData,
-    numDependencies: usize,
-    nodeParams: *mut Params,
-) -> Result {
-    add_node(pGraphNode, graph, pDependencies, dependencyData, numDependencies, nodeParams)
-}
-
-pub fn cudaGraphAddNode_v2<Params: NodeParams>(
+/// # Safety
+/// `nodeParams` is NULL, or a structure that may be read and written.
+pub unsafe fn cudaGraphAddNode_v13<Params: NodeParams>(
     pGraphNode: Out<'_, cudaGraphNode_t>,
     graph: cudaGraph_t,
     pDependencies: *const cudaGraphNode_t,
@@ -497,25 +496,51 @@ pub fn cudaGraphAddNode_v2<Params: NodeParams>(
     numDependencies: usize,
     nodeParams: *mut Params,
 ) -> Result {
-    add_node(pGraphNode, graph, pDependencies, dependencyData, numDependencies, nodeParams)
+    // SAFETY: the caller's promise.
+    unsafe { add_node(pGraphNode, graph, pDependencies, dependencyData, numDependencies, nodeParams) }
 }
 
-fn to_driver<Params: NodeParams>(params: *const Params) -> Result<CUgraphNodeParams> {
-    // SAFETY: CUDA's contract: NULL or a readable structure.
+/// # Safety
+/// `nodeParams` is NULL, or a structure that may be read and written.
+pub unsafe fn cudaGraphAddNode_v2<Params: NodeParams>(
+    pGraphNode: Out<'_, cudaGraphNode_t>,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    dependencyData: *const cudaGraphEdgeData,
+    numDependencies: usize,
+    nodeParams: *mut Params,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { add_node(pGraphNode, graph, pDependencies, dependencyData, numDependencies, nodeParams) }
+}
+
+/// # Safety
+/// `params` is NULL, or a structure that may be read.
+unsafe fn to_driver<Params: NodeParams>(params: *const Params) -> Result<CUgraphNodeParams> {
+    // SAFETY: the caller's promise: NULL or a readable structure.
     unsafe { params.as_ref() }.ok_or(crate::Error::InvalidValue("nodeParams"))?.to_driver()
 }
 
-pub fn cudaGraphNodeSetParams<Params: NodeParams>(node: cudaGraphNode_t, nodeParams: *mut Params) -> Result {
-    let mut inner = to_driver(nodeParams)?;
+/// # Safety
+/// `nodeParams` is NULL, or a structure that may be read.
+pub unsafe fn cudaGraphNodeSetParams<Params: NodeParams>(
+    node: cudaGraphNode_t,
+    nodeParams: *mut Params,
+) -> Result {
+    // SAFETY: the caller's promise.
+    let mut inner = unsafe { to_driver(nodeParams) }?;
     device::attach()?.cuGraphNodeSetParams(node, &mut inner)
 }
 
-pub fn cudaGraphExecNodeSetParams<Params: NodeParams>(
+/// # Safety
+/// `nodeParams` is NULL, or a structure that may be read.
+pub unsafe fn cudaGraphExecNodeSetParams<Params: NodeParams>(
     graphExec: cudaGraphExec_t,
     node: cudaGraphNode_t,
     nodeParams: *mut Params,
 ) -> Result {
-    let mut inner = to_driver(nodeParams)?;
+    // SAFETY: the caller's promise.
+    let mut inner = unsafe { to_driver(nodeParams) }?;
     device::attach()?.cuGraphExecNodeSetParams(graphExec, node, &mut inner)
 }
 

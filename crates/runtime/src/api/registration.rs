@@ -108,7 +108,9 @@ pub fn __cudaPushCallConfiguration(
     c_uint::from(pushed.is_err())
 }
 
-pub fn __cudaPopCallConfiguration(
+/// # Safety
+/// `stream` is NULL, or has room for a stream's handle.
+pub unsafe fn __cudaPopCallConfiguration(
     gridDim: OptOut<'_, dim3>,
     blockDim: OptOut<'_, dim3>,
     sharedMem: OptOut<'_, usize>,
@@ -120,7 +122,7 @@ pub fn __cudaPopCallConfiguration(
     blockDim.write(configuration.block);
     sharedMem.write(configuration.shared_bytes);
     if !stream.is_null() {
-        // SAFETY: generated code passes the address of a stream variable.
+        // SAFETY: the caller's promise: generated code passes the address of a stream variable.
         unsafe { stream.cast::<cudaStream_t>().write(configuration.stream) };
     }
     Ok(())
@@ -159,16 +161,22 @@ mod tests {
         for (x, shared) in [(2, 16), (1, 8)] {
             let (mut grid, mut bytes) = (dim(0), 0);
             let mut stream: cudaStream_t = core::ptr::null_mut();
-            let popped = __cudaPopCallConfiguration(
-                Some(&mut grid).into(),
-                None.into(),
-                Some(&mut bytes).into(),
-                (&raw mut stream).cast(),
-            );
+            // SAFETY: a stream variable, or NULL.
+            let popped = unsafe {
+                __cudaPopCallConfiguration(
+                    Some(&mut grid).into(),
+                    None.into(),
+                    Some(&mut bytes).into(),
+                    (&raw mut stream).cast(),
+                )
+            };
             assert_eq!(popped, Ok(()));
             assert_eq!((grid.x, bytes), (x, shared));
         }
-        let empty = __cudaPopCallConfiguration(None.into(), None.into(), None.into(), core::ptr::null_mut());
+        // SAFETY: a stream variable, or NULL.
+        let empty = unsafe {
+            __cudaPopCallConfiguration(None.into(), None.into(), None.into(), core::ptr::null_mut())
+        };
         assert_eq!(empty.unwrap_err().code(), cudaError_t::cudaErrorMissingConfiguration);
     }
 

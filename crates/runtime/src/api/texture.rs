@@ -281,15 +281,14 @@ fn create(
 }
 
 /// CUDA: a texture without a description is an invalid resource handle (measured with CUDA 13.5's runtime).
-fn described<'a, T>(desc: *const T) -> Result<&'a T> {
-    // SAFETY: CUDA's contract: a readable structure or none.
-    unsafe { desc.as_ref() }.ok_or(Error::NoTextureDescription)
+fn described<T>(desc: Option<&T>) -> Result<&T> {
+    desc.ok_or(Error::NoTextureDescription)
 }
 
 pub fn cudaCreateTextureObject_v11(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v11::cudaResourceDesc,
-    pTexDesc: *const v11::cudaTextureDesc,
+    pTexDesc: Option<&v11::cudaTextureDesc>,
     pResViewDesc: Option<&v11::cudaResourceViewDesc>,
 ) -> Result {
     let pTexDesc = described(pTexDesc)?;
@@ -299,7 +298,7 @@ pub fn cudaCreateTextureObject_v11(
 pub fn cudaCreateTextureObject_v2(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v11::cudaResourceDesc,
-    pTexDesc: *const cudaTextureDesc_v2,
+    pTexDesc: Option<&cudaTextureDesc_v2>,
     pResViewDesc: Option<&v11::cudaResourceViewDesc>,
 ) -> Result {
     let pTexDesc = described(pTexDesc)?;
@@ -309,7 +308,7 @@ pub fn cudaCreateTextureObject_v2(
 pub fn cudaCreateTextureObject_v12(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v12::cudaResourceDesc,
-    pTexDesc: *const v12::cudaTextureDesc,
+    pTexDesc: Option<&v12::cudaTextureDesc>,
     pResViewDesc: Option<&v12::cudaResourceViewDesc>,
 ) -> Result {
     let pTexDesc = described(pTexDesc)?;
@@ -319,7 +318,7 @@ pub fn cudaCreateTextureObject_v12(
 pub fn cudaCreateTextureObject_v13(
     pTexObject: Out<'_, cudaTextureObject_t>,
     pResDesc: &v13::cudaResourceDesc,
-    pTexDesc: *const v13::cudaTextureDesc,
+    pTexDesc: Option<&v13::cudaTextureDesc>,
     pResViewDesc: Option<&v13::cudaResourceViewDesc>,
 ) -> Result {
     let pTexDesc = described(pTexDesc)?;

@@ -74,7 +74,7 @@ impl Binding {
         let reference = registry::texture(texref.cast()).ok_or(Error::InvalidTexture)?;
         let mut handle: CUtexref = ptr::null_mut();
         driver.cuModuleGetTexRef(&mut handle, reference.module()?, reference.name.as_ptr())?;
-        // SAFETY: the address is that of a variable the program registered.
+        // SAFETY: the registry knows the address, so it is that of a variable the program registered.
         let settings = unsafe { texref.read() };
         Ok(Binding { reference, settings, driver, texref: handle })
     }

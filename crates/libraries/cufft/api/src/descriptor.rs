@@ -281,7 +281,9 @@ pub unsafe fn execute(
             // SAFETY: the caller's promise.
             Ok(ptr::with_exposed_provenance_mut(unsafe { lookup(descriptor) }?.0 as usize))
         };
-        return plan.execute(of, at(input)?, at(output)?, direction);
+        let (input, output) = (at(input)?, at(output)?);
+        // SAFETY: a descriptor's memory is as large as its plan's data.
+        return unsafe { plan.execute(of, input, output, direction) };
     }
     plan.enter()?;
     let mut whole = array(shape)?;

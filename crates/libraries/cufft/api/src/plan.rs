@@ -216,7 +216,10 @@ impl Plan {
     }
 
     /// Transforms in stream order.
-    pub fn execute(
+    ///
+    /// # Safety
+    /// `input` and `output` are NULL, or have room for the plan's data, and nobody else uses them, until the stream has done the work.
+    pub unsafe fn execute(
         &self,
         expected: Option<(Kind, Precision)>,
         input: *const c_void,
@@ -239,7 +242,7 @@ impl Plan {
         match made.work {
             Work::Cpu(plan) => {
                 let work = move |(input, output): (*const c_void, *mut c_void)| {
-                    // SAFETY: cuFFT's contract: until the stream has come here the memory is the program's promise; device
+                    // SAFETY: the caller's promise: until the stream has come here the memory is there; device
                     // memory of the CPU device is the host's.
                     said(unsafe { plan.execute(input, output, direction, &Rayon) });
                 };

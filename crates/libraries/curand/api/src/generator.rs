@@ -154,7 +154,10 @@ impl Generator {
     }
 
     /// Writes `n` numbers, in stream order where they are a device's.
-    pub fn write<T: Copy + Default>(
+    ///
+    /// # Safety
+    /// `at` is NULL, or has room for `n` numbers, which nobody else uses until they have been written.
+    pub unsafe fn write<T: Copy + Default>(
         &self,
         at: *mut T,
         n: usize,
@@ -176,7 +179,7 @@ impl Generator {
         }
         match &self.place {
             Place::Host => {
-                // SAFETY: cuRAND's contract: the place has room for `n` numbers, which nobody else uses during the call.
+                // SAFETY: the caller's promise: the place has room for `n` numbers, which nobody else uses during the call.
                 let numbers = unsafe { core::slice::from_raw_parts_mut(at, n) };
                 Ok(fill(&mut self.sequence.lock(), numbers)?)
             }

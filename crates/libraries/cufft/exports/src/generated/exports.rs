@@ -251,7 +251,9 @@ pub unsafe extern "C" fn cufftExecC2C(
     direction: c_int,
 ) -> cufftResult {
     ::trace::call!("cufftExecC2C", (value plan, value idata, value odata, value direction), {
-        ::cufft::entry("cufftExecC2C", || ::cufft::api::execute::cufftExecC2C(plan, idata, odata, direction))
+        ::cufft::entry("cufftExecC2C", || {
+            unsafe { ::cufft::api::execute::cufftExecC2C(plan, idata, odata, direction) }
+        })
     })
 }
 
@@ -262,7 +264,7 @@ pub unsafe extern "C" fn cufftExecC2R(
     odata: *mut f32,
 ) -> cufftResult {
     ::trace::call!("cufftExecC2R", (value plan, value idata, value odata), {
-        ::cufft::entry("cufftExecC2R", || ::cufft::api::execute::cufftExecC2R(plan, idata, odata))
+        ::cufft::entry("cufftExecC2R", || unsafe { ::cufft::api::execute::cufftExecC2R(plan, idata, odata) })
     })
 }
 
@@ -273,7 +275,7 @@ pub unsafe extern "C" fn cufftExecD2Z(
     odata: *mut cufftDoubleComplex,
 ) -> cufftResult {
     ::trace::call!("cufftExecD2Z", (value plan, value idata, value odata), {
-        ::cufft::entry("cufftExecD2Z", || ::cufft::api::execute::cufftExecD2Z(plan, idata, odata))
+        ::cufft::entry("cufftExecD2Z", || unsafe { ::cufft::api::execute::cufftExecD2Z(plan, idata, odata) })
     })
 }
 
@@ -284,7 +286,7 @@ pub unsafe extern "C" fn cufftExecR2C(
     odata: *mut cufftComplex,
 ) -> cufftResult {
     ::trace::call!("cufftExecR2C", (value plan, value idata, value odata), {
-        ::cufft::entry("cufftExecR2C", || ::cufft::api::execute::cufftExecR2C(plan, idata, odata))
+        ::cufft::entry("cufftExecR2C", || unsafe { ::cufft::api::execute::cufftExecR2C(plan, idata, odata) })
     })
 }
 
@@ -295,7 +297,7 @@ pub unsafe extern "C" fn cufftExecZ2D(
     odata: *mut f64,
 ) -> cufftResult {
     ::trace::call!("cufftExecZ2D", (value plan, value idata, value odata), {
-        ::cufft::entry("cufftExecZ2D", || ::cufft::api::execute::cufftExecZ2D(plan, idata, odata))
+        ::cufft::entry("cufftExecZ2D", || unsafe { ::cufft::api::execute::cufftExecZ2D(plan, idata, odata) })
     })
 }
 
@@ -307,7 +309,9 @@ pub unsafe extern "C" fn cufftExecZ2Z(
     direction: c_int,
 ) -> cufftResult {
     ::trace::call!("cufftExecZ2Z", (value plan, value idata, value odata, value direction), {
-        ::cufft::entry("cufftExecZ2Z", || ::cufft::api::execute::cufftExecZ2Z(plan, idata, odata, direction))
+        ::cufft::entry("cufftExecZ2Z", || {
+            unsafe { ::cufft::api::execute::cufftExecZ2Z(plan, idata, odata, direction) }
+        })
     })
 }
 
@@ -773,7 +777,9 @@ pub unsafe extern "C" fn cufftXtExec(
     direction: c_int,
 ) -> cufftResult {
     ::trace::call!("cufftXtExec", (value plan, value input, value output, value direction), {
-        ::cufft::entry("cufftXtExec", || ::cufft::api::execute::cufftXtExec(plan, input, output, direction))
+        ::cufft::entry("cufftXtExec", || {
+            unsafe { ::cufft::api::execute::cufftXtExec(plan, input, output, direction) }
+        })
     })
 }
 

@@ -7,15 +7,20 @@ use crate::generator::{self, check_lambda, check_pairs};
 use crate::types::*;
 use crate::{Error, Result};
 
-pub fn curandGenerate(generator: curandGenerator_t, outputPtr: *mut c_uint, num: usize) -> Result {
+/// # Safety
+/// `outputPtr` is NULL, or has room for `num` numbers until they have been written.
+pub unsafe fn curandGenerate(generator: curandGenerator_t, outputPtr: *mut c_uint, num: usize) -> Result {
     let generator = generator::get(generator)?;
     if generator.kind.is_wide() && num > 0 {
         return Err(Error::Type("a generator of 64 bits makes no words of 32"));
     }
-    generator.write(outputPtr, num, Draw::Bits, |sequence, out| sequence.fill_u32(out))
+    // SAFETY: the caller's promise.
+    unsafe { generator.write(outputPtr, num, Draw::Bits, |sequence, out| sequence.fill_u32(out)) }
 }
 
-pub fn curandGenerateLongLong(
+/// # Safety
+/// `outputPtr` is NULL, or has room for `num` numbers until they have been written.
+pub unsafe fn curandGenerateLongLong(
     generator: curandGenerator_t,
     outputPtr: *mut c_ulonglong,
     num: usize,
@@ -24,20 +29,37 @@ pub fn curandGenerateLongLong(
     if !generator.kind.is_wide() && num > 0 {
         return Err(Error::Type("a generator of 32 bits makes no words of 64"));
     }
-    generator.write(outputPtr, num, Draw::Bits, |sequence, out| sequence.fill_u64(out))
+    // SAFETY: the caller's promise.
+    unsafe { generator.write(outputPtr, num, Draw::Bits, |sequence, out| sequence.fill_u64(out)) }
 }
 
-pub fn curandGenerateUniform(generator: curandGenerator_t, outputPtr: *mut f32, num: usize) -> Result {
-    generator::get(generator)?
-        .write(outputPtr, num, Draw::UniformSingle, |sequence, out| sequence.fill_uniform_f32(out))
+/// # Safety
+/// `outputPtr` is NULL, or has room for `num` numbers until they have been written.
+pub unsafe fn curandGenerateUniform(generator: curandGenerator_t, outputPtr: *mut f32, num: usize) -> Result {
+    let generator = generator::get(generator)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        generator.write(outputPtr, num, Draw::UniformSingle, |sequence, out| sequence.fill_uniform_f32(out))
+    }
 }
 
-pub fn curandGenerateUniformDouble(generator: curandGenerator_t, outputPtr: *mut f64, num: usize) -> Result {
-    generator::get(generator)?
-        .write(outputPtr, num, Draw::UniformDouble, |sequence, out| sequence.fill_uniform_f64(out))
+/// # Safety
+/// `outputPtr` is NULL, or has room for `num` numbers until they have been written.
+pub unsafe fn curandGenerateUniformDouble(
+    generator: curandGenerator_t,
+    outputPtr: *mut f64,
+    num: usize,
+) -> Result {
+    let generator = generator::get(generator)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        generator.write(outputPtr, num, Draw::UniformDouble, |sequence, out| sequence.fill_uniform_f64(out))
+    }
 }
 
-pub fn curandGenerateNormal(
+/// # Safety
+/// `outputPtr` is NULL, or has room for `n` numbers until they have been written.
+pub unsafe fn curandGenerateNormal(
     generator: curandGenerator_t,
     outputPtr: *mut f32,
     n: usize,
@@ -47,10 +69,15 @@ pub fn curandGenerateNormal(
     let generator = generator::get(generator)?;
     check_pairs(generator.kind, n)?;
     let draw = Draw::NormalSingle(Normal::of(mean, stddev, false));
-    generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_normal_f32(out, mean, stddev))
+    // SAFETY: the caller's promise.
+    unsafe {
+        generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_normal_f32(out, mean, stddev))
+    }
 }
 
-pub fn curandGenerateNormalDouble(
+/// # Safety
+/// `outputPtr` is NULL, or has room for `n` numbers until they have been written.
+pub unsafe fn curandGenerateNormalDouble(
     generator: curandGenerator_t,
     outputPtr: *mut f64,
     n: usize,
@@ -60,10 +87,15 @@ pub fn curandGenerateNormalDouble(
     let generator = generator::get(generator)?;
     check_pairs(generator.kind, n)?;
     let draw = Draw::NormalDouble(Normal::of(mean, stddev, false));
-    generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_normal_f64(out, mean, stddev))
+    // SAFETY: the caller's promise.
+    unsafe {
+        generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_normal_f64(out, mean, stddev))
+    }
 }
 
-pub fn curandGenerateLogNormal(
+/// # Safety
+/// `outputPtr` is NULL, or has room for `n` numbers until they have been written.
+pub unsafe fn curandGenerateLogNormal(
     generator: curandGenerator_t,
     outputPtr: *mut f32,
     n: usize,
@@ -73,10 +105,16 @@ pub fn curandGenerateLogNormal(
     let generator = generator::get(generator)?;
     check_pairs(generator.kind, n)?;
     let draw = Draw::NormalSingle(Normal::of(mean, stddev, true));
-    generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_log_normal_f32(out, mean, stddev))
+    // SAFETY: the caller's promise.
+    unsafe {
+        generator
+            .write(outputPtr, n, draw, move |sequence, out| sequence.fill_log_normal_f32(out, mean, stddev))
+    }
 }
 
-pub fn curandGenerateLogNormalDouble(
+/// # Safety
+/// `outputPtr` is NULL, or has room for `n` numbers until they have been written.
+pub unsafe fn curandGenerateLogNormalDouble(
     generator: curandGenerator_t,
     outputPtr: *mut f64,
     n: usize,
@@ -86,10 +124,16 @@ pub fn curandGenerateLogNormalDouble(
     let generator = generator::get(generator)?;
     check_pairs(generator.kind, n)?;
     let draw = Draw::NormalDouble(Normal::of(mean, stddev, true));
-    generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_log_normal_f64(out, mean, stddev))
+    // SAFETY: the caller's promise.
+    unsafe {
+        generator
+            .write(outputPtr, n, draw, move |sequence, out| sequence.fill_log_normal_f64(out, mean, stddev))
+    }
 }
 
-pub fn curandGeneratePoisson(
+/// # Safety
+/// `outputPtr` is NULL, or has room for `n` numbers until they have been written.
+pub unsafe fn curandGeneratePoisson(
     generator: curandGenerator_t,
     outputPtr: *mut c_uint,
     n: usize,
@@ -98,11 +142,15 @@ pub fn curandGeneratePoisson(
     let generator = generator::get(generator)?;
     check_lambda(lambda)?;
     let draw = Draw::Poisson { mean: lambda };
-    generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_poisson(out, lambda))
+    // SAFETY: the caller's promise.
+    unsafe { generator.write(outputPtr, n, draw, move |sequence, out| sequence.fill_poisson(out, lambda)) }
 }
 
 /// There is one method that a program may ask for: the best.
-pub fn curandGeneratePoissonMethod(
+///
+/// # Safety
+/// `outputPtr` is NULL, or has room for `n` numbers until they have been written.
+pub unsafe fn curandGeneratePoissonMethod(
     generator: curandGenerator_t,
     outputPtr: *mut c_uint,
     n: usize,
@@ -113,5 +161,6 @@ pub fn curandGeneratePoissonMethod(
     if method != curandMethod_t::CURAND_CHOOSE_BEST {
         return Err(Error::OutOfRange("there is one method, the best"));
     }
-    curandGeneratePoisson(generator, outputPtr, n, lambda)
+    // SAFETY: the caller's promise.
+    unsafe { curandGeneratePoisson(generator, outputPtr, n, lambda) }
 }

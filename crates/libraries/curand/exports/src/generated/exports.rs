@@ -81,7 +81,9 @@ pub unsafe extern "C" fn curandGenerate(
     num: usize,
 ) -> curandStatus_t {
     ::trace::call!("curandGenerate", (value generator, value outputPtr, value num), {
-        ::curand::entry("curandGenerate", || ::curand::api::generate::curandGenerate(generator, outputPtr, num))
+        ::curand::entry("curandGenerate", || {
+            unsafe { ::curand::api::generate::curandGenerate(generator, outputPtr, num) }
+        })
     })
 }
 
@@ -95,7 +97,7 @@ pub unsafe extern "C" fn curandGenerateLogNormal(
 ) -> curandStatus_t {
     ::trace::call!("curandGenerateLogNormal", (value generator, value outputPtr, value n, value mean, value stddev), {
         ::curand::entry("curandGenerateLogNormal", || {
-            ::curand::api::generate::curandGenerateLogNormal(generator, outputPtr, n, mean, stddev)
+            unsafe { ::curand::api::generate::curandGenerateLogNormal(generator, outputPtr, n, mean, stddev) }
         })
     })
 }
@@ -110,7 +112,13 @@ pub unsafe extern "C" fn curandGenerateLogNormalDouble(
 ) -> curandStatus_t {
     ::trace::call!("curandGenerateLogNormalDouble", (value generator, value outputPtr, value n, value mean, value stddev), {
         ::curand::entry("curandGenerateLogNormalDouble", || {
-            ::curand::api::generate::curandGenerateLogNormalDouble(generator, outputPtr, n, mean, stddev)
+            unsafe { ::curand::api::generate::curandGenerateLogNormalDouble(
+                generator,
+                outputPtr,
+                n,
+                mean,
+                stddev,
+            ) }
         })
     })
 }
@@ -123,7 +131,7 @@ pub unsafe extern "C" fn curandGenerateLongLong(
 ) -> curandStatus_t {
     ::trace::call!("curandGenerateLongLong", (value generator, value outputPtr, value num), {
         ::curand::entry("curandGenerateLongLong", || {
-            ::curand::api::generate::curandGenerateLongLong(generator, outputPtr, num)
+            unsafe { ::curand::api::generate::curandGenerateLongLong(generator, outputPtr, num) }
         })
     })
 }
@@ -138,7 +146,7 @@ pub unsafe extern "C" fn curandGenerateNormal(
 ) -> curandStatus_t {
     ::trace::call!("curandGenerateNormal", (value generator, value outputPtr, value n, value mean, value stddev), {
         ::curand::entry("curandGenerateNormal", || {
-            ::curand::api::generate::curandGenerateNormal(generator, outputPtr, n, mean, stddev)
+            unsafe { ::curand::api::generate::curandGenerateNormal(generator, outputPtr, n, mean, stddev) }
         })
     })
 }
@@ -153,7 +161,7 @@ pub unsafe extern "C" fn curandGenerateNormalDouble(
 ) -> curandStatus_t {
     ::trace::call!("curandGenerateNormalDouble", (value generator, value outputPtr, value n, value mean, value stddev), {
         ::curand::entry("curandGenerateNormalDouble", || {
-            ::curand::api::generate::curandGenerateNormalDouble(generator, outputPtr, n, mean, stddev)
+            unsafe { ::curand::api::generate::curandGenerateNormalDouble(generator, outputPtr, n, mean, stddev) }
         })
     })
 }
@@ -167,7 +175,7 @@ pub unsafe extern "C" fn curandGeneratePoisson(
 ) -> curandStatus_t {
     ::trace::call!("curandGeneratePoisson", (value generator, value outputPtr, value n, value lambda), {
         ::curand::entry("curandGeneratePoisson", || {
-            ::curand::api::generate::curandGeneratePoisson(generator, outputPtr, n, lambda)
+            unsafe { ::curand::api::generate::curandGeneratePoisson(generator, outputPtr, n, lambda) }
         })
     })
 }
@@ -182,7 +190,13 @@ pub unsafe extern "C" fn curandGeneratePoissonMethod(
 ) -> curandStatus_t {
     ::trace::call!("curandGeneratePoissonMethod", (value generator, value outputPtr, value n, value lambda, value method), {
         ::curand::entry("curandGeneratePoissonMethod", || {
-            ::curand::api::generate::curandGeneratePoissonMethod(generator, outputPtr, n, lambda, method)
+            unsafe { ::curand::api::generate::curandGeneratePoissonMethod(
+                generator,
+                outputPtr,
+                n,
+                lambda,
+                method,
+            ) }
         })
     })
 }
@@ -202,7 +216,7 @@ pub unsafe extern "C" fn curandGenerateUniform(
 ) -> curandStatus_t {
     ::trace::call!("curandGenerateUniform", (value generator, value outputPtr, value num), {
         ::curand::entry("curandGenerateUniform", || {
-            ::curand::api::generate::curandGenerateUniform(generator, outputPtr, num)
+            unsafe { ::curand::api::generate::curandGenerateUniform(generator, outputPtr, num) }
         })
     })
 }
@@ -215,7 +229,7 @@ pub unsafe extern "C" fn curandGenerateUniformDouble(
 ) -> curandStatus_t {
     ::trace::call!("curandGenerateUniformDouble", (value generator, value outputPtr, value num), {
         ::curand::entry("curandGenerateUniformDouble", || {
-            ::curand::api::generate::curandGenerateUniformDouble(generator, outputPtr, num)
+            unsafe { ::curand::api::generate::curandGenerateUniformDouble(generator, outputPtr, num) }
         })
     })
 }
