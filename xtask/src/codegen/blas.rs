@@ -25,6 +25,7 @@ pub struct Routine {
     /// Below the crate: `api::level2::gemv`.
     path: String,
     has_handle: bool,
+    is_unsafe: bool,
     n_params: usize,
 }
 
@@ -51,8 +52,12 @@ pub fn routines() -> Result<Routines> {
             let has_handle = inputs.first().is_some_and(
                 |input| matches!(input, syn::FnArg::Typed(typed) if matches!(&*typed.ty, syn::Type::Reference(_))),
             );
-            let routine =
-                Routine { path: format!("api::{stem}::{name}"), has_handle, n_params: inputs.len() };
+            let routine = Routine {
+                path: format!("api::{stem}::{name}"),
+                has_handle,
+                is_unsafe: function.sig.unsafety.is_some(),
+                n_params: inputs.len(),
+            };
             ensure!(routines.insert(name.clone(), routine).is_none(), "two bodies for the routine {name}");
         }
     }
@@ -310,7 +315,8 @@ fn cpu_call(name: &str, signature: &Signature, routine: &Routine) -> Result<Stri
         "c_int" => format!("i64::from({})", param.name),
         _ => param.name.clone(),
     });
-    Ok(format!("::cublas::{}({})", routine.path, arguments.collect::<Vec<_>>().join(", ")))
+    let call = format!("::cublas::{}({})", routine.path, arguments.collect::<Vec<_>>().join(", "));
+    Ok(if routine.is_unsafe { format!("unsafe {{ {call} }}") } else { call })
 }
 
 /// What a function answers without a backend.

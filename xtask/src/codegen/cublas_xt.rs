@@ -50,7 +50,7 @@ pub fn statement(name: &str, signature: &Signature, signatures: &Signatures) -> 
     for (matrix, shape) in shapes {
         let method = if Some(*matrix) == written { "result" } else { "matrix" };
         let ld = matrix.to_lowercase();
-        lines.push(format!("let {matrix} = call.{method}({matrix}, {shape}, ld{ld})?;"));
+        lines.push(format!("let {matrix} = unsafe {{ call.{method}({matrix}, {shape}, ld{ld}) }}?;"));
     }
     let arguments: Vec<String> = signature.params.iter().map(argument).collect();
     lines.push(format!("Ok(unsafe {{ {served_by}({}) }})", arguments.join(", ")));

@@ -86,12 +86,19 @@ impl Handle {
     }
 
     /// A factor as the pointer mode says: read now from the host, or from device memory when the routine runs.
-    pub fn scalar<T: Copy>(&self, at: *const T) -> Result<Scalar<T>> {
-        self.scalars::<1, T>(at).map(|scalar| scalar.map_host(|[value]| value))
+    ///
+    /// # Safety
+    /// NULL, or a value where the pointer mode says: on the host now, or in device memory until the routine has run.
+    pub unsafe fn scalar<T: Copy>(&self, at: *const T) -> Result<Scalar<T>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.scalars::<1, T>(at) }.map(|scalar| scalar.map_host(|[value]| value))
     }
 
     /// As [`Self::scalar`], of `N` values that follow each other.
-    pub fn scalars<const N: usize, T: Copy>(&self, at: *const T) -> Result<Scalar<[T; N], T>> {
+    ///
+    /// # Safety
+    /// As [`Self::scalar`].
+    pub unsafe fn scalars<const N: usize, T: Copy>(&self, at: *const T) -> Result<Scalar<[T; N], T>> {
         if at.is_null() {
             return Err(Error::InvalidValue("a factor is NULL"));
         }

@@ -117,9 +117,12 @@ enum From {
 }
 
 impl Factor {
-    pub fn of(handle: &Handle, at: *const c_void, storage: Storage) -> Result<Factor> {
+    /// # Safety
+    /// NULL, or a number of that type where the pointer mode says: on the host now, or in device memory until the routine has
+    /// run.
+    pub unsafe fn of(handle: &Handle, at: *const c_void, storage: Storage) -> Result<Factor> {
         let is_device = handle.state().pointer_mode == cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE;
-        // SAFETY: cuBLAS's contract in that mode.
+        // SAFETY: the caller's promise.
         unsafe { Factor::at(at, storage, is_device) }
     }
 

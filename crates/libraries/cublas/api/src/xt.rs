@@ -164,16 +164,26 @@ impl Call {
     }
 
     /// A matrix that is read.
-    pub fn matrix<T>(&self, at: *const T, shape: (usize, usize), ld: usize) -> Result<Matrix<T>> {
-        self.seen(at, shape, ld, false)
+    ///
+    /// # Safety
+    /// `at` is NULL, or such a matrix, in memory of the host's or of a device's, until the routine has ended.
+    pub unsafe fn matrix<T>(&self, at: *const T, shape: (usize, usize), ld: usize) -> Result<Matrix<T>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.seen(at, shape, ld, false) }
     }
 
     /// One that is written, and perhaps read.
-    pub fn result<T>(&self, at: *mut T, shape: (usize, usize), ld: usize) -> Result<Matrix<T>> {
-        self.seen(at, shape, ld, true)
+    ///
+    /// # Safety
+    /// As [`Self::matrix`].
+    pub unsafe fn result<T>(&self, at: *mut T, shape: (usize, usize), ld: usize) -> Result<Matrix<T>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.seen(at, shape, ld, true) }
     }
 
-    fn seen<T>(
+    /// # Safety
+    /// As [`Self::matrix`].
+    unsafe fn seen<T>(
         &self,
         at: *const T,
         (rows, columns): (usize, usize),
@@ -184,7 +194,8 @@ impl Call {
             return Ok(Matrix { at: at.cast_mut(), ld: size(ld)? });
         }
         require(ld >= rows, "a leading dimension is too small")?;
-        let staged = Staged::new(at, (rows, columns), ld, is_result)?;
+        // SAFETY: the caller's promise.
+        let staged = unsafe { Staged::new(at, (rows, columns), ld, is_result)? };
         staged.there()?;
         let (at, ld) = (staged.copy.to.cast(), staged.copy.to_ld);
         self.staged.borrow_mut().push(staged);
@@ -218,7 +229,9 @@ impl Call {
             _ => {
                 copied.resize(n_packed, T::default());
                 let (n, bytes, to) = (size(n_packed)?, size(size_of::<T>())?, copied.as_mut_ptr());
-                Copy2d::vector(n, bytes, packed.cast(), 1, to.cast(), 1).run(Direction::ToHost, None)?;
+                let copy = Copy2d::vector(n, bytes, packed.cast(), 1, to.cast(), 1);
+                // SAFETY: the caller's promise; `copied` has room for as many.
+                unsafe { copy.run(Direction::ToHost, None)? };
                 &copied
             }
         };
@@ -233,7 +246,8 @@ impl Call {
                 dense[row + column * order] = *value;
             }
         }
-        let seen = self.matrix(dense.as_ptr(), (order, order), order.max(1));
+        // SAFETY: the matrix is kept until the routine has ended.
+        let seen = unsafe { self.matrix(dense.as_ptr(), (order, order), order.max(1)) };
         self.kept.borrow_mut().push(Box::new(dense));
         seen
     }
@@ -259,7 +273,14 @@ struct Staged {
 }
 
 impl Staged {
-    fn new<T>(host: *const T, (rows, columns): (usize, usize), ld: usize, is_result: bool) -> Result<Staged> {
+    /// # Safety
+    /// `host` is such a matrix as long as this is there.
+    unsafe fn new<T>(
+        host: *const T,
+        (rows, columns): (usize, usize),
+        ld: usize,
+        is_result: bool,
+    ) -> Result<Staged> {
         let bytes = rows.checked_mul(columns).and_then(|elements| elements.checked_mul(size_of::<T>()));
         let bytes = bytes.ok_or(Error::InvalidValue("a size is too large"))?;
         let mut copy = Copy2d {
@@ -281,11 +302,13 @@ impl Staged {
     }
 
     fn there(&self) -> Result {
-        self.copy.run(Direction::ToDevice, None)
+        // SAFETY: the promise to `new`, and memory of ours of the same size.
+        unsafe { self.copy.run(Direction::ToDevice, None) }
     }
 
     fn back(&self) -> Result {
-        self.copy.reversed().run(Direction::ToHost, None)
+        // SAFETY: as above.
+        unsafe { self.copy.reversed().run(Direction::ToHost, None) }
     }
 }
 

@@ -117,11 +117,14 @@ impl Context {
     }
 
     /// Runs the work when the stream has come to it, and writes the info that it answers.
-    pub fn run(&self, info: *mut c_int, work: impl Fn() -> i64 + Send + Sync + 'static) -> Result {
+    ///
+    /// # Safety
+    /// `info` may be written whenever the work runs.
+    pub unsafe fn run(&self, info: *mut c_int, work: impl Fn() -> i64 + Send + Sync + 'static) -> Result {
         let info = crate::arguments::place(info)?;
         self.enqueue(move || {
             let found = c_int::try_from(work()).unwrap_or(c_int::MAX);
-            // SAFETY: cuSOLVER's contract: a number's place in memory that the device writes.
+            // SAFETY: the caller's word: a number's place in memory that the device writes.
             unsafe { info.get().write(found) };
         })
     }

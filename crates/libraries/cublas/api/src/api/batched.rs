@@ -23,7 +23,11 @@ fn for_each(handle: &Handle, count: i64, work: i64, each: impl Fn(i64) + Send + 
 }
 
 /// `P` may be null: no pivots then.
-pub fn getrf_batched<T: Scalar>(
+///
+/// # Safety
+/// The pointers are good for what cuBLAS's manual says of them: those to the host's memory during the call, those to the
+/// device's until the routine has run.
+pub unsafe fn getrf_batched<T: Scalar>(
     handle: &Handle,
     n: i64,
     A: *const *mut T,
@@ -37,7 +41,7 @@ pub fn getrf_batched<T: Scalar>(
     let arrays = Address((A, P, info));
     for_each(handle, batchSize, n * n * n, move |i| {
         let (a, pivots, info) = arrays.get();
-        // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
+        // SAFETY: the caller's promise.
         unsafe {
             let a = a.offset(i as isize).read();
             *info.offset(i as isize) = lapack::getrf(n, a, lda, pivots_of(pivots, n, i)) as c_int;
@@ -45,7 +49,9 @@ pub fn getrf_batched<T: Scalar>(
     })
 }
 
-pub fn getri_batched<T: Scalar>(
+/// # Safety
+/// As [`getrf_batched`].
+pub unsafe fn getri_batched<T: Scalar>(
     handle: &Handle,
     n: i64,
     A: *const *const T,
@@ -61,7 +67,7 @@ pub fn getri_batched<T: Scalar>(
     let arrays = Address((A, P.cast_mut(), C, info));
     for_each(handle, batchSize, n * n * n, move |i| {
         let (a, pivots, c, info) = arrays.get();
-        // SAFETY: as in `getrf_batched`.
+        // SAFETY: the caller's promise.
         unsafe {
             let (a, c) = (a.offset(i as isize).read(), c.offset(i as isize).read());
             *info.offset(i as isize) = lapack::getri(n, a, lda, pivots_of(pivots, n, i), c, ldc) as c_int;
@@ -69,7 +75,9 @@ pub fn getri_batched<T: Scalar>(
     })
 }
 
-pub fn matinv_batched<T: Scalar>(
+/// # Safety
+/// As [`getrf_batched`].
+pub unsafe fn matinv_batched<T: Scalar>(
     handle: &Handle,
     n: i64,
     A: *const *const T,
@@ -84,7 +92,7 @@ pub fn matinv_batched<T: Scalar>(
     let arrays = Address((A, Ainv, info));
     for_each(handle, batchSize, n * n * n, move |i| {
         let (a, c, info) = arrays.get();
-        // SAFETY: as in `getrf_batched`.
+        // SAFETY: the caller's promise.
         unsafe {
             let (a, c) = (a.offset(i as isize).read(), c.offset(i as isize).read());
             *info.offset(i as isize) = lapack::matinv(n, a, lda, c, lda_inv) as c_int;
@@ -93,7 +101,10 @@ pub fn matinv_batched<T: Scalar>(
 }
 
 /// Tells the host which argument is wrong, counted from 1 after the handle: the first of those that are not good.
-fn tell(info: *mut c_int, arguments: &[(c_int, bool)]) -> Result {
+///
+/// # Safety
+/// `info` is NULL, or the host's place for a number.
+unsafe fn tell(info: *mut c_int, arguments: &[(c_int, bool)]) -> Result {
     let wrong = arguments.iter().find(|(_, good)| !good).map(|(place, _)| *place);
     if info.is_null() {
         return Err(Error::InvalidValue("info is NULL"));
@@ -103,7 +114,9 @@ fn tell(info: *mut c_int, arguments: &[(c_int, bool)]) -> Result {
     wrong.map_or(Ok(()), |_| Err(Error::InvalidValue("info says which argument")))
 }
 
-pub fn getrs_batched<T: Scalar>(
+/// # Safety
+/// As [`getrf_batched`].
+pub unsafe fn getrs_batched<T: Scalar>(
     handle: &Handle,
     trans: cublasOperation_t,
     n: i64,
@@ -118,13 +131,14 @@ pub fn getrs_batched<T: Scalar>(
 ) -> Result {
     let op = convert::op(trans);
     let fits = |ld: i64| ld >= n.max(1);
-    tell(info, &[(1, op.is_ok()), (2, n >= 0), (3, nrhs >= 0), (5, fits(lda)), (8, fits(ldb))])?;
+    // SAFETY: the caller's promise.
+    unsafe { tell(info, &[(1, op.is_ok()), (2, n >= 0), (3, nrhs >= 0), (5, fits(lda)), (8, fits(ldb))]) }?;
     sizes(&[batchSize], &[])?;
     let op = op?;
     let arrays = Address((Aarray, devIpiv.cast_mut(), Barray));
     for_each(handle, batchSize, n * n * nrhs, move |i| {
         let (a, pivots, b) = arrays.get();
-        // SAFETY: as in `getrf_batched`.
+        // SAFETY: the caller's promise.
         unsafe {
             let (a, b) = (a.offset(i as isize).read(), b.offset(i as isize).read());
             lapack::getrs(op, n, nrhs, a, lda, pivots_of(pivots, n, i), b, ldb);
@@ -132,7 +146,9 @@ pub fn getrs_batched<T: Scalar>(
     })
 }
 
-pub fn geqrf_batched<T: Scalar>(
+/// # Safety
+/// As [`getrf_batched`].
+pub unsafe fn geqrf_batched<T: Scalar>(
     handle: &Handle,
     m: i64,
     n: i64,
@@ -142,17 +158,20 @@ pub fn geqrf_batched<T: Scalar>(
     info: *mut c_int,
     batchSize: i64,
 ) -> Result {
-    tell(info, &[(1, m >= 0), (2, n >= 0), (4, lda >= m.max(1))])?;
+    // SAFETY: the caller's promise.
+    unsafe { tell(info, &[(1, m >= 0), (2, n >= 0), (4, lda >= m.max(1))]) }?;
     sizes(&[batchSize], &[])?;
     let arrays = Address((Aarray, TauArray));
     for_each(handle, batchSize, m * n * m.min(n), move |i| {
         let (a, tau) = arrays.get();
-        // SAFETY: as in `getrf_batched`.
+        // SAFETY: the caller's promise.
         unsafe { lapack::geqrf(m, n, a.offset(i as isize).read(), lda, tau.offset(i as isize).read()) }
     })
 }
 
-pub fn gels_batched<T: Scalar>(
+/// # Safety
+/// As [`getrf_batched`].
+pub unsafe fn gels_batched<T: Scalar>(
     handle: &Handle,
     trans: cublasOperation_t,
     m: i64,
@@ -169,7 +188,8 @@ pub fn gels_batched<T: Scalar>(
     let op = convert::op(trans);
     let fits = |ld: i64| ld >= m.max(1);
     let sizes_good = [(2, m >= 0), (3, n >= 0), (4, nrhs >= 0), (6, fits(lda)), (8, fits(ldc))];
-    tell(info, &[&[(1, op.is_ok())][..], &sizes_good].concat())?;
+    // SAFETY: the caller's promise.
+    unsafe { tell(info, &[&[(1, op.is_ok())][..], &sizes_good].concat()) }?;
     sizes(&[batchSize], &[])?;
     if op? != Op::N {
         return Err(Error::NotSupported("least squares of a transposed matrix"));
@@ -180,7 +200,7 @@ pub fn gels_batched<T: Scalar>(
     let arrays = Address((Aarray, Carray, devInfoArray));
     for_each(handle, batchSize, m * n * n, move |i| {
         let (a, c, infos) = arrays.get();
-        // SAFETY: as in `getrf_batched`.
+        // SAFETY: the caller's promise.
         unsafe {
             let (a, c) = (a.offset(i as isize).read(), c.offset(i as isize).read());
             let zero = lapack::gels(m, n, nrhs, a, lda, c, ldc);

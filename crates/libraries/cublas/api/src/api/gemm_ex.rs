@@ -15,7 +15,10 @@ use crate::{
     cudaDataType, require,
 };
 
-pub fn gemm_ex(
+/// # Safety
+/// The pointers are good for what cuBLAS's manual says of them: those to the host's memory during the call, those to the
+/// device's until the routine has run.
+pub unsafe fn gemm_ex(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -38,11 +41,15 @@ pub fn gemm_ex(
 ) -> Result {
     let (op_a, op_b) = product(transa, transb, m, n, k, lda, ldb, ldc)?;
     let shape = Shape { op_a, op_b, m, n, k, lda, ldb, ldc };
-    one(handle, shape, Types::of(Atype, Btype, Ctype, computeType)?, alpha, A, B, beta, C)
+    // SAFETY: the caller's promise.
+    unsafe { one(handle, shape, Types::of(Atype, Btype, Ctype, computeType)?, alpha, A, B, beta, C) }
 }
 
 /// `S`: factors and sums are `f32`, whatever the matrices are.
-pub fn sgemm_ex(
+///
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn sgemm_ex(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -65,11 +72,15 @@ pub fn sgemm_ex(
     let shape = Shape { op_a, op_b, m, n, k, lda, ldb, ldc };
     let types = Types::of(Atype, Btype, Ctype, cublasComputeType_t::CUBLAS_COMPUTE_32F)?;
     require(types.sums == Sums::F32, "C is not real")?;
-    one(handle, shape, types, alpha.cast(), A, B, beta.cast(), C)
+    // SAFETY: the caller's promise.
+    unsafe { one(handle, shape, types, alpha.cast(), A, B, beta.cast(), C) }
 }
 
 /// `C`: likewise of complex numbers.
-pub fn cgemm_ex(
+///
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn cgemm_ex(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -92,10 +103,13 @@ pub fn cgemm_ex(
     let shape = Shape { op_a, op_b, m, n, k, lda, ldb, ldc };
     let types = Types::of(Atype, Btype, Ctype, cublasComputeType_t::CUBLAS_COMPUTE_32F)?;
     require(types.sums == Sums::C32, "C is not complex")?;
-    one(handle, shape, types, alpha.cast(), A, B, beta.cast(), C)
+    // SAFETY: the caller's promise.
+    unsafe { one(handle, shape, types, alpha.cast(), A, B, beta.cast(), C) }
 }
 
-pub fn cgemm3m_ex(
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn cgemm3m_ex(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -114,10 +128,15 @@ pub fn cgemm3m_ex(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> Result {
-    cgemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc)
+    // SAFETY: the caller's promise.
+    unsafe {
+        cgemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc)
+    }
 }
 
-fn one(
+/// # Safety
+/// As [`gemm_ex`].
+unsafe fn one(
     handle: &Handle,
     shape: Shape,
     types: Types,
@@ -127,13 +146,18 @@ fn one(
     beta: *const c_void,
     c: *mut c_void,
 ) -> Result {
-    let (alpha, beta) = (Factor::of(handle, alpha, types.scale)?, Factor::of(handle, beta, types.scale)?);
-    // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
+    // SAFETY: the caller's promise.
+    let (alpha, beta) =
+        unsafe { (Factor::of(handle, alpha, types.scale)?, Factor::of(handle, beta, types.scale)?) };
+    // SAFETY: the caller's promise.
     handle.enqueue((a, b, c), move |(a, b, c)| unsafe { run(types, &shape, &alpha, a, b, &beta, c) })
 }
 
 /// `Aarray`, `Barray` and `Carray` are themselves in device memory.
-pub fn gemm_batched_ex(
+///
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn gemm_batched_ex(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -159,20 +183,25 @@ pub fn gemm_batched_ex(
     let shape = Shape { op_a, op_b, m, n, k, lda, ldb, ldc };
     let types = Types::of(Atype, Btype, Ctype, computeType)?;
     sizes(&[batchCount], &[])?;
-    let (alpha, beta) = (Factor::of(handle, alpha, types.scale)?, Factor::of(handle, beta, types.scale)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) =
+        unsafe { (Factor::of(handle, alpha, types.scale)?, Factor::of(handle, beta, types.scale)?) };
     let arrays = Address((Aarray, Barray, Carray));
     handle.enqueue((), move |()| {
         parallel(batchCount, shape.work(), |i| {
             let (a, b, c) = arrays.get();
             let i = i as usize;
-            // SAFETY: as in `one`, and of the arrays.
+            // SAFETY: the caller's promise, and of the arrays.
             unsafe { run(types, &shape, &alpha, a.add(i).read(), b.add(i).read(), &beta, c.add(i).read()) }
         });
     })
 }
 
 /// Strides are in elements of each matrix's type.
-pub fn gemm_strided_batched_ex(
+///
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn gemm_strided_batched_ex(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -201,7 +230,9 @@ pub fn gemm_strided_batched_ex(
     let shape = Shape { op_a, op_b, m, n, k, lda, ldb, ldc };
     let types = Types::of(Atype, Btype, Ctype, computeType)?;
     sizes(&[batchCount], &[])?;
-    let (alpha, beta) = (Factor::of(handle, alpha, types.scale)?, Factor::of(handle, beta, types.scale)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) =
+        unsafe { (Factor::of(handle, alpha, types.scale)?, Factor::of(handle, beta, types.scale)?) };
     let matrices = Address((A, B, C));
     handle.enqueue((), move |()| {
         parallel(batchCount, shape.work(), |i| {
@@ -211,7 +242,7 @@ pub fn gemm_strided_batched_ex(
                 a.wrapping_byte_offset(bytes(strideA, types.a)),
                 b.wrapping_byte_offset(bytes(strideB, types.b)),
             );
-            // SAFETY: as in `one`, of each matrix.
+            // SAFETY: the caller's promise, of each matrix.
             unsafe {
                 run(types, &shape, &alpha, a, b, &beta, c.wrapping_byte_offset(bytes(strideC, types.c)))
             }
@@ -237,7 +268,10 @@ struct Group {
 }
 
 /// The arrays of shapes and factors are the host's; those of matrices lie in device memory.
-pub fn gemm_grouped_batched_ex<I: Length>(
+///
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn gemm_grouped_batched_ex<I: Length>(
     handle: &Handle,
     transa_array: *const cublasOperation_t,
     transb_array: *const cublasOperation_t,
@@ -271,7 +305,7 @@ pub fn gemm_grouped_batched_ex<I: Length>(
             parallel(group.count, group.shape.work(), |i| {
                 let (a, b, c) = arrays.get();
                 let i = group.first + i as usize;
-                // SAFETY: as in `one`, and of the arrays.
+                // SAFETY: the caller's promise, and of the arrays.
                 unsafe {
                     let (a, b, c) = (a.add(i).read(), b.add(i).read(), c.add(i).read());
                     run(types, &group.shape, &group.alpha, a, b, &group.beta, c);
@@ -317,7 +351,10 @@ unsafe fn groups<I: Length>(
 }
 
 /// As [`gemm_grouped_batched_ex`], of one type.
-pub fn gemm_grouped_batched<T: Compute + Typed, I: Length>(
+///
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn gemm_grouped_batched<T: Compute + Typed, I: Length>(
     handle: &Handle,
     transa_array: *const cublasOperation_t,
     transb_array: *const cublasOperation_t,
@@ -336,28 +373,31 @@ pub fn gemm_grouped_batched<T: Compute + Typed, I: Length>(
     group_size: *const I,
 ) -> Result {
     let (data, compute) = (T::DATA, T::COMPUTE);
-    gemm_grouped_batched_ex(
-        handle,
-        transa_array,
-        transb_array,
-        m_array,
-        n_array,
-        k_array,
-        alpha_array.cast(),
-        Aarray.cast(),
-        data,
-        lda_array,
-        Barray.cast(),
-        data,
-        ldb_array,
-        beta_array.cast(),
-        Carray.cast(),
-        data,
-        ldc_array,
-        group_count,
-        group_size,
-        compute,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        gemm_grouped_batched_ex(
+            handle,
+            transa_array,
+            transb_array,
+            m_array,
+            n_array,
+            k_array,
+            alpha_array.cast(),
+            Aarray.cast(),
+            data,
+            lda_array,
+            Barray.cast(),
+            data,
+            ldb_array,
+            beta_array.cast(),
+            Carray.cast(),
+            data,
+            ldc_array,
+            group_count,
+            group_size,
+            compute,
+        )
+    }
 }
 
 /// The types of a routine that has them in its name.
@@ -379,7 +419,9 @@ impl Typed for f64 {
 /// What an update of a triangle by a matrix of complex numbers, or of complex bytes, is.
 type Update<F> = unsafe fn(cublas_cpu::Uplo, Op, i64, i64, F, *const cuComplex, i64, F, *mut cuComplex, i64);
 
-fn rank_update<F: Copy + Send + Sync + 'static>(
+/// # Safety
+/// As [`gemm_ex`].
+unsafe fn rank_update<F: Copy + Send + Sync + 'static>(
     handle: &Handle,
     run: Update<F>,
     uplo: cublasFillMode_t,
@@ -402,7 +444,8 @@ fn rank_update<F: Copy + Send + Sync + 'static>(
     if !matches!(from, Storage::C8 | Storage::C32) || storage(Ctype)? != Storage::C32 {
         return Err(Error::NotSupported("this combination of types"));
     }
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, C), move |(A, C)| {
         let (rows, columns) = if op.transposes() { (k, n) } else { (n, k) };
         let mut wide = Vec::new();
@@ -412,18 +455,20 @@ fn rank_update<F: Copy + Send + Sync + 'static>(
                 wide.resize((rows * columns) as usize, cuComplex::default());
                 for (column, to) in wide.chunks_exact_mut(rows.max(1) as usize).enumerate() {
                     let column = A.wrapping_byte_add(column * lda as usize * from.size()).cast();
-                    // SAFETY: as in `one`.
+                    // SAFETY: the caller's promise.
                     unsafe { Complex::<f32>::read(from, column, to) };
                 }
                 (wide.as_ptr(), rows.max(1))
             }
         };
-        // SAFETY: as in `one`.
+        // SAFETY: the caller's promise.
         unsafe { run(uplo, op, n, k, alpha.get(), a, lda, beta.get(), C.cast(), ldc) }
     })
 }
 
-pub fn csyrk_ex(
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn csyrk_ex(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -438,27 +483,33 @@ pub fn csyrk_ex(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> Result {
-    rank_update(
-        handle,
-        level3::syrk::<cuComplex>,
-        uplo,
-        trans,
-        n,
-        k,
-        alpha,
-        A,
-        Atype,
-        lda,
-        beta,
-        C,
-        Ctype,
-        ldc,
-        Op::C,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        rank_update(
+            handle,
+            level3::syrk::<cuComplex>,
+            uplo,
+            trans,
+            n,
+            k,
+            alpha,
+            A,
+            Atype,
+            lda,
+            beta,
+            C,
+            Ctype,
+            ldc,
+            Op::C,
+        )
+    }
 }
 
 /// As [`super::level3::gemm3m`].
-pub fn csyrk3m_ex(
+///
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn csyrk3m_ex(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -473,10 +524,13 @@ pub fn csyrk3m_ex(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> Result {
-    csyrk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc)
+    // SAFETY: the caller's promise.
+    unsafe { csyrk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }
 }
 
-pub fn cherk_ex(
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn cherk_ex(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -491,27 +545,33 @@ pub fn cherk_ex(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> Result {
-    rank_update(
-        handle,
-        level3::herk::<cuComplex>,
-        uplo,
-        trans,
-        n,
-        k,
-        alpha,
-        A,
-        Atype,
-        lda,
-        beta,
-        C,
-        Ctype,
-        ldc,
-        Op::T,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        rank_update(
+            handle,
+            level3::herk::<cuComplex>,
+            uplo,
+            trans,
+            n,
+            k,
+            alpha,
+            A,
+            Atype,
+            lda,
+            beta,
+            C,
+            Ctype,
+            ldc,
+            Op::T,
+        )
+    }
 }
 
 /// As [`super::level3::gemm3m`].
-pub fn cherk3m_ex(
+///
+/// # Safety
+/// As [`gemm_ex`].
+pub unsafe fn cherk3m_ex(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -526,5 +586,6 @@ pub fn cherk3m_ex(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> Result {
-    cherk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc)
+    // SAFETY: the caller's promise.
+    unsafe { cherk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }
 }

@@ -60,7 +60,10 @@ factors! {
     f64, crate::cuDoubleComplex: scal_real, Scalar::from_real;
 }
 
-pub fn axpy<T: Scalar>(
+/// # Safety
+/// The pointers are good for what cuBLAS's manual says of them: those to the host's memory during the call, those to the
+/// device's until the routine has run.
+pub unsafe fn axpy<T: Scalar>(
     handle: &Handle,
     n: i64,
     alpha: *const T,
@@ -69,35 +72,53 @@ pub fn axpy<T: Scalar>(
     y: *mut T,
     incy: i64,
 ) -> Result {
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { handle.scalar(alpha)? };
+    // SAFETY: the caller's promise.
     handle.enqueue((x, y), move |(x, y)| unsafe { level1::axpy(n, alpha.get(), x, incx, y, incy) })
 }
 
-pub fn copy<T: Scalar>(handle: &Handle, n: i64, x: *const T, incx: i64, y: *mut T, incy: i64) -> Result {
-    // SAFETY: as in `axpy`.
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn copy<T: Scalar>(
+    handle: &Handle,
+    n: i64,
+    x: *const T,
+    incx: i64,
+    y: *mut T,
+    incy: i64,
+) -> Result {
+    // SAFETY: the caller's promise.
     handle.enqueue((x, y), move |(x, y)| unsafe { level1::copy(n, x, incx, y, incy) })
 }
 
-pub fn swap<T: Scalar>(handle: &Handle, n: i64, x: *mut T, incx: i64, y: *mut T, incy: i64) -> Result {
-    // SAFETY: as in `axpy`.
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn swap<T: Scalar>(handle: &Handle, n: i64, x: *mut T, incx: i64, y: *mut T, incy: i64) -> Result {
+    // SAFETY: the caller's promise.
     handle.enqueue((x, y), move |(x, y)| unsafe { level1::swap(n, x, incx, y, incy) })
 }
 
-pub fn scal<T: Scalar, F: Factor<T>>(
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn scal<T: Scalar, F: Factor<T>>(
     handle: &Handle,
     n: i64,
     alpha: *const F,
     x: *mut T,
     incx: i64,
 ) -> Result {
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: as in `axpy`.
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { handle.scalar(alpha)? };
+    // SAFETY: the caller's promise.
     handle.enqueue(x, move |x| unsafe { alpha.get().scale(n, x, incx) })
 }
 
 /// The product of real vectors.
-pub fn dot<T: Real>(
+///
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn dot<T: Real>(
     handle: &Handle,
     n: i64,
     x: *const T,
@@ -106,10 +127,13 @@ pub fn dot<T: Real>(
     incy: i64,
     result: *mut T,
 ) -> Result {
-    dotu(handle, n, x, incx, y, incy, result)
+    // SAFETY: the caller's promise.
+    unsafe { dotu(handle, n, x, incx, y, incy, result) }
 }
 
-pub fn dotu<T: Scalar>(
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn dotu<T: Scalar>(
     handle: &Handle,
     n: i64,
     x: *const T,
@@ -118,11 +142,13 @@ pub fn dotu<T: Scalar>(
     incy: i64,
     result: *mut T,
 ) -> Result {
-    // SAFETY: as in `axpy`.
-    answer(handle, result, (x, y), move |(x, y)| unsafe { level1::dotu::<T, T, T>(n, x, incx, y, incy) })
+    // SAFETY: the caller's promise.
+    unsafe { answer(handle, result, (x, y), move |(x, y)| level1::dotu::<T, T, T>(n, x, incx, y, incy)) }
 }
 
-pub fn dotc<T: Scalar>(
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn dotc<T: Scalar>(
     handle: &Handle,
     n: i64,
     x: *const T,
@@ -131,31 +157,65 @@ pub fn dotc<T: Scalar>(
     incy: i64,
     result: *mut T,
 ) -> Result {
-    // SAFETY: as in `axpy`.
-    answer(handle, result, (x, y), move |(x, y)| unsafe { level1::dotc::<T, T, T>(n, x, incx, y, incy) })
+    // SAFETY: the caller's promise.
+    unsafe { answer(handle, result, (x, y), move |(x, y)| level1::dotc::<T, T, T>(n, x, incx, y, incy)) }
 }
 
-pub fn nrm2<T: Scalar>(handle: &Handle, n: i64, x: *const T, incx: i64, result: *mut T::Real) -> Result {
-    // SAFETY: as in `axpy`.
-    answer(handle, result, x, move |x| unsafe { level1::nrm2::<T, T>(n, x, incx) })
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn nrm2<T: Scalar>(
+    handle: &Handle,
+    n: i64,
+    x: *const T,
+    incx: i64,
+    result: *mut T::Real,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { answer(handle, result, x, move |x| level1::nrm2::<T, T>(n, x, incx)) }
 }
 
-pub fn asum<T: Scalar>(handle: &Handle, n: i64, x: *const T, incx: i64, result: *mut T::Real) -> Result {
-    // SAFETY: as in `axpy`.
-    answer(handle, result, x, move |x| unsafe { level1::asum::<T, T>(n, x, incx) })
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn asum<T: Scalar>(
+    handle: &Handle,
+    n: i64,
+    x: *const T,
+    incx: i64,
+    result: *mut T::Real,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { answer(handle, result, x, move |x| level1::asum::<T, T>(n, x, incx)) }
 }
 
-pub fn amax<T: Scalar, I: Index>(handle: &Handle, n: i64, x: *const T, incx: i64, result: *mut I) -> Result {
-    // SAFETY: as in `axpy`.
-    answer(handle, result, x, move |x| I::of(unsafe { level1::iamax::<T, T>(n, x, incx) }))
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn amax<T: Scalar, I: Index>(
+    handle: &Handle,
+    n: i64,
+    x: *const T,
+    incx: i64,
+    result: *mut I,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { answer(handle, result, x, move |x| I::of(level1::iamax::<T, T>(n, x, incx))) }
 }
 
-pub fn amin<T: Scalar, I: Index>(handle: &Handle, n: i64, x: *const T, incx: i64, result: *mut I) -> Result {
-    // SAFETY: as in `axpy`.
-    answer(handle, result, x, move |x| I::of(unsafe { level1::iamin::<T, T>(n, x, incx) }))
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn amin<T: Scalar, I: Index>(
+    handle: &Handle,
+    n: i64,
+    x: *const T,
+    incx: i64,
+    result: *mut I,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { answer(handle, result, x, move |x| I::of(level1::iamin::<T, T>(n, x, incx))) }
 }
 
-pub fn rot<T: Scalar, F: Factor<T>>(
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn rot<T: Scalar, F: Factor<T>>(
     handle: &Handle,
     n: i64,
     x: *mut T,
@@ -165,18 +225,22 @@ pub fn rot<T: Scalar, F: Factor<T>>(
     c: *const T::Real,
     s: *const F,
 ) -> Result {
-    let (c, s) = (handle.scalar(c)?, handle.scalar(s)?);
-    // SAFETY: as in `axpy`.
+    // SAFETY: the caller's promise.
+    let (c, s) = unsafe { (handle.scalar(c)?, handle.scalar(s)?) };
+    // SAFETY: the caller's promise.
     handle.enqueue((x, y), move |(x, y)| unsafe {
         rotation::rot(n, x, incx, y, incy, c.get(), s.get().as_element())
     })
 }
 
 /// Scalars in, scalars out: with the host's it is done at once.
-pub fn rotg<T: Scalar>(handle: &Handle, a: *mut T, b: *mut T, c: *mut T::Real, s: *mut T) -> Result {
+///
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn rotg<T: Scalar>(handle: &Handle, a: *mut T, b: *mut T, c: *mut T::Real, s: *mut T) -> Result {
     require([a.is_null(), b.is_null(), c.is_null(), s.is_null()] == [false; 4], "a scalar is NULL")?;
     now_or_in_order(handle, (a, b, c, s), move |(a, b, c, s)| {
-        // SAFETY: as in `axpy`; scalars of the host are the caller's for the call.
+        // SAFETY: the caller's promise; scalars of the host are the caller's for the call.
         unsafe {
             let found = rotation::rotg(a.read_unaligned(), b.read_unaligned());
             a.write_unaligned(found.r);
@@ -187,7 +251,9 @@ pub fn rotg<T: Scalar>(handle: &Handle, a: *mut T, b: *mut T, c: *mut T::Real, s
     })
 }
 
-pub fn rotm<T: Real>(
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn rotm<T: Real>(
     handle: &Handle,
     n: i64,
     x: *mut T,
@@ -196,14 +262,17 @@ pub fn rotm<T: Real>(
     incy: i64,
     param: *const T,
 ) -> Result {
-    let param = handle.scalars::<5, T>(param)?;
-    // SAFETY: as in `axpy`.
+    // SAFETY: the caller's promise.
+    let param = unsafe { handle.scalars::<5, T>(param)? };
+    // SAFETY: the caller's promise.
     handle.enqueue((x, y), move |(x, y)| unsafe {
         rotation::rotm::<T, T, T>(n, x, incx, y, incy, param.get() as Param<T>)
     })
 }
 
-pub fn rotmg<T: Real>(
+/// # Safety
+/// As [`axpy`].
+pub unsafe fn rotmg<T: Real>(
     handle: &Handle,
     d1: *mut T,
     d2: *mut T,
@@ -235,7 +304,10 @@ pub fn rotmg<T: Real>(
 }
 
 /// A routine's one result, on the host or in device memory, of what lies at some addresses.
-pub(super) fn answer<R: Copy + 'static, A: Addresses + 'static>(
+///
+/// # Safety
+/// `result` is NULL or may be written, and `value` called with the addresses, until the routine has run.
+pub(super) unsafe fn answer<R: Copy + 'static, A: Addresses + 'static>(
     handle: &Handle,
     result: *mut R,
     at: A,

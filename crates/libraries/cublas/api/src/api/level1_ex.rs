@@ -133,7 +133,10 @@ struct Factor<S> {
 }
 
 impl<S: Lying> Factor<S> {
-    fn new(handle: &Handle, at: *const c_void, data: cudaDataType) -> Result<Self> {
+    /// # Safety
+    /// NULL, or a number of that type where the pointer mode says: on the host now, or in device memory until the routine has
+    /// run.
+    unsafe fn new(handle: &Handle, at: *const c_void, data: cudaDataType) -> Result<Self> {
         require(!at.is_null(), "a factor is NULL")?;
         let reader = S::reader(data)?;
         let is_device = handle.state().pointer_mode == cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE;
@@ -149,7 +152,10 @@ impl<S: Lying> Factor<S> {
 }
 
 /// A result whose type is an argument.
-fn answer_as<S: Lying, A: Addresses + 'static>(
+///
+/// # Safety
+/// As [`answer`]; a result has the type that `data` says.
+unsafe fn answer_as<S: Lying, A: Addresses + 'static>(
     handle: &Handle,
     result: *mut c_void,
     data: cudaDataType,
@@ -162,7 +168,10 @@ fn answer_as<S: Lying, A: Addresses + 'static>(
     handle.enqueue_result((result, at), move |(result, at)| unsafe { writer(result, value(at)) })
 }
 
-pub fn axpy_ex(
+/// # Safety
+/// The pointers are good for what cuBLAS's manual says of them: those to the host's memory during the call, those to the
+/// device's until the routine has run.
+pub unsafe fn axpy_ex(
     handle: &Handle,
     n: i64,
     alpha: *const c_void,
@@ -177,14 +186,17 @@ pub fn axpy_ex(
 ) -> Result {
     same(xType, yType)?;
     in_types!(xType, executiontype, |X, S| {
-        let alpha = Factor::<S>::new(handle, alpha, alphaType)?;
+        // SAFETY: the caller's promise.
+        let alpha = unsafe { Factor::<S>::new(handle, alpha, alphaType)? };
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
-        // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
+        // SAFETY: the caller's promise.
         handle.enqueue((x, y), move |(x, y)| unsafe { level1::axpy(n, alpha.get(), x, incx, y, incy) })
     })
 }
 
-pub fn scal_ex(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn scal_ex(
     handle: &Handle,
     n: i64,
     alpha: *const c_void,
@@ -198,17 +210,21 @@ pub fn scal_ex(
         let x = x.cast::<X>();
         // A real factor multiplies each part by itself.
         if alphaType == real_of(alphaType) {
-            let alpha = Factor::<<S as Scalar>::Real>::new(handle, alpha, alphaType)?;
-            // SAFETY: as in `axpy_ex`.
+            // SAFETY: the caller's promise.
+            let alpha = unsafe { Factor::<<S as Scalar>::Real>::new(handle, alpha, alphaType)? };
+            // SAFETY: the caller's promise.
             return handle.enqueue(x, move |x| unsafe { level1::scal_real::<S, X>(n, alpha.get(), x, incx) });
         }
-        let alpha = Factor::<S>::new(handle, alpha, alphaType)?;
-        // SAFETY: as in `axpy_ex`.
+        // SAFETY: the caller's promise.
+        let alpha = unsafe { Factor::<S>::new(handle, alpha, alphaType)? };
+        // SAFETY: the caller's promise.
         handle.enqueue(x, move |x| unsafe { level1::scal(n, alpha.get(), x, incx) })
     })
 }
 
-pub fn dot_ex(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn dot_ex(
     handle: &Handle,
     n: i64,
     x: *const c_void,
@@ -224,14 +240,18 @@ pub fn dot_ex(
     same(xType, yType)?;
     in_types!(xType, executionType, |X, S| {
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
-        answer_as::<S, _>(handle, result, resultType, (x, y), move |(x, y)| {
-            // SAFETY: as in `axpy_ex`.
-            unsafe { level1::dotu(n, x, incx, y, incy) }
-        })
+        // SAFETY: the caller's promise.
+        unsafe {
+            answer_as::<S, _>(handle, result, resultType, (x, y), move |(x, y)| {
+                level1::dotu(n, x, incx, y, incy)
+            })
+        }
     })
 }
 
-pub fn dotc_ex(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn dotc_ex(
     handle: &Handle,
     n: i64,
     x: *const c_void,
@@ -247,14 +267,18 @@ pub fn dotc_ex(
     same(xType, yType)?;
     in_types!(xType, executionType, |X, S| {
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
-        answer_as::<S, _>(handle, result, resultType, (x, y), move |(x, y)| {
-            // SAFETY: as in `axpy_ex`.
-            unsafe { level1::dotc(n, x, incx, y, incy) }
-        })
+        // SAFETY: the caller's promise.
+        unsafe {
+            answer_as::<S, _>(handle, result, resultType, (x, y), move |(x, y)| {
+                level1::dotc(n, x, incx, y, incy)
+            })
+        }
     })
 }
 
-pub fn nrm2_ex(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn nrm2_ex(
     handle: &Handle,
     n: i64,
     x: *const c_void,
@@ -266,12 +290,14 @@ pub fn nrm2_ex(
 ) -> Result {
     in_types!(xType, of_norm(xType, executionType), |X, S| {
         let x = x.cast::<X>();
-        // SAFETY: as in `axpy_ex`.
-        answer_as(handle, result, resultType, x, move |x| unsafe { level1::nrm2::<S, X>(n, x, incx) })
+        // SAFETY: the caller's promise.
+        unsafe { answer_as(handle, result, resultType, x, move |x| level1::nrm2::<S, X>(n, x, incx)) }
     })
 }
 
-pub fn asum_ex(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn asum_ex(
     handle: &Handle,
     n: i64,
     x: *const c_void,
@@ -283,12 +309,14 @@ pub fn asum_ex(
 ) -> Result {
     in_types!(xType, of_norm(xType, executiontype), |X, S| {
         let x = x.cast::<X>();
-        // SAFETY: as in `axpy_ex`.
-        answer_as(handle, result, resultType, x, move |x| unsafe { level1::asum::<S, X>(n, x, incx) })
+        // SAFETY: the caller's promise.
+        unsafe { answer_as(handle, result, resultType, x, move |x| level1::asum::<S, X>(n, x, incx)) }
     })
 }
 
-pub fn iamax_ex<I: Index>(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn iamax_ex<I: Index>(
     handle: &Handle,
     n: i64,
     x: *const c_void,
@@ -298,12 +326,14 @@ pub fn iamax_ex<I: Index>(
 ) -> Result {
     in_types!(xType, computed(xType), |X, S| {
         let x = x.cast::<X>();
-        // SAFETY: as in `axpy_ex`.
-        answer(handle, result, x, move |x| I::of(unsafe { level1::iamax::<S, X>(n, x, incx) }))
+        // SAFETY: the caller's promise.
+        unsafe { answer(handle, result, x, move |x| I::of(level1::iamax::<S, X>(n, x, incx))) }
     })
 }
 
-pub fn iamin_ex<I: Index>(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn iamin_ex<I: Index>(
     handle: &Handle,
     n: i64,
     x: *const c_void,
@@ -313,12 +343,14 @@ pub fn iamin_ex<I: Index>(
 ) -> Result {
     in_types!(xType, computed(xType), |X, S| {
         let x = x.cast::<X>();
-        // SAFETY: as in `axpy_ex`.
-        answer(handle, result, x, move |x| I::of(unsafe { level1::iamin::<S, X>(n, x, incx) }))
+        // SAFETY: the caller's promise.
+        unsafe { answer(handle, result, x, move |x| I::of(level1::iamin::<S, X>(n, x, incx))) }
     })
 }
 
-pub fn copy_ex(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn copy_ex(
     handle: &Handle,
     n: i64,
     x: *const c_void,
@@ -331,12 +363,14 @@ pub fn copy_ex(
     same(xType, yType)?;
     in_types!(xType, computed(xType), |X| {
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
-        // SAFETY: as in `axpy_ex`.
+        // SAFETY: the caller's promise.
         handle.enqueue((x, y), move |(x, y)| unsafe { level1::copy(n, x, incx, y, incy) })
     })
 }
 
-pub fn swap_ex(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn swap_ex(
     handle: &Handle,
     n: i64,
     x: *mut c_void,
@@ -349,13 +383,16 @@ pub fn swap_ex(
     same(xType, yType)?;
     in_types!(xType, computed(xType), |X| {
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
-        // SAFETY: as in `axpy_ex`.
+        // SAFETY: the caller's promise.
         handle.enqueue((x, y), move |(x, y)| unsafe { level1::swap(n, x, incx, y, incy) })
     })
 }
 
 /// Of complex vectors `c` is real and `s` as `csType` says.
-pub fn rot_ex(
+///
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn rot_ex(
     handle: &Handle,
     n: i64,
     x: *mut c_void,
@@ -371,15 +408,19 @@ pub fn rot_ex(
 ) -> Result {
     same(xType, yType)?;
     in_types!(xType, executiontype, |X, S| {
-        let c = Factor::<<S as Scalar>::Real>::new(handle, c, real_of(csType))?;
-        let s = Factor::<S>::new(handle, s, csType)?;
+        // SAFETY: the caller's promise.
+        let c = unsafe { Factor::<<S as Scalar>::Real>::new(handle, c, real_of(csType))? };
+        // SAFETY: the caller's promise.
+        let s = unsafe { Factor::<S>::new(handle, s, csType)? };
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
-        // SAFETY: as in `axpy_ex`.
+        // SAFETY: the caller's promise.
         handle.enqueue((x, y), move |(x, y)| unsafe { rotation::rot(n, x, incx, y, incy, c.get(), s.get()) })
     })
 }
 
-pub fn rotg_ex(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn rotg_ex(
     handle: &Handle,
     a: *mut c_void,
     b: *mut c_void,
@@ -394,7 +435,7 @@ pub fn rotg_ex(
         let (reader, writer, writer_of_s) = (S::reader(abType)?, S::writer(abType)?, S::writer(csType)?);
         let writer_of_c = <S as Scalar>::Real::writer(real_of(csType))?;
         now_or_in_order(handle, (a, b, c, s), move |(a, b, c, s)| {
-            // SAFETY: as in `axpy_ex`; scalars of the host are the caller's for the call.
+            // SAFETY: the caller's promise; scalars of the host are the caller's for the call.
             unsafe {
                 let found = rotation::rotg(reader(a), reader(b));
                 writer(a, found.r);
@@ -406,7 +447,9 @@ pub fn rotg_ex(
     })
 }
 
-pub fn rotm_ex(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn rotm_ex(
     handle: &Handle,
     n: i64,
     x: *mut c_void,
@@ -422,22 +465,28 @@ pub fn rotm_ex(
     same(xType, yType)?;
     match (xType, executiontype) {
         (cudaDataType::CUDA_R_16F, cudaDataType::CUDA_R_32F) => {
-            modified::<f16, f32>(handle, n, x.cast(), incx, y.cast(), incy, param, paramType)
+            // SAFETY: the caller's promise.
+            unsafe { modified::<f16, f32>(handle, n, x.cast(), incx, y.cast(), incy, param, paramType) }
         }
         (cudaDataType::CUDA_R_16BF, cudaDataType::CUDA_R_32F) => {
-            modified::<bf16, f32>(handle, n, x.cast(), incx, y.cast(), incy, param, paramType)
+            // SAFETY: the caller's promise.
+            unsafe { modified::<bf16, f32>(handle, n, x.cast(), incx, y.cast(), incy, param, paramType) }
         }
         (cudaDataType::CUDA_R_32F, cudaDataType::CUDA_R_32F) => {
-            modified::<f32, f32>(handle, n, x.cast(), incx, y.cast(), incy, param, paramType)
+            // SAFETY: the caller's promise.
+            unsafe { modified::<f32, f32>(handle, n, x.cast(), incx, y.cast(), incy, param, paramType) }
         }
         (cudaDataType::CUDA_R_64F, cudaDataType::CUDA_R_64F) => {
-            modified::<f64, f64>(handle, n, x.cast(), incx, y.cast(), incy, param, paramType)
+            // SAFETY: the caller's promise.
+            unsafe { modified::<f64, f64>(handle, n, x.cast(), incx, y.cast(), incy, param, paramType) }
         }
         _ => Err(NO_SUCH_TYPES),
     }
 }
 
-fn modified<X: Stored<R>, R: Real + Lying>(
+/// # Safety
+/// As [`rotm_ex`].
+unsafe fn modified<X: Stored<R>, R: Real + Lying>(
     handle: &Handle,
     n: i64,
     x: *mut X,
@@ -450,11 +499,12 @@ fn modified<X: Stored<R>, R: Real + Lying>(
     let mut factors = Vec::new();
     for i in 0..5 {
         let at = if param.is_null() { param } else { param.wrapping_byte_add(i * bytes(data)) };
-        factors.push(Factor::<R>::new(handle, at, data)?);
+        // SAFETY: the caller's promise.
+        factors.push(unsafe { Factor::<R>::new(handle, at, data) }?);
     }
     handle.enqueue((x, y), move |(x, y)| {
         let param = std::array::from_fn(|i| factors[i].get());
-        // SAFETY: as in `axpy_ex`.
+        // SAFETY: the caller's promise.
         unsafe { rotation::rotm::<R, X, X>(n, x, incx, y, incy, param) }
     })
 }
@@ -468,7 +518,9 @@ fn bytes(data: cudaDataType) -> usize {
     }
 }
 
-pub fn rotmg_ex(
+/// # Safety
+/// As [`axpy_ex`].
+pub unsafe fn rotmg_ex(
     handle: &Handle,
     d1: *mut c_void,
     d1Type: cudaDataType,
@@ -487,13 +539,21 @@ pub fn rotmg_ex(
     }
     let scalars = [d1, d2, x1, y1.cast_mut(), param];
     match executiontype {
-        cudaDataType::CUDA_R_32F => make_modified::<f32>(handle, scalars, d1Type),
-        cudaDataType::CUDA_R_64F => make_modified::<f64>(handle, scalars, d1Type),
+        // SAFETY: the caller's promise.
+        cudaDataType::CUDA_R_32F => unsafe { make_modified::<f32>(handle, scalars, d1Type) },
+        // SAFETY: the caller's promise.
+        cudaDataType::CUDA_R_64F => unsafe { make_modified::<f64>(handle, scalars, d1Type) },
         _ => Err(NO_SUCH_TYPES),
     }
 }
 
-fn make_modified<R: Real + Lying>(handle: &Handle, scalars: [*mut c_void; 5], data: cudaDataType) -> Result {
+/// # Safety
+/// As [`rotmg_ex`].
+unsafe fn make_modified<R: Real + Lying>(
+    handle: &Handle,
+    scalars: [*mut c_void; 5],
+    data: cudaDataType,
+) -> Result {
     require(scalars.iter().all(|at| !at.is_null()), "a scalar is NULL")?;
     let (reader, writer) = (R::reader(data)?, R::writer(data)?);
     now_or_in_order(handle, scalars, move |[d1, d2, x1, y1, param]| {

@@ -7,7 +7,10 @@ use super::operand::{leading, sizes};
 use crate::handle::Handle;
 use crate::{Result, convert, cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
 
-pub fn gemv<T: Scalar>(
+/// # Safety
+/// The pointers are good for what cuBLAS's manual says of them: those to the host's memory during the call, those to the
+/// device's until the routine has run.
+pub unsafe fn gemv<T: Scalar>(
     handle: &Handle,
     trans: cublasOperation_t,
     m: i64,
@@ -24,15 +27,19 @@ pub fn gemv<T: Scalar>(
     let op = convert::op(trans)?;
     sizes(&[m, n], &[incx, incy])?;
     leading(lda, m)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, x, y), move |(A, x, y)| {
-        // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
+        // SAFETY: the caller's promise.
         unsafe { level2::gemv(op, m, n, alpha.get(), A, lda, x, incx, beta.get(), y, incy) }
     })
 }
 
 /// `Aarray`, `xarray` and `yarray` are themselves in device memory.
-pub fn gemv_batched<S: Scalar, A: Stored<S>, Y: Stored<S>>(
+///
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn gemv_batched<S: Scalar, A: Stored<S>, Y: Stored<S>>(
     handle: &Handle,
     trans: cublasOperation_t,
     m: i64,
@@ -50,13 +57,14 @@ pub fn gemv_batched<S: Scalar, A: Stored<S>, Y: Stored<S>>(
     let op = convert::op(trans)?;
     sizes(&[m, n, batchCount], &[incx, incy])?;
     leading(lda, m)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     let arrays = Address((Aarray, xarray, yarray));
     handle.enqueue((), move |()| {
         let (alpha, beta) = (alpha.get(), beta.get());
         parallel(batchCount, m * n, |i| {
             let (a, x, y) = arrays.get();
-            // SAFETY: as in `gemv`; the arrays have `batchCount` pointers.
+            // SAFETY: the caller's promise; the arrays have `batchCount` pointers.
             unsafe {
                 let i = i as usize;
                 let (a, x, y) = (*a.add(i), *x.add(i), *y.add(i));
@@ -66,7 +74,9 @@ pub fn gemv_batched<S: Scalar, A: Stored<S>, Y: Stored<S>>(
     })
 }
 
-pub fn gemv_strided_batched<S: Scalar, A: Stored<S>, Y: Stored<S>>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn gemv_strided_batched<S: Scalar, A: Stored<S>, Y: Stored<S>>(
     handle: &Handle,
     trans: cublasOperation_t,
     m: i64,
@@ -87,14 +97,15 @@ pub fn gemv_strided_batched<S: Scalar, A: Stored<S>, Y: Stored<S>>(
     let op = convert::op(trans)?;
     sizes(&[m, n, batchCount], &[incx, incy])?;
     leading(lda, m)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     let first = Address((A, x, y));
     handle.enqueue((), move |()| {
         let (alpha, beta) = (alpha.get(), beta.get());
         parallel(batchCount, m * n, |i| {
             let (a, x, y) = first.get();
             let step = |stride: i64| (i * stride) as isize;
-            // SAFETY: as in `gemv`, of each vector and matrix of the batch.
+            // SAFETY: the caller's promise, of each vector and matrix of the batch.
             unsafe {
                 let (a, x, y) = (a.offset(step(strideA)), x.offset(step(stridex)), y.offset(step(stridey)));
                 level2::gemv(op, m, n, alpha, a, lda, x, incx, beta, y, incy);
@@ -103,7 +114,9 @@ pub fn gemv_strided_batched<S: Scalar, A: Stored<S>, Y: Stored<S>>(
     })
 }
 
-pub fn gbmv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn gbmv<T: Scalar>(
     handle: &Handle,
     trans: cublasOperation_t,
     m: i64,
@@ -122,14 +135,17 @@ pub fn gbmv<T: Scalar>(
     let op = convert::op(trans)?;
     sizes(&[m, n, kl, ku], &[incx, incy])?;
     leading(lda, kl.saturating_add(ku).saturating_add(1))?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, x, y), move |(A, x, y)| {
-        // SAFETY: as in `gemv`.
+        // SAFETY: the caller's promise.
         unsafe { level2::gbmv(op, m, n, kl, ku, alpha.get(), A, lda, x, incx, beta.get(), y, incy) }
     })
 }
 
-pub fn symv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn symv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -142,10 +158,13 @@ pub fn symv<T: Scalar>(
     y: *mut T,
     incy: i64,
 ) -> Result {
-    product(level2::symv, handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy)
+    // SAFETY: the caller's promise.
+    unsafe { product(level2::symv, handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }
 }
 
-pub fn hemv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn hemv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -158,10 +177,13 @@ pub fn hemv<T: Scalar>(
     y: *mut T,
     incy: i64,
 ) -> Result {
-    product(level2::hemv, handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy)
+    // SAFETY: the caller's promise.
+    unsafe { product(level2::hemv, handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }
 }
 
-pub fn sbmv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn sbmv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -175,10 +197,13 @@ pub fn sbmv<T: Scalar>(
     y: *mut T,
     incy: i64,
 ) -> Result {
-    band_product(level2::sbmv, handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy)
+    // SAFETY: the caller's promise.
+    unsafe { band_product(level2::sbmv, handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }
 }
 
-pub fn hbmv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn hbmv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -192,10 +217,13 @@ pub fn hbmv<T: Scalar>(
     y: *mut T,
     incy: i64,
 ) -> Result {
-    band_product(level2::hbmv, handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy)
+    // SAFETY: the caller's promise.
+    unsafe { band_product(level2::hbmv, handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }
 }
 
-pub fn spmv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn spmv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -207,10 +235,13 @@ pub fn spmv<T: Scalar>(
     y: *mut T,
     incy: i64,
 ) -> Result {
-    packed_product(level2::spmv, handle, uplo, n, alpha, AP, x, incx, beta, y, incy)
+    // SAFETY: the caller's promise.
+    unsafe { packed_product(level2::spmv, handle, uplo, n, alpha, AP, x, incx, beta, y, incy) }
 }
 
-pub fn hpmv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn hpmv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -222,10 +253,13 @@ pub fn hpmv<T: Scalar>(
     y: *mut T,
     incy: i64,
 ) -> Result {
-    packed_product(level2::hpmv, handle, uplo, n, alpha, AP, x, incx, beta, y, incy)
+    // SAFETY: the caller's promise.
+    unsafe { packed_product(level2::hpmv, handle, uplo, n, alpha, AP, x, incx, beta, y, incy) }
 }
 
-pub fn trmv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn trmv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -236,10 +270,13 @@ pub fn trmv<T: Scalar>(
     x: *mut T,
     incx: i64,
 ) -> Result {
-    triangle(level2::trmv, handle, uplo, trans, diag, n, A, lda, x, incx)
+    // SAFETY: the caller's promise.
+    unsafe { triangle(level2::trmv, handle, uplo, trans, diag, n, A, lda, x, incx) }
 }
 
-pub fn trsv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn trsv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -250,10 +287,13 @@ pub fn trsv<T: Scalar>(
     x: *mut T,
     incx: i64,
 ) -> Result {
-    triangle(level2::trsv, handle, uplo, trans, diag, n, A, lda, x, incx)
+    // SAFETY: the caller's promise.
+    unsafe { triangle(level2::trsv, handle, uplo, trans, diag, n, A, lda, x, incx) }
 }
 
-pub fn tbmv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn tbmv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -265,10 +305,13 @@ pub fn tbmv<T: Scalar>(
     x: *mut T,
     incx: i64,
 ) -> Result {
-    band_triangle(level2::tbmv, handle, uplo, trans, diag, n, k, A, lda, x, incx)
+    // SAFETY: the caller's promise.
+    unsafe { band_triangle(level2::tbmv, handle, uplo, trans, diag, n, k, A, lda, x, incx) }
 }
 
-pub fn tbsv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn tbsv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -280,10 +323,13 @@ pub fn tbsv<T: Scalar>(
     x: *mut T,
     incx: i64,
 ) -> Result {
-    band_triangle(level2::tbsv, handle, uplo, trans, diag, n, k, A, lda, x, incx)
+    // SAFETY: the caller's promise.
+    unsafe { band_triangle(level2::tbsv, handle, uplo, trans, diag, n, k, A, lda, x, incx) }
 }
 
-pub fn tpmv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn tpmv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -293,10 +339,13 @@ pub fn tpmv<T: Scalar>(
     x: *mut T,
     incx: i64,
 ) -> Result {
-    packed_triangle(level2::tpmv, handle, uplo, trans, diag, n, AP, x, incx)
+    // SAFETY: the caller's promise.
+    unsafe { packed_triangle(level2::tpmv, handle, uplo, trans, diag, n, AP, x, incx) }
 }
 
-pub fn tpsv<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn tpsv<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -306,11 +355,15 @@ pub fn tpsv<T: Scalar>(
     x: *mut T,
     incx: i64,
 ) -> Result {
-    packed_triangle(level2::tpsv, handle, uplo, trans, diag, n, AP, x, incx)
+    // SAFETY: the caller's promise.
+    unsafe { packed_triangle(level2::tpsv, handle, uplo, trans, diag, n, AP, x, incx) }
 }
 
 /// Of real vectors.
-pub fn ger<T: Real>(
+///
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn ger<T: Real>(
     handle: &Handle,
     m: i64,
     n: i64,
@@ -322,10 +375,13 @@ pub fn ger<T: Real>(
     A: *mut T,
     lda: i64,
 ) -> Result {
-    geru(handle, m, n, alpha, x, incx, y, incy, A, lda)
+    // SAFETY: the caller's promise.
+    unsafe { geru(handle, m, n, alpha, x, incx, y, incy, A, lda) }
 }
 
-pub fn geru<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn geru<T: Scalar>(
     handle: &Handle,
     m: i64,
     n: i64,
@@ -337,10 +393,13 @@ pub fn geru<T: Scalar>(
     A: *mut T,
     lda: i64,
 ) -> Result {
-    outer(level2::geru, handle, m, n, alpha, x, incx, y, incy, A, lda)
+    // SAFETY: the caller's promise.
+    unsafe { outer(level2::geru, handle, m, n, alpha, x, incx, y, incy, A, lda) }
 }
 
-pub fn gerc<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn gerc<T: Scalar>(
     handle: &Handle,
     m: i64,
     n: i64,
@@ -352,10 +411,13 @@ pub fn gerc<T: Scalar>(
     A: *mut T,
     lda: i64,
 ) -> Result {
-    outer(level2::gerc, handle, m, n, alpha, x, incx, y, incy, A, lda)
+    // SAFETY: the caller's promise.
+    unsafe { outer(level2::gerc, handle, m, n, alpha, x, incx, y, incy, A, lda) }
 }
 
-pub fn syr<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn syr<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -365,10 +427,13 @@ pub fn syr<T: Scalar>(
     A: *mut T,
     lda: i64,
 ) -> Result {
-    square(level2::syr, handle, uplo, n, alpha, x, incx, A, lda)
+    // SAFETY: the caller's promise.
+    unsafe { square(level2::syr, handle, uplo, n, alpha, x, incx, A, lda) }
 }
 
-pub fn her<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn her<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -378,10 +443,13 @@ pub fn her<T: Scalar>(
     A: *mut T,
     lda: i64,
 ) -> Result {
-    square(level2::her, handle, uplo, n, alpha, x, incx, A, lda)
+    // SAFETY: the caller's promise.
+    unsafe { square(level2::her, handle, uplo, n, alpha, x, incx, A, lda) }
 }
 
-pub fn spr<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn spr<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -390,10 +458,13 @@ pub fn spr<T: Scalar>(
     incx: i64,
     AP: *mut T,
 ) -> Result {
-    packed_square(level2::spr, handle, uplo, n, alpha, x, incx, AP)
+    // SAFETY: the caller's promise.
+    unsafe { packed_square(level2::spr, handle, uplo, n, alpha, x, incx, AP) }
 }
 
-pub fn hpr<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn hpr<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -402,10 +473,13 @@ pub fn hpr<T: Scalar>(
     incx: i64,
     AP: *mut T,
 ) -> Result {
-    packed_square(level2::hpr, handle, uplo, n, alpha, x, incx, AP)
+    // SAFETY: the caller's promise.
+    unsafe { packed_square(level2::hpr, handle, uplo, n, alpha, x, incx, AP) }
 }
 
-pub fn syr2<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn syr2<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -417,10 +491,13 @@ pub fn syr2<T: Scalar>(
     A: *mut T,
     lda: i64,
 ) -> Result {
-    update(level2::syr2, handle, uplo, n, alpha, x, incx, y, incy, A, lda)
+    // SAFETY: the caller's promise.
+    unsafe { update(level2::syr2, handle, uplo, n, alpha, x, incx, y, incy, A, lda) }
 }
 
-pub fn her2<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn her2<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -432,10 +509,13 @@ pub fn her2<T: Scalar>(
     A: *mut T,
     lda: i64,
 ) -> Result {
-    update(level2::her2, handle, uplo, n, alpha, x, incx, y, incy, A, lda)
+    // SAFETY: the caller's promise.
+    unsafe { update(level2::her2, handle, uplo, n, alpha, x, incx, y, incy, A, lda) }
 }
 
-pub fn spr2<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn spr2<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -446,10 +526,13 @@ pub fn spr2<T: Scalar>(
     incy: i64,
     AP: *mut T,
 ) -> Result {
-    packed_update(level2::spr2, handle, uplo, n, alpha, x, incx, y, incy, AP)
+    // SAFETY: the caller's promise.
+    unsafe { packed_update(level2::spr2, handle, uplo, n, alpha, x, incx, y, incy, AP) }
 }
 
-pub fn hpr2<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+pub unsafe fn hpr2<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -460,13 +543,16 @@ pub fn hpr2<T: Scalar>(
     incy: i64,
     AP: *mut T,
 ) -> Result {
-    packed_update(level2::hpr2, handle, uplo, n, alpha, x, incx, y, incy, AP)
+    // SAFETY: the caller's promise.
+    unsafe { packed_update(level2::hpr2, handle, uplo, n, alpha, x, incx, y, incy, AP) }
 }
 
 /// `uplo, n, alpha, A, lda, x, incx, beta, y, incy`
 type Product<T> = unsafe fn(Uplo, i64, T, *const T, i64, *const T, i64, T, *mut T, i64);
 
-fn product<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+unsafe fn product<T: Scalar>(
     routine: Product<T>,
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -483,8 +569,9 @@ fn product<T: Scalar>(
     let uplo = convert::uplo(uplo)?;
     sizes(&[n], &[incx, incy])?;
     leading(lda, n)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
+    // SAFETY: the caller's promise.
     handle.enqueue((A, x, y), move |(A, x, y)| unsafe {
         routine(uplo, n, alpha.get(), A, lda, x, incx, beta.get(), y, incy)
     })
@@ -493,7 +580,9 @@ fn product<T: Scalar>(
 /// `uplo, n, k, alpha, A, lda, x, incx, beta, y, incy`
 type BandProduct<T> = unsafe fn(Uplo, i64, i64, T, *const T, i64, *const T, i64, T, *mut T, i64);
 
-fn band_product<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+unsafe fn band_product<T: Scalar>(
     routine: BandProduct<T>,
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -511,14 +600,17 @@ fn band_product<T: Scalar>(
     let uplo = convert::uplo(uplo)?;
     sizes(&[n, k], &[incx, incy])?;
     leading(lda, k.saturating_add(1))?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
+    // SAFETY: the caller's promise.
     handle.enqueue((A, x, y), move |(A, x, y)| unsafe {
         routine(uplo, n, k, alpha.get(), A, lda, x, incx, beta.get(), y, incy)
     })
 }
 
-fn packed_product<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+unsafe fn packed_product<T: Scalar>(
     routine: unsafe fn(Uplo, i64, T, *const T, *const T, i64, T, *mut T, i64),
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -533,14 +625,17 @@ fn packed_product<T: Scalar>(
 ) -> Result {
     let uplo = convert::uplo(uplo)?;
     sizes(&[n], &[incx, incy])?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
+    // SAFETY: the caller's promise.
     handle.enqueue((AP, x, y), move |(AP, x, y)| unsafe {
         routine(uplo, n, alpha.get(), AP, x, incx, beta.get(), y, incy)
     })
 }
 
-fn triangle<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+unsafe fn triangle<T: Scalar>(
     routine: unsafe fn(Uplo, Op, Diag, i64, *const T, i64, *mut T, i64),
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -557,11 +652,13 @@ fn triangle<T: Scalar>(
     let diag = convert::diag(diag)?;
     sizes(&[n], &[incx])?;
     leading(lda, n)?;
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
     handle.enqueue((A, x), move |(A, x)| unsafe { routine(uplo, op, diag, n, A, lda, x, incx) })
 }
 
-fn band_triangle<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+unsafe fn band_triangle<T: Scalar>(
     routine: unsafe fn(Uplo, Op, Diag, i64, i64, *const T, i64, *mut T, i64),
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -579,11 +676,13 @@ fn band_triangle<T: Scalar>(
     let diag = convert::diag(diag)?;
     sizes(&[n, k], &[incx])?;
     leading(lda, k.saturating_add(1))?;
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
     handle.enqueue((A, x), move |(A, x)| unsafe { routine(uplo, op, diag, n, k, A, lda, x, incx) })
 }
 
-fn packed_triangle<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+unsafe fn packed_triangle<T: Scalar>(
     routine: unsafe fn(Uplo, Op, Diag, i64, *const T, *mut T, i64),
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -598,11 +697,13 @@ fn packed_triangle<T: Scalar>(
     let uplo = convert::uplo(uplo)?;
     let diag = convert::diag(diag)?;
     sizes(&[n], &[incx])?;
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
     handle.enqueue((AP, x), move |(AP, x)| unsafe { routine(uplo, op, diag, n, AP, x, incx) })
 }
 
-fn outer<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+unsafe fn outer<T: Scalar>(
     routine: unsafe fn(i64, i64, T, *const T, i64, *const T, i64, *mut T, i64),
     handle: &Handle,
     m: i64,
@@ -617,14 +718,18 @@ fn outer<T: Scalar>(
 ) -> Result {
     sizes(&[m, n], &[incx, incy])?;
     leading(lda, m)?;
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { handle.scalar(alpha)? };
+    // SAFETY: the caller's promise.
     handle
         .enqueue((x, y, A), move |(x, y, A)| unsafe { routine(m, n, alpha.get(), x, incx, y, incy, A, lda) })
 }
 
 /// A vector times itself: of Hermitian matrices the factor is real.
-fn square<T: Scalar, F: Copy + Send + Sync + 'static>(
+///
+/// # Safety
+/// As [`gemv`].
+unsafe fn square<T: Scalar, F: Copy + Send + Sync + 'static>(
     routine: unsafe fn(Uplo, i64, F, *const T, i64, *mut T, i64),
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -638,12 +743,15 @@ fn square<T: Scalar, F: Copy + Send + Sync + 'static>(
     let uplo = convert::uplo(uplo)?;
     sizes(&[n], &[incx])?;
     leading(lda, n)?;
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { handle.scalar(alpha)? };
+    // SAFETY: the caller's promise.
     handle.enqueue((x, A), move |(x, A)| unsafe { routine(uplo, n, alpha.get(), x, incx, A, lda) })
 }
 
-fn packed_square<T: Scalar, F: Copy + Send + Sync + 'static>(
+/// # Safety
+/// As [`gemv`].
+unsafe fn packed_square<T: Scalar, F: Copy + Send + Sync + 'static>(
     routine: unsafe fn(Uplo, i64, F, *const T, i64, *mut T),
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -655,12 +763,15 @@ fn packed_square<T: Scalar, F: Copy + Send + Sync + 'static>(
 ) -> Result {
     let uplo = convert::uplo(uplo)?;
     sizes(&[n], &[incx])?;
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { handle.scalar(alpha)? };
+    // SAFETY: the caller's promise.
     handle.enqueue((x, AP), move |(x, AP)| unsafe { routine(uplo, n, alpha.get(), x, incx, AP) })
 }
 
-fn update<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+unsafe fn update<T: Scalar>(
     routine: unsafe fn(Uplo, i64, T, *const T, i64, *const T, i64, *mut T, i64),
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -676,14 +787,17 @@ fn update<T: Scalar>(
     let uplo = convert::uplo(uplo)?;
     sizes(&[n], &[incx, incy])?;
     leading(lda, n)?;
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { handle.scalar(alpha)? };
+    // SAFETY: the caller's promise.
     handle.enqueue((x, y, A), move |(x, y, A)| unsafe {
         routine(uplo, n, alpha.get(), x, incx, y, incy, A, lda)
     })
 }
 
-fn packed_update<T: Scalar>(
+/// # Safety
+/// As [`gemv`].
+unsafe fn packed_update<T: Scalar>(
     routine: unsafe fn(Uplo, i64, T, *const T, i64, *const T, i64, *mut T),
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -697,8 +811,9 @@ fn packed_update<T: Scalar>(
 ) -> Result {
     let uplo = convert::uplo(uplo)?;
     sizes(&[n], &[incx, incy])?;
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: as in `gemv`.
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { handle.scalar(alpha)? };
+    // SAFETY: the caller's promise.
     handle
         .enqueue((x, y, AP), move |(x, y, AP)| unsafe { routine(uplo, n, alpha.get(), x, incx, y, incy, AP) })
 }

@@ -42,7 +42,10 @@ pub(super) fn product(
     Ok((op_a, op_b))
 }
 
-pub fn gemm<T: Product>(
+/// # Safety
+/// The pointers are good for what cuBLAS's manual says of them: those to the host's memory during the call, those to the
+/// device's until the routine has run.
+pub unsafe fn gemm<T: Product>(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -59,15 +62,19 @@ pub fn gemm<T: Product>(
     ldc: i64,
 ) -> Result {
     let (op_a, op_b) = product(transa, transb, m, n, k, lda, ldb, ldc)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, B, C), move |(A, B, C)| {
-        // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
+        // SAFETY: the caller's promise.
         unsafe { T::gemm((op_a, op_b), (m, n, k), alpha.get(), (A, lda), (B, ldb), beta.get(), (C, ldc)) }
     })
 }
 
 /// By three products of real matrices on a GPU, within a bound that the plain way keeps too.
-pub fn gemm3m<T: Product>(
+///
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn gemm3m<T: Product>(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -83,11 +90,15 @@ pub fn gemm3m<T: Product>(
     C: *mut T,
     ldc: i64,
 ) -> Result {
-    gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc)
+    // SAFETY: the caller's promise.
+    unsafe { gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }
 }
 
 /// `Aarray`, `Barray` and `Carray` are themselves in device memory.
-pub fn gemm_batched<T: Product>(
+///
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn gemm_batched<T: Product>(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -106,14 +117,15 @@ pub fn gemm_batched<T: Product>(
 ) -> Result {
     let (op_a, op_b) = product(transa, transb, m, n, k, lda, ldb, ldc)?;
     sizes(&[batchCount], &[])?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     let arrays = Address((Aarray, Barray, Carray));
     handle.enqueue((), move |()| {
         let (alpha, beta) = (alpha.get(), beta.get());
         each_product(batchCount, m, n, k, |i| {
             let (a, b, c) = arrays.get();
             let i = i as usize;
-            // SAFETY: as in `gemm`, and of the arrays.
+            // SAFETY: the caller's promise, and of the arrays.
             unsafe {
                 let (a, b, c) = (a.add(i).read(), b.add(i).read(), c.add(i).read());
                 T::gemm((op_a, op_b), (m, n, k), alpha, (a, lda), (b, ldb), beta, (c, ldc));
@@ -123,7 +135,10 @@ pub fn gemm_batched<T: Product>(
 }
 
 /// A stride of 0 gives every product the same matrix.
-pub fn gemm_strided_batched<T: Product>(
+///
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn gemm_strided_batched<T: Product>(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -145,7 +160,8 @@ pub fn gemm_strided_batched<T: Product>(
 ) -> Result {
     let (op_a, op_b) = product(transa, transb, m, n, k, lda, ldb, ldc)?;
     sizes(&[batchCount], &[])?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     let matrices = Address((A, B, C));
     handle.enqueue((), move |()| {
         let (alpha, beta) = (alpha.get(), beta.get());
@@ -154,14 +170,17 @@ pub fn gemm_strided_batched<T: Product>(
             let (a, b) =
                 (a.wrapping_offset((i * strideA) as isize), b.wrapping_offset((i * strideB) as isize));
             let c = c.wrapping_offset((i * strideC) as isize);
-            // SAFETY: as in `gemm`, of each matrix.
+            // SAFETY: the caller's promise, of each matrix.
             unsafe { T::gemm((op_a, op_b), (m, n, k), alpha, (a, lda), (b, ldb), beta, (c, ldc)) }
         });
     })
 }
 
 /// As [`gemm3m`].
-pub fn gemm3m_batched<T: Product>(
+///
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn gemm3m_batched<T: Product>(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -178,13 +197,19 @@ pub fn gemm3m_batched<T: Product>(
     ldc: i64,
     batchCount: i64,
 ) -> Result {
-    gemm_batched(
-        handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        gemm_batched(
+            handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount,
+        )
+    }
 }
 
 /// As [`gemm3m`].
-pub fn gemm3m_strided_batched<T: Product>(
+///
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn gemm3m_strided_batched<T: Product>(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -204,10 +229,13 @@ pub fn gemm3m_strided_batched<T: Product>(
     strideC: i64,
     batchCount: i64,
 ) -> Result {
-    gemm_strided_batched(
-        handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC,
-        batchCount,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        gemm_strided_batched(
+            handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC,
+            batchCount,
+        )
+    }
 }
 
 /// By strides of 0 one after the other: products that share C are in the order of the batch.
@@ -215,7 +243,9 @@ fn each_product(count: i64, m: i64, n: i64, k: i64, product: impl Fn(i64) + Sync
     parallel(count, m.saturating_mul(n).saturating_mul(k), product);
 }
 
-pub fn symm<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn symm<T: Scalar>(
     handle: &Handle,
     side: cublasSideMode_t,
     uplo: cublasFillMode_t,
@@ -234,14 +264,17 @@ pub fn symm<T: Scalar>(
     sizes(&[m, n], &[])?;
     leading(lda, order(side, m, n))?;
     leading(ldb.min(ldc), m)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, B, C), move |(A, B, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::symm(side, uplo, m, n, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
 }
 
-pub fn hemm<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn hemm<T: Scalar>(
     handle: &Handle,
     side: cublasSideMode_t,
     uplo: cublasFillMode_t,
@@ -260,9 +293,10 @@ pub fn hemm<T: Scalar>(
     sizes(&[m, n], &[])?;
     leading(lda, order(side, m, n))?;
     leading(ldb.min(ldc), m)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, B, C), move |(A, B, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::hemm(side, uplo, m, n, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
 }
@@ -294,7 +328,9 @@ fn hermitian<T: Scalar>(op: Op) -> Result {
     require(op != Op::T || !T::IS_COMPLEX, "a Hermitian update takes no plain transpose")
 }
 
-pub fn syrk<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn syrk<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -309,14 +345,17 @@ pub fn syrk<T: Scalar>(
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda], ldc)?;
     symmetric::<T>(op)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, C), move |(A, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::syrk(uplo, op, n, k, alpha.get(), A, lda, beta.get(), C, ldc) }
     })
 }
 
-pub fn herk<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn herk<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -331,14 +370,17 @@ pub fn herk<T: Scalar>(
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda], ldc)?;
     hermitian::<T>(op)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, C), move |(A, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::herk(uplo, op, n, k, alpha.get(), A, lda, beta.get(), C, ldc) }
     })
 }
 
-pub fn syr2k<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn syr2k<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -355,14 +397,17 @@ pub fn syr2k<T: Scalar>(
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
     symmetric::<T>(op)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, B, C), move |(A, B, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::syr2k(uplo, op, n, k, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
 }
 
-pub fn her2k<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn her2k<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -379,14 +424,17 @@ pub fn her2k<T: Scalar>(
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
     hermitian::<T>(op)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, B, C), move |(A, B, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::her2k(uplo, op, n, k, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
 }
 
-pub fn syrkx<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn syrkx<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -403,14 +451,17 @@ pub fn syrkx<T: Scalar>(
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
     symmetric::<T>(op)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, B, C), move |(A, B, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::syrkx(uplo, op, n, k, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
 }
 
-pub fn herkx<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn herkx<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     trans: cublasOperation_t,
@@ -427,9 +478,10 @@ pub fn herkx<T: Scalar>(
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
     hermitian::<T>(op)?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, B, C), move |(A, B, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::herkx(uplo, op, n, k, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
 }
@@ -453,7 +505,10 @@ fn triangle(
 }
 
 /// Out of place; in place where C is B.
-pub fn trmm<T: Scalar>(
+///
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn trmm<T: Scalar>(
     handle: &Handle,
     side: cublasSideMode_t,
     uplo: cublasFillMode_t,
@@ -471,14 +526,17 @@ pub fn trmm<T: Scalar>(
 ) -> Result {
     let (side, uplo, op, diag) = triangle(side, uplo, trans, diag, m, n, lda, ldb)?;
     leading(ldc, m)?;
-    let alpha = handle.scalar(alpha)?;
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { handle.scalar(alpha)? };
     handle.enqueue((A, B, C), move |(A, B, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::trmm(side, uplo, op, diag, m, n, alpha.get(), A, lda, B, ldb, C, ldc) }
     })
 }
 
-pub fn trsm<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn trsm<T: Scalar>(
     handle: &Handle,
     side: cublasSideMode_t,
     uplo: cublasFillMode_t,
@@ -493,15 +551,19 @@ pub fn trsm<T: Scalar>(
     ldb: i64,
 ) -> Result {
     let (side, uplo, op, diag) = triangle(side, uplo, trans, diag, m, n, lda, ldb)?;
-    let alpha = handle.scalar(alpha)?;
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { handle.scalar(alpha)? };
     handle.enqueue((A, B), move |(A, B)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::trsm(side, uplo, op, diag, m, n, alpha.get(), A, lda, B, ldb) }
     })
 }
 
 /// `A` and `B` are arrays of pointers in device memory.
-pub fn trsm_batched<T: Scalar>(
+///
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn trsm_batched<T: Scalar>(
     handle: &Handle,
     side: cublasSideMode_t,
     uplo: cublasFillMode_t,
@@ -518,13 +580,14 @@ pub fn trsm_batched<T: Scalar>(
 ) -> Result {
     let (side, uplo, op, diag) = triangle(side, uplo, trans, diag, m, n, lda, ldb)?;
     sizes(&[batchCount], &[])?;
-    let alpha = handle.scalar(alpha)?;
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { handle.scalar(alpha)? };
     let arrays = Address((A, B));
     handle.enqueue((), move |()| {
         let alpha = alpha.get();
         each_product(batchCount, m, n, order(side, m, n), |i| {
             let (a, b) = arrays.get();
-            // SAFETY: as in `gemm`, and of the arrays.
+            // SAFETY: the caller's promise, and of the arrays.
             unsafe {
                 let (a, b) = (a.add(i as usize).read(), b.add(i as usize).read());
                 level3::trsm(side, uplo, op, diag, m, n, alpha, a, lda, b, ldb);
@@ -533,7 +596,9 @@ pub fn trsm_batched<T: Scalar>(
     })
 }
 
-pub fn geam<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn geam<T: Scalar>(
     handle: &Handle,
     transa: cublasOperation_t,
     transb: cublasOperation_t,
@@ -556,14 +621,17 @@ pub fn geam<T: Scalar>(
     let in_place =
         |matrix: *const T, ld: i64, op: Op| !std::ptr::eq(matrix, C) || (ld == ldc && !op.transposes());
     require(in_place(A, lda, op_a) && in_place(B, ldb, op_b), "C is A or B, but not in its place")?;
-    let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { (handle.scalar(alpha)?, handle.scalar(beta)?) };
     handle.enqueue((A, B, C), move |(A, B, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::geam(op_a, op_b, m, n, alpha.get(), A, lda, beta.get(), B, ldb, C, ldc) }
     })
 }
 
-pub fn dgmm<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn dgmm<T: Scalar>(
     handle: &Handle,
     mode: cublasSideMode_t,
     m: i64,
@@ -579,12 +647,14 @@ pub fn dgmm<T: Scalar>(
     sizes(&[m, n], &[])?;
     leading(lda.min(ldc), m)?;
     handle.enqueue((A, x, C), move |(A, x, C)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::dgmm(side, m, n, A, lda, x, incx, C, ldc) }
     })
 }
 
-pub fn tpttr<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn tpttr<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -596,12 +666,14 @@ pub fn tpttr<T: Scalar>(
     sizes(&[n], &[])?;
     leading(lda, n)?;
     handle.enqueue((AP, A), move |(AP, A)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::tpttr(uplo, n, AP, A, lda) }
     })
 }
 
-pub fn trttp<T: Scalar>(
+/// # Safety
+/// As [`gemm`].
+pub unsafe fn trttp<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -613,7 +685,7 @@ pub fn trttp<T: Scalar>(
     sizes(&[n], &[])?;
     leading(lda, n)?;
     handle.enqueue((A, AP), move |(A, AP)| {
-        // SAFETY: as in `gemm`.
+        // SAFETY: the caller's promise.
         unsafe { level3::trttp(uplo, n, A, lda, AP) }
     })
 }

@@ -717,7 +717,8 @@ pub unsafe fn cublasLtMatmul(
     match &*engine {
         LtEngine::Cpu => {
             algo.map_or(Ok(()), algorithm::check_cpu)?;
-            on_stream(stream, product::plan(operation, layouts)?.work(at)?)
+            // SAFETY: as above.
+            on_stream(stream, unsafe { product::plan(operation, layouts)?.work(at)? })
         }
         LtEngine::Hip(engine) => {
             let made = OnHip::of(&operation, &layouts);
@@ -781,7 +782,9 @@ pub unsafe fn cublasLtMatrixTransform(
     });
     match &*engine {
         LtEngine::Cpu => {
-            let work = transform::work(description, [alpha, beta], [(Some(a), A), (b, B)], (c, C))?;
+            let matrices = [(Some(a), A), (b, B)];
+            // SAFETY: as above.
+            let work = unsafe { transform::work(description, [alpha, beta], matrices, (c, C))? };
             on_stream(stream, work)
         }
         LtEngine::Hip(engine) => {

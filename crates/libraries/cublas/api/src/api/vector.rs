@@ -27,7 +27,10 @@ pub(crate) struct Copy2d {
 
 impl Copy2d {
     /// `stream`: `None` for a copy that has ended when the call returns.
-    pub fn run(&self, direction: Direction, stream: Option<CUstream>) -> Result {
+    ///
+    /// # Safety
+    /// The host's memory, on the side that the direction says, has as many elements, until they are copied.
+    pub unsafe fn run(&self, direction: Direction, stream: Option<CUstream>) -> Result {
         let driver = kit::driver::driver()?;
         require(self.element_bytes > 0, "elemSize is not positive")?;
         require(self.rows >= 0 && self.columns >= 0, "a size is negative")?;
@@ -101,7 +104,9 @@ impl Copy2d {
     }
 }
 
-pub fn set_vector(
+/// # Safety
+/// The host's memory has as many elements as are said, until they are copied.
+pub unsafe fn set_vector(
     n: i64,
     element_bytes: i64,
     from: *const c_void,
@@ -109,10 +114,13 @@ pub fn set_vector(
     to: *mut c_void,
     to_inc: i64,
 ) -> Result {
-    Copy2d::vector(n, element_bytes, from, from_inc, to, to_inc).run(Direction::ToDevice, None)
+    // SAFETY: the caller's promise.
+    unsafe { Copy2d::vector(n, element_bytes, from, from_inc, to, to_inc).run(Direction::ToDevice, None) }
 }
 
-pub fn set_matrix(
+/// # Safety
+/// As [`set_vector`].
+pub unsafe fn set_matrix(
     rows: i64,
     columns: i64,
     element_bytes: i64,
@@ -121,10 +129,15 @@ pub fn set_matrix(
     to: *mut c_void,
     to_ld: i64,
 ) -> Result {
-    Copy2d { element_bytes, rows, columns, from, from_ld, to, to_ld }.run(Direction::ToDevice, None)
+    // SAFETY: the caller's promise.
+    unsafe {
+        Copy2d { element_bytes, rows, columns, from, from_ld, to, to_ld }.run(Direction::ToDevice, None)
+    }
 }
 
-pub fn set_vector_async(
+/// # Safety
+/// As [`set_vector`].
+pub unsafe fn set_vector_async(
     n: i64,
     element_bytes: i64,
     from: *const c_void,
@@ -133,58 +146,15 @@ pub fn set_vector_async(
     to_inc: i64,
     stream: cudaStream_t,
 ) -> Result {
-    Copy2d::vector(n, element_bytes, from, from_inc, to, to_inc).run(Direction::ToDevice, Some(stream))
+    // SAFETY: the caller's promise.
+    unsafe {
+        Copy2d::vector(n, element_bytes, from, from_inc, to, to_inc).run(Direction::ToDevice, Some(stream))
+    }
 }
 
-pub fn set_matrix_async(
-    rows: i64,
-    columns: i64,
-    element_bytes: i64,
-    from: *const c_void,
-    from_ld: i64,
-    to: *mut c_void,
-    to_ld: i64,
-    stream: cudaStream_t,
-) -> Result {
-    Copy2d { element_bytes, rows, columns, from, from_ld, to, to_ld }.run(Direction::ToDevice, Some(stream))
-}
-
-pub fn get_vector(
-    n: i64,
-    element_bytes: i64,
-    from: *const c_void,
-    from_inc: i64,
-    to: *mut c_void,
-    to_inc: i64,
-) -> Result {
-    Copy2d::vector(n, element_bytes, from, from_inc, to, to_inc).run(Direction::ToHost, None)
-}
-
-pub fn get_matrix(
-    rows: i64,
-    columns: i64,
-    element_bytes: i64,
-    from: *const c_void,
-    from_ld: i64,
-    to: *mut c_void,
-    to_ld: i64,
-) -> Result {
-    Copy2d { element_bytes, rows, columns, from, from_ld, to, to_ld }.run(Direction::ToHost, None)
-}
-
-pub fn get_vector_async(
-    n: i64,
-    element_bytes: i64,
-    from: *const c_void,
-    from_inc: i64,
-    to: *mut c_void,
-    to_inc: i64,
-    stream: cudaStream_t,
-) -> Result {
-    Copy2d::vector(n, element_bytes, from, from_inc, to, to_inc).run(Direction::ToHost, Some(stream))
-}
-
-pub fn get_matrix_async(
+/// # Safety
+/// As [`set_vector`].
+pub unsafe fn set_matrix_async(
     rows: i64,
     columns: i64,
     element_bytes: i64,
@@ -194,5 +164,73 @@ pub fn get_matrix_async(
     to_ld: i64,
     stream: cudaStream_t,
 ) -> Result {
-    Copy2d { element_bytes, rows, columns, from, from_ld, to, to_ld }.run(Direction::ToHost, Some(stream))
+    // SAFETY: the caller's promise.
+    unsafe {
+        Copy2d { element_bytes, rows, columns, from, from_ld, to, to_ld }
+            .run(Direction::ToDevice, Some(stream))
+    }
+}
+
+/// # Safety
+/// As [`set_vector`].
+pub unsafe fn get_vector(
+    n: i64,
+    element_bytes: i64,
+    from: *const c_void,
+    from_inc: i64,
+    to: *mut c_void,
+    to_inc: i64,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { Copy2d::vector(n, element_bytes, from, from_inc, to, to_inc).run(Direction::ToHost, None) }
+}
+
+/// # Safety
+/// As [`set_vector`].
+pub unsafe fn get_matrix(
+    rows: i64,
+    columns: i64,
+    element_bytes: i64,
+    from: *const c_void,
+    from_ld: i64,
+    to: *mut c_void,
+    to_ld: i64,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { Copy2d { element_bytes, rows, columns, from, from_ld, to, to_ld }.run(Direction::ToHost, None) }
+}
+
+/// # Safety
+/// As [`set_vector`].
+pub unsafe fn get_vector_async(
+    n: i64,
+    element_bytes: i64,
+    from: *const c_void,
+    from_inc: i64,
+    to: *mut c_void,
+    to_inc: i64,
+    stream: cudaStream_t,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe {
+        Copy2d::vector(n, element_bytes, from, from_inc, to, to_inc).run(Direction::ToHost, Some(stream))
+    }
+}
+
+/// # Safety
+/// As [`set_vector`].
+pub unsafe fn get_matrix_async(
+    rows: i64,
+    columns: i64,
+    element_bytes: i64,
+    from: *const c_void,
+    from_ld: i64,
+    to: *mut c_void,
+    to_ld: i64,
+    stream: cudaStream_t,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe {
+        Copy2d { element_bytes, rows, columns, from, from_ld, to, to_ld }.run(Direction::ToHost, Some(stream))
+    }
 }

@@ -97,11 +97,14 @@ impl Matrix {
     }
 
     /// The matrix of a group, when the product runs.
-    fn of_group(self, index: i64) -> Result<Matrix> {
+    ///
+    /// # Safety
+    /// The groups' sizes are where the layout says.
+    unsafe fn of_group(self, index: i64) -> Result<Matrix> {
         let Batch::Groups(sizes) = self.lies else { return Ok(self) };
         let read = |at: *const c_void, is_wide: bool| {
             let index = index as usize;
-            // SAFETY: cuBLASLt's contract: device memory with a number for each group until the product has run.
+            // SAFETY: the caller's promise.
             unsafe {
                 match is_wide {
                     true => at.cast::<i64>().add(index).read_unaligned(),
@@ -113,13 +116,15 @@ impl Matrix {
         self.sized(size(sizes.rows), size(sizes.columns), read(sizes.ld, sizes.has_wide_ld))
     }
 
-    fn place(&self, at: *const c_void, index: i64) -> Place {
+    /// # Safety
+    /// `at` is a matrix, or the array of the matrices' addresses, as the layout says, when this is called.
+    unsafe fn place(&self, at: *const c_void, index: i64) -> Place {
         let index = if self.batch == 1 { 0 } else { index };
         let at = match self.lies {
             Batch::Strides(stride) => {
                 at.wrapping_byte_offset((index * stride) as isize * self.storage.size() as isize)
             }
-            // SAFETY: cuBLASLt's contract: device memory with an address for each product.
+            // SAFETY: the caller's promise.
             Batch::Pointers | Batch::Groups(_) => unsafe {
                 at.cast::<*const c_void>().add(index as usize).read_unaligned()
             },
@@ -314,10 +319,14 @@ impl Plan {
     }
 
     /// One group's product, when it runs.
-    fn of_group(self, index: i64) -> Result<Plan> {
-        let group = |(op, matrix): (Op, Matrix)| matrix.of_group(index).map(|matrix| (op, matrix));
-        let (a, b, c, d) = (group(self.a)?, group(self.b)?, self.c.of_group(index)?, self.d.of_group(index)?);
-        Plan { a, b, c, d, ..self }.sized()
+    ///
+    /// # Safety
+    /// As [`Matrix::of_group`], of all layouts.
+    unsafe fn of_group(self, index: i64) -> Result<Plan> {
+        // SAFETY: the caller's promise.
+        let group = |matrix: Matrix| unsafe { matrix.of_group(index) };
+        let (a, b) = ((self.a.0, group(self.a.1)?), (self.b.0, group(self.b.1)?));
+        Plan { a, b, c: group(self.c)?, d: group(self.d)?, ..self }.sized()
     }
 
     /// The CPU's, as heuristics give it.
@@ -326,10 +335,12 @@ impl Plan {
         algorithm::of_cpu(self.sums, [a.1.storage, b.1.storage, self.c.storage, self.d.storage])
     }
 
-    fn factors(&self, at: &Operands) -> Result<Factors> {
+    /// # Safety
+    /// As [`Self::work`].
+    unsafe fn factors(&self, at: &Operands) -> Result<Factors> {
         use cublasLtPointerMode_t as M;
         let is_device = |mode: M| !matches!(mode, M::CUBLASLT_POINTER_MODE_HOST);
-        // SAFETY: cuBLASLt's contract in each mode.
+        // SAFETY: the caller's promise.
         let factor = |at: *const c_void, is_device: bool| unsafe { Factor::at(at, self.scale, is_device) };
         let alpha = factor(at.alpha, is_device(self.mode))?;
         let beta = match self.mode {
@@ -344,13 +355,18 @@ impl Plan {
     }
 
     /// The work, for the stream.
-    pub fn work(self, at: Operands) -> Result<impl Fn() + Send + Sync + 'static> {
-        let factors = self.factors(&at)?;
+    ///
+    /// # Safety
+    /// The operands, and what the descriptors have addresses of, are as those say: on the host now, in device memory whenever the
+    /// work runs.
+    pub unsafe fn work(self, at: Operands) -> Result<impl Fn() + Send + Sync + 'static> {
+        // SAFETY: the caller's promise.
+        let factors = unsafe { self.factors(&at)? };
         let needs_c = factors.beta.is_some() && at.c.is_null() && self.m * self.n > 0;
         require(!needs_c || !at.d.is_null(), "C is NULL")?;
         let plan = self;
         Ok(move || {
-            // SAFETY: cuBLASLt's contract: device memory.
+            // SAFETY: the caller's promise.
             unsafe { plan.steps.forget_largest() };
             let work = match plan.d.is_grouped() {
                 // Nobody knows before.
@@ -358,8 +374,9 @@ impl Plan {
                 false => plan.m.saturating_mul(plan.n).saturating_mul(plan.k),
             };
             parallel(plan.d.batch, work, |index| {
-                match if plan.d.is_grouped() { plan.of_group(index) } else { Ok(plan) } {
-                    // SAFETY: cuBLASLt's contract: device memory of these sizes until the product has run.
+                // SAFETY: the caller's promise.
+                match if plan.d.is_grouped() { unsafe { plan.of_group(index) } } else { Ok(plan) } {
+                    // SAFETY: the caller's promise.
                     Ok(plan) => unsafe { plan.run(index, &at, &factors) },
                     // The call has returned long ago.
                     Err(error) => {
@@ -406,8 +423,10 @@ impl Plan {
         };
         let beta = factors.beta.map_or(S::zero(), |beta| beta.get::<S>() * real(scale(self.scales[2])));
         let (a, b) = self.operands(at);
-        let d = self.d.place(at.d, index);
-        let c = if at.c.is_null() { d } else { self.c.place(at.c, index) };
+        // SAFETY: the caller's promise.
+        let d = unsafe { self.d.place(at.d, index) };
+        // SAFETY: the caller's promise.
+        let c = if at.c.is_null() { d } else { unsafe { self.c.place(at.c, index) } };
         // SAFETY: the caller's promise.
         unsafe {
             product(&Product {
@@ -431,7 +450,8 @@ impl Plan {
     /// As [`Self::run`].
     unsafe fn run_integers(&self, index: i64, at: &Operands, factors: &Factors) {
         let (a, b) = self.operands(at);
-        let (c, d) = (self.c.place(at.c, index), self.d.place(at.d, index));
+        // SAFETY: the caller's promise.
+        let (c, d) = unsafe { (self.c.place(at.c, index), self.d.place(at.d, index)) };
         // SAFETY: the caller's promise.
         unsafe {
             integer_product(&IntegerProduct {

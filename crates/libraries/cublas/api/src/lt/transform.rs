@@ -70,7 +70,10 @@ struct Sum {
 }
 
 /// The work, for the stream; every column of C is written by one thread. `matrices` are A, B and C; a NULL B is none.
-pub fn work(
+///
+/// # Safety
+/// The factors and matrices are as the descriptors say: on the host now, in device memory whenever the work runs.
+pub unsafe fn work(
     transform: Descriptor<'_>,
     factors: [*const c_void; 2],
     matrices: [(Option<Descriptor<'_>>, *const c_void); 2],
@@ -88,7 +91,7 @@ pub fn work(
         let (rows, columns) =
             if op.transposes() { (matrix.columns, matrix.rows) } else { (matrix.rows, matrix.columns) };
         require((rows, columns) == (to.rows, to.columns), "a matrix has another size than C")?;
-        // SAFETY: cuBLASLt's contract in that mode.
+        // SAFETY: the caller's promise.
         let factor = unsafe { Factor::at(factors[i], scale, is_device)? };
         terms[i] = Some(Term { matrix, op, factor, at: Address(at) });
     }
@@ -97,16 +100,20 @@ pub fn work(
     let all = |takes: fn(Storage) -> bool| {
         takes(to.storage) && terms.iter().flatten().all(|term| takes(term.matrix.storage))
     };
-    Ok(match scale {
-        Storage::F32 | Storage::F16 if all(f32::takes) => Box::new(move || run::<f32>(&sum)),
-        Storage::F64 if all(f64::takes) => Box::new(move || run::<f64>(&sum)),
-        Storage::C32 if all(Complex::<f32>::takes) => Box::new(move || run::<Complex<f32>>(&sum)),
-        Storage::C64 if all(Complex::<f64>::takes) => Box::new(move || run::<Complex<f64>>(&sum)),
+    let run: unsafe fn(&Sum) = match scale {
+        Storage::F32 | Storage::F16 if all(f32::takes) => run::<f32>,
+        Storage::F64 if all(f64::takes) => run::<f64>,
+        Storage::C32 if all(Complex::<f32>::takes) => run::<Complex<f32>>,
+        Storage::C64 if all(Complex::<f64>::takes) => run::<Complex<f64>>,
         _ => return Err(Error::NotSupported("a transform between these types")),
-    })
+    };
+    // SAFETY: the caller's promise.
+    Ok(Box::new(move || unsafe { run(&sum) }))
 }
 
-fn run<S: Compute>(sum: &Sum) {
+/// # Safety
+/// The matrices and factors are there.
+unsafe fn run<S: Compute>(sum: &Sum) {
     let factors = sum.terms.map(|term| term.map_or(S::zero(), |term| term.factor.get::<S>()));
     parallel(sum.to.batch * sum.to.columns, sum.to.rows, |index| {
         let (batch, column) = (index / sum.to.columns, index % sum.to.columns);
@@ -117,7 +124,7 @@ fn run<S: Compute>(sum: &Sum) {
                 let Some(term) = term.filter(|_| !factor.is_zero()) else { continue };
                 let (r, c) = if term.op.transposes() { (column, row) } else { (row, column) };
                 let mut value = [S::zero()];
-                // SAFETY: cuBLASLt's contract: the matrices are there until the transform has run.
+                // SAFETY: the caller's promise.
                 unsafe {
                     S::read(term.matrix.storage, term.matrix.address(term.at.get(), batch, r, c), &mut value)
                 };

@@ -37,7 +37,7 @@ pub unsafe extern "C" fn cublasAsumEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasAsumEx", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executiontype), {
         ::cublas::on_handle("cublasAsumEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::asum_ex(handle, i64::from(n), x, xType, i64::from(incx), result, resultType, executiontype),
+            None => unsafe { ::cublas::api::level1_ex::asum_ex(handle, i64::from(n), x, xType, i64::from(incx), result, resultType, executiontype) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasAsumEx(hip, n, x, xType, incx, result, resultType, executiontype) }),
         })
     })
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn cublasAsumEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasAsumEx_64", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executiontype), {
         ::cublas::on_handle("cublasAsumEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::asum_ex(handle, n, x, xType, incx, result, resultType, executiontype),
+            None => unsafe { ::cublas::api::level1_ex::asum_ex(handle, n, x, xType, incx, result, resultType, executiontype) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasAsumEx_64(hip, n, x, xType, incx, result, resultType, executiontype) }),
         })
     })
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn cublasAxpyEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasAxpyEx", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value y, value yType, value incy, value executiontype), {
         ::cublas::on_handle("cublasAxpyEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::axpy_ex(handle, i64::from(n), alpha, alphaType, x, xType, i64::from(incx), y, yType, i64::from(incy), executiontype),
+            None => unsafe { ::cublas::api::level1_ex::axpy_ex(handle, i64::from(n), alpha, alphaType, x, xType, i64::from(incx), y, yType, i64::from(incy), executiontype) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasAxpyEx(hip, n, alpha, alphaType, x, xType, incx, y, yType, incy, executiontype) }),
         })
     })
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn cublasAxpyEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasAxpyEx_64", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value y, value yType, value incy, value executiontype), {
         ::cublas::on_handle("cublasAxpyEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::axpy_ex(handle, n, alpha, alphaType, x, xType, incx, y, yType, incy, executiontype),
+            None => unsafe { ::cublas::api::level1_ex::axpy_ex(handle, n, alpha, alphaType, x, xType, incx, y, yType, incy, executiontype) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasAxpyEx_64(hip, n, alpha, alphaType, x, xType, incx, y, yType, incy, executiontype) }),
         })
     })
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn cublasCaxpy_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasCaxpy_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCaxpy_v2(hip, n, alpha, x, incx, y, incy) }),
         })
     })
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn cublasCaxpy_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasCaxpy_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::axpy(handle, n, alpha, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::axpy(handle, n, alpha, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCaxpy_v2_64(hip, n, alpha, x, incx, y, incy) }),
         })
     })
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn cublasCcopy_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCcopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasCcopy_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCcopy_v2(hip, n, x, incx, y, incy) }),
         })
     })
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn cublasCcopy_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCcopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasCcopy_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::copy(handle, n, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::copy(handle, n, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCcopy_v2_64(hip, n, x, incx, y, incy) }),
         })
     })
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn cublasCdgmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::cublas::on_handle("cublasCdgmm", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCdgmm(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
         })
     })
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn cublasCdgmm_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::cublas::on_handle("cublasCdgmm_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc),
+            None => unsafe { ::cublas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCdgmm_64(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
         })
     })
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn cublasCdotc_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCdotc_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasCdotc_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dotc(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
+            None => unsafe { ::cublas::api::level1::dotc(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCdotc_v2(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn cublasCdotc_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCdotc_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasCdotc_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dotc(handle, n, x, incx, y, incy, result),
+            None => unsafe { ::cublas::api::level1::dotc(handle, n, x, incx, y, incy, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCdotc_v2_64(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -318,7 +318,7 @@ pub unsafe extern "C" fn cublasCdotu_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCdotu_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasCdotu_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dotu(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
+            None => unsafe { ::cublas::api::level1::dotu(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCdotu_v2(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn cublasCdotu_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCdotu_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasCdotu_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dotu(handle, n, x, incx, y, incy, result),
+            None => unsafe { ::cublas::api::level1::dotu(handle, n, x, incx, y, incy, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCdotu_v2_64(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -380,7 +380,7 @@ pub unsafe extern "C" fn cublasCgbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasCgbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgbmv_v2(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -405,7 +405,7 @@ pub unsafe extern "C" fn cublasCgbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasCgbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgbmv_v2_64(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -429,7 +429,7 @@ pub unsafe extern "C" fn cublasCgeam(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasCgeam", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgeam(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
         })
     })
@@ -453,7 +453,7 @@ pub unsafe extern "C" fn cublasCgeam_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasCgeam_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc),
+            None => unsafe { ::cublas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgeam_64(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
         })
     })
@@ -476,7 +476,7 @@ pub unsafe extern "C" fn cublasCgelsBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
         ::cublas::on_handle("cublasCgelsBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgelsBatched(hip, trans, m, n, nrhs, Aarray, lda, Carray, ldc, info, devInfoArray, batchSize) }),
         })
     })
@@ -520,7 +520,7 @@ pub unsafe extern "C" fn cublasCgemm3m(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemm3m", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCgemm3m", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm3m(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::gemm3m(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemm3m(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -546,7 +546,7 @@ pub unsafe extern "C" fn cublasCgemm3mBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemm3mBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasCgemm3mBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm3m_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm3m_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemm3mBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -572,7 +572,7 @@ pub unsafe extern "C" fn cublasCgemm3mBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemm3mBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasCgemm3mBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm3m_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm3m_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemm3mBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -600,7 +600,7 @@ pub unsafe extern "C" fn cublasCgemm3mEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemm3mEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCgemm3mEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::cgemm3m_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc)),
+            None => unsafe { ::cublas::api::gemm_ex::cgemm3m_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCgemm3mEx(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
         })
     })
@@ -628,7 +628,7 @@ pub unsafe extern "C" fn cublasCgemm3mEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemm3mEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCgemm3mEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::cgemm3m_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc),
+            None => unsafe { ::cublas::api::gemm_ex::cgemm3m_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCgemm3mEx_64(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
         })
     })
@@ -657,7 +657,7 @@ pub unsafe extern "C" fn cublasCgemm3mStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemm3mStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasCgemm3mStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm3m_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm3m_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemm3mStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -686,7 +686,7 @@ pub unsafe extern "C" fn cublasCgemm3mStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemm3mStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasCgemm3mStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm3m_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm3m_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemm3mStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -711,7 +711,7 @@ pub unsafe extern "C" fn cublasCgemm3m_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemm3m_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCgemm3m_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm3m(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::gemm3m(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemm3m_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -737,7 +737,7 @@ pub unsafe extern "C" fn cublasCgemmBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasCgemmBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemmBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -763,7 +763,7 @@ pub unsafe extern "C" fn cublasCgemmBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasCgemmBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemmBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -791,7 +791,7 @@ pub unsafe extern "C" fn cublasCgemmEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemmEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCgemmEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::cgemm_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc)),
+            None => unsafe { ::cublas::api::gemm_ex::cgemm_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCgemmEx(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
         })
     })
@@ -819,7 +819,7 @@ pub unsafe extern "C" fn cublasCgemmEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemmEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCgemmEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::cgemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc),
+            None => unsafe { ::cublas::api::gemm_ex::cgemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCgemmEx_64(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
         })
     })
@@ -848,7 +848,7 @@ pub unsafe extern "C" fn cublasCgemmStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasCgemmStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemmStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -877,7 +877,7 @@ pub unsafe extern "C" fn cublasCgemmStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasCgemmStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemmStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -902,7 +902,7 @@ pub unsafe extern "C" fn cublasCgemm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCgemm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemm_v2(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -927,7 +927,7 @@ pub unsafe extern "C" fn cublasCgemm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCgemm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemm_v2_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -968,7 +968,7 @@ pub unsafe extern "C" fn cublasCgemvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasCgemvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -992,7 +992,7 @@ pub unsafe extern "C" fn cublasCgemvBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasCgemvBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -1019,7 +1019,7 @@ pub unsafe extern "C" fn cublasCgemvStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasCgemvStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -1046,7 +1046,7 @@ pub unsafe extern "C" fn cublasCgemvStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasCgemvStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -1069,7 +1069,7 @@ pub unsafe extern "C" fn cublasCgemv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasCgemv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemv_v2(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -1092,7 +1092,7 @@ pub unsafe extern "C" fn cublasCgemv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasCgemv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgemv_v2_64(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -1111,7 +1111,7 @@ pub unsafe extern "C" fn cublasCgeqrfBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
         ::cublas::on_handle("cublasCgeqrfBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgeqrfBatched(hip, m, n, Aarray, lda, TauArray, info, batchSize) }),
         })
     })
@@ -1147,7 +1147,7 @@ pub unsafe extern "C" fn cublasCgerc_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgerc_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasCgerc_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gerc(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::gerc(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgerc_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -1168,7 +1168,7 @@ pub unsafe extern "C" fn cublasCgerc_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgerc_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasCgerc_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gerc(handle, m, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::gerc(handle, m, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgerc_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -1204,7 +1204,7 @@ pub unsafe extern "C" fn cublasCgeru_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgeru_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasCgeru_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::geru(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::geru(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgeru_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -1225,7 +1225,7 @@ pub unsafe extern "C" fn cublasCgeru_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgeru_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasCgeru_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::geru(handle, m, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::geru(handle, m, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgeru_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -1243,7 +1243,7 @@ pub unsafe extern "C" fn cublasCgetrfBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
         ::cublas::on_handle("cublasCgetrfBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgetrfBatched(hip, n, A, lda, P, info, batchSize) }),
         })
     })
@@ -1263,7 +1263,7 @@ pub unsafe extern "C" fn cublasCgetriBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
         ::cublas::on_handle("cublasCgetriBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgetriBatched(hip, n, A, lda, P, C, ldc, info, batchSize) }),
         })
     })
@@ -1285,7 +1285,7 @@ pub unsafe extern "C" fn cublasCgetrsBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
         ::cublas::on_handle("cublasCgetrsBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCgetrsBatched(hip, trans, n, nrhs, Aarray, lda, devIpiv, Barray, ldb, info, batchSize) }),
         })
     })
@@ -1325,7 +1325,7 @@ pub unsafe extern "C" fn cublasChbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasChbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::hbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChbmv_v2(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -1348,7 +1348,7 @@ pub unsafe extern "C" fn cublasChbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasChbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::hbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChbmv_v2_64(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -1390,7 +1390,7 @@ pub unsafe extern "C" fn cublasChemm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChemm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasChemm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::hemm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::hemm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChemm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -1414,7 +1414,7 @@ pub unsafe extern "C" fn cublasChemm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChemm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasChemm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::hemm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::hemm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChemm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -1452,7 +1452,7 @@ pub unsafe extern "C" fn cublasChemv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChemv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasChemv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hemv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::hemv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChemv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -1474,7 +1474,7 @@ pub unsafe extern "C" fn cublasChemv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChemv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasChemv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hemv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::hemv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChemv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -1523,7 +1523,7 @@ pub unsafe extern "C" fn cublasCher2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCher2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasCher2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::her2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::her2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCher2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -1544,7 +1544,7 @@ pub unsafe extern "C" fn cublasCher2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCher2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasCher2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::her2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::her2(handle, uplo, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCher2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -1586,7 +1586,7 @@ pub unsafe extern "C" fn cublasCher2k_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCher2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCher2k_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::her2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::her2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCher2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -1610,7 +1610,7 @@ pub unsafe extern "C" fn cublasCher2k_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCher2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCher2k_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::her2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::her2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCher2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -1629,7 +1629,7 @@ pub unsafe extern "C" fn cublasCher_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCher_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasCher_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::her(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::her(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCher_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -1648,7 +1648,7 @@ pub unsafe extern "C" fn cublasCher_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCher_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasCher_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::her(handle, uplo, n, alpha, x, incx, A, lda),
+            None => unsafe { ::cublas::api::level2::her(handle, uplo, n, alpha, x, incx, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCher_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -1688,7 +1688,7 @@ pub unsafe extern "C" fn cublasCherk3mEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCherk3mEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCherk3mEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::cherk3m_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)),
+            None => unsafe { ::cublas::api::gemm_ex::cherk3m_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCherk3mEx(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
         })
     })
@@ -1712,7 +1712,7 @@ pub unsafe extern "C" fn cublasCherk3mEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCherk3mEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCherk3mEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::cherk3m_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc),
+            None => unsafe { ::cublas::api::gemm_ex::cherk3m_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCherk3mEx_64(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
         })
     })
@@ -1736,7 +1736,7 @@ pub unsafe extern "C" fn cublasCherkEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCherkEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCherkEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::cherk_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)),
+            None => unsafe { ::cublas::api::gemm_ex::cherk_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCherkEx(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
         })
     })
@@ -1760,7 +1760,7 @@ pub unsafe extern "C" fn cublasCherkEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCherkEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCherkEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::cherk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc),
+            None => unsafe { ::cublas::api::gemm_ex::cherk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCherkEx_64(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
         })
     })
@@ -1782,7 +1782,7 @@ pub unsafe extern "C" fn cublasCherk_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCherk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCherk_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::herk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::herk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCherk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -1804,7 +1804,7 @@ pub unsafe extern "C" fn cublasCherk_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCherk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCherk_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::herk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::herk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCherk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -1828,7 +1828,7 @@ pub unsafe extern "C" fn cublasCherkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCherkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCherkx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::herkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::herkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCherkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -1852,7 +1852,7 @@ pub unsafe extern "C" fn cublasCherkx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCherkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCherkx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::herkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::herkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCherkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -1888,7 +1888,7 @@ pub unsafe extern "C" fn cublasChpmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChpmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasChpmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::hpmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChpmv_v2(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
         })
     })
@@ -1909,7 +1909,7 @@ pub unsafe extern "C" fn cublasChpmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChpmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasChpmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::hpmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChpmv_v2_64(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
         })
     })
@@ -1955,7 +1955,7 @@ pub unsafe extern "C" fn cublasChpr2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChpr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::cublas::on_handle("cublasChpr2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP),
+            None => unsafe { ::cublas::api::level2::hpr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChpr2_v2(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
         })
     })
@@ -1975,7 +1975,7 @@ pub unsafe extern "C" fn cublasChpr2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChpr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::cublas::on_handle("cublasChpr2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpr2(handle, uplo, n, alpha, x, incx, y, incy, AP),
+            None => unsafe { ::cublas::api::level2::hpr2(handle, uplo, n, alpha, x, incx, y, incy, AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChpr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
         })
     })
@@ -1993,7 +1993,7 @@ pub unsafe extern "C" fn cublasChpr_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChpr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::cublas::on_handle("cublasChpr_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP),
+            None => unsafe { ::cublas::api::level2::hpr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChpr_v2(hip, uplo, n, alpha, x, incx, AP) }),
         })
     })
@@ -2011,7 +2011,7 @@ pub unsafe extern "C" fn cublasChpr_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasChpr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::cublas::on_handle("cublasChpr_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpr(handle, uplo, n, alpha, x, incx, AP),
+            None => unsafe { ::cublas::api::level2::hpr(handle, uplo, n, alpha, x, incx, AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasChpr_v2_64(hip, uplo, n, alpha, x, incx, AP) }),
         })
     })
@@ -2030,7 +2030,7 @@ pub unsafe extern "C" fn cublasCmatinvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
         ::cublas::on_handle("cublasCmatinvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCmatinvBatched(hip, n, A, lda, Ainv, lda_inv, info, batchSize) }),
         })
     })
@@ -2049,7 +2049,7 @@ pub unsafe extern "C" fn cublasCopyEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCopyEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
         ::cublas::on_handle("cublasCopyEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::copy_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1_ex::copy_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCopyEx(hip, n, x, xType, incx, y, yType, incy) }),
         })
     })
@@ -2068,7 +2068,7 @@ pub unsafe extern "C" fn cublasCopyEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCopyEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
         ::cublas::on_handle("cublasCopyEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::copy_ex(handle, n, x, xType, incx, y, yType, incy),
+            None => unsafe { ::cublas::api::level1_ex::copy_ex(handle, n, x, xType, incx, y, yType, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCopyEx_64(hip, n, x, xType, incx, y, yType, incy) }),
         })
     })
@@ -2109,7 +2109,7 @@ pub unsafe extern "C" fn cublasCrot_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasCrot_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCrot_v2(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -2128,7 +2128,7 @@ pub unsafe extern "C" fn cublasCrot_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasCrot_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -2149,7 +2149,7 @@ pub unsafe extern "C" fn cublasCrotg_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCrotg_v2", (value handle, value a, value b, value c, value s), {
         ::cublas::on_handle("cublasCrotg_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rotg(handle, a, b, c, s),
+            None => unsafe { ::cublas::api::level1::rotg(handle, a, b, c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCrotg_v2(hip, a, b, c, s) }),
         })
     })
@@ -2170,7 +2170,7 @@ pub unsafe extern "C" fn cublasCscal_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasCscal_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCscal_v2(hip, n, alpha, x, incx) }),
         })
     })
@@ -2186,7 +2186,7 @@ pub unsafe extern "C" fn cublasCscal_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasCscal_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, n, alpha, x, incx),
+            None => unsafe { ::cublas::api::level1::scal(handle, n, alpha, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCscal_v2_64(hip, n, alpha, x, incx) }),
         })
     })
@@ -2218,7 +2218,7 @@ pub unsafe extern "C" fn cublasCsrot_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasCsrot_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsrot_v2(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -2237,7 +2237,7 @@ pub unsafe extern "C" fn cublasCsrot_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasCsrot_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -2258,7 +2258,7 @@ pub unsafe extern "C" fn cublasCsscal_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasCsscal_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsscal_v2(hip, n, alpha, x, incx) }),
         })
     })
@@ -2274,7 +2274,7 @@ pub unsafe extern "C" fn cublasCsscal_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasCsscal_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, n, alpha, x, incx),
+            None => unsafe { ::cublas::api::level1::scal(handle, n, alpha, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsscal_v2_64(hip, n, alpha, x, incx) }),
         })
     })
@@ -2302,7 +2302,7 @@ pub unsafe extern "C" fn cublasCswap_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasCswap_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCswap_v2(hip, n, x, incx, y, incy) }),
         })
     })
@@ -2319,7 +2319,7 @@ pub unsafe extern "C" fn cublasCswap_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasCswap_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::swap(handle, n, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::swap(handle, n, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCswap_v2_64(hip, n, x, incx, y, incy) }),
         })
     })
@@ -2361,7 +2361,7 @@ pub unsafe extern "C" fn cublasCsymm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCsymm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsymm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -2385,7 +2385,7 @@ pub unsafe extern "C" fn cublasCsymm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCsymm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsymm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -2407,7 +2407,7 @@ pub unsafe extern "C" fn cublasCsymv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasCsymv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsymv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -2429,7 +2429,7 @@ pub unsafe extern "C" fn cublasCsymv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasCsymv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsymv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -2450,7 +2450,7 @@ pub unsafe extern "C" fn cublasCsyr2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasCsyr2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsyr2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -2471,7 +2471,7 @@ pub unsafe extern "C" fn cublasCsyr2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasCsyr2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsyr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -2513,7 +2513,7 @@ pub unsafe extern "C" fn cublasCsyr2k_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCsyr2k_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsyr2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -2537,7 +2537,7 @@ pub unsafe extern "C" fn cublasCsyr2k_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCsyr2k_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsyr2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -2556,7 +2556,7 @@ pub unsafe extern "C" fn cublasCsyr_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasCsyr_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsyr_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -2575,7 +2575,7 @@ pub unsafe extern "C" fn cublasCsyr_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasCsyr_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda),
+            None => unsafe { ::cublas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsyr_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -2615,7 +2615,7 @@ pub unsafe extern "C" fn cublasCsyrk3mEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyrk3mEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCsyrk3mEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::csyrk3m_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)),
+            None => unsafe { ::cublas::api::gemm_ex::csyrk3m_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCsyrk3mEx(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
         })
     })
@@ -2639,7 +2639,7 @@ pub unsafe extern "C" fn cublasCsyrk3mEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyrk3mEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCsyrk3mEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::csyrk3m_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc),
+            None => unsafe { ::cublas::api::gemm_ex::csyrk3m_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCsyrk3mEx_64(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
         })
     })
@@ -2663,7 +2663,7 @@ pub unsafe extern "C" fn cublasCsyrkEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyrkEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCsyrkEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::csyrk_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)),
+            None => unsafe { ::cublas::api::gemm_ex::csyrk_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCsyrkEx(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
         })
     })
@@ -2687,7 +2687,7 @@ pub unsafe extern "C" fn cublasCsyrkEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyrkEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasCsyrkEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::csyrk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc),
+            None => unsafe { ::cublas::api::gemm_ex::csyrk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCsyrkEx_64(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
         })
     })
@@ -2709,7 +2709,7 @@ pub unsafe extern "C" fn cublasCsyrk_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCsyrk_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsyrk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -2731,7 +2731,7 @@ pub unsafe extern "C" fn cublasCsyrk_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCsyrk_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsyrk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -2755,7 +2755,7 @@ pub unsafe extern "C" fn cublasCsyrkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCsyrkx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsyrkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -2779,7 +2779,7 @@ pub unsafe extern "C" fn cublasCsyrkx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasCsyrkx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCsyrkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -2815,7 +2815,7 @@ pub unsafe extern "C" fn cublasCtbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasCtbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtbmv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -2836,7 +2836,7 @@ pub unsafe extern "C" fn cublasCtbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasCtbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtbmv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -2872,7 +2872,7 @@ pub unsafe extern "C" fn cublasCtbsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasCtbsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtbsv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -2893,7 +2893,7 @@ pub unsafe extern "C" fn cublasCtbsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasCtbsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtbsv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -2925,7 +2925,7 @@ pub unsafe extern "C" fn cublasCtpmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasCtpmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtpmv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -2944,7 +2944,7 @@ pub unsafe extern "C" fn cublasCtpmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasCtpmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx),
+            None => unsafe { ::cublas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtpmv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -2976,7 +2976,7 @@ pub unsafe extern "C" fn cublasCtpsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasCtpsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtpsv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -2995,7 +2995,7 @@ pub unsafe extern "C" fn cublasCtpsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasCtpsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx),
+            None => unsafe { ::cublas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtpsv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -3012,7 +3012,7 @@ pub unsafe extern "C" fn cublasCtpttr(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
         ::cublas::on_handle("cublasCtpttr", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCtpttr(hip, uplo, n, AP, A, lda) }),
         })
     })
@@ -3054,7 +3054,7 @@ pub unsafe extern "C" fn cublasCtrmm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasCtrmm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtrmm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
         })
     })
@@ -3079,7 +3079,7 @@ pub unsafe extern "C" fn cublasCtrmm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasCtrmm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc),
+            None => unsafe { ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtrmm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
         })
     })
@@ -3113,7 +3113,7 @@ pub unsafe extern "C" fn cublasCtrmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasCtrmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtrmv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -3133,7 +3133,7 @@ pub unsafe extern "C" fn cublasCtrmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasCtrmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtrmv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -3174,7 +3174,7 @@ pub unsafe extern "C" fn cublasCtrsmBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::cublas::on_handle("cublasCtrsmBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtrsmBatched(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
         })
     })
@@ -3198,7 +3198,7 @@ pub unsafe extern "C" fn cublasCtrsmBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::cublas::on_handle("cublasCtrsmBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount),
+            None => unsafe { ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtrsmBatched_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
         })
     })
@@ -3221,7 +3221,7 @@ pub unsafe extern "C" fn cublasCtrsm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::cublas::on_handle("cublasCtrsm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)),
+            None => unsafe { ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtrsm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
         })
     })
@@ -3244,7 +3244,7 @@ pub unsafe extern "C" fn cublasCtrsm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::cublas::on_handle("cublasCtrsm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb),
+            None => unsafe { ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtrsm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
         })
     })
@@ -3278,7 +3278,7 @@ pub unsafe extern "C" fn cublasCtrsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasCtrsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtrsv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -3298,7 +3298,7 @@ pub unsafe extern "C" fn cublasCtrsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasCtrsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasCtrsv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -3315,7 +3315,7 @@ pub unsafe extern "C" fn cublasCtrttp(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasCtrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
         ::cublas::on_handle("cublasCtrttp", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP),
+            None => unsafe { ::cublas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasCtrttp(hip, uplo, n, A, lda, AP) }),
         })
     })
@@ -3336,7 +3336,7 @@ pub unsafe extern "C" fn cublasDasum_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDasum_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasDasum_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDasum_v2(hip, n, x, incx, result) }),
         })
     })
@@ -3352,7 +3352,7 @@ pub unsafe extern "C" fn cublasDasum_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDasum_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasDasum_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::asum(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::asum(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDasum_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -3382,7 +3382,7 @@ pub unsafe extern "C" fn cublasDaxpy_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasDaxpy_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDaxpy_v2(hip, n, alpha, x, incx, y, incy) }),
         })
     })
@@ -3400,7 +3400,7 @@ pub unsafe extern "C" fn cublasDaxpy_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasDaxpy_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::axpy(handle, n, alpha, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::axpy(handle, n, alpha, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDaxpy_v2_64(hip, n, alpha, x, incx, y, incy) }),
         })
     })
@@ -3429,7 +3429,7 @@ pub unsafe extern "C" fn cublasDcopy_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDcopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasDcopy_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDcopy_v2(hip, n, x, incx, y, incy) }),
         })
     })
@@ -3446,7 +3446,7 @@ pub unsafe extern "C" fn cublasDcopy_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDcopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasDcopy_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::copy(handle, n, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::copy(handle, n, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDcopy_v2_64(hip, n, x, incx, y, incy) }),
         })
     })
@@ -3467,7 +3467,7 @@ pub unsafe extern "C" fn cublasDdgmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::cublas::on_handle("cublasDdgmm", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDdgmm(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
         })
     })
@@ -3488,7 +3488,7 @@ pub unsafe extern "C" fn cublasDdgmm_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::cublas::on_handle("cublasDdgmm_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc),
+            None => unsafe { ::cublas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDdgmm_64(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
         })
     })
@@ -3511,7 +3511,7 @@ pub unsafe extern "C" fn cublasDdot_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDdot_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasDdot_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
+            None => unsafe { ::cublas::api::level1::dot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDdot_v2(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -3529,7 +3529,7 @@ pub unsafe extern "C" fn cublasDdot_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDdot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasDdot_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dot(handle, n, x, incx, y, incy, result),
+            None => unsafe { ::cublas::api::level1::dot(handle, n, x, incx, y, incy, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDdot_v2_64(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -3580,7 +3580,7 @@ pub unsafe extern "C" fn cublasDgbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasDgbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgbmv_v2(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -3605,7 +3605,7 @@ pub unsafe extern "C" fn cublasDgbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasDgbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgbmv_v2_64(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -3629,7 +3629,7 @@ pub unsafe extern "C" fn cublasDgeam(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasDgeam", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgeam(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
         })
     })
@@ -3653,7 +3653,7 @@ pub unsafe extern "C" fn cublasDgeam_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasDgeam_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc),
+            None => unsafe { ::cublas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgeam_64(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
         })
     })
@@ -3676,7 +3676,7 @@ pub unsafe extern "C" fn cublasDgelsBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
         ::cublas::on_handle("cublasDgelsBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgelsBatched(hip, trans, m, n, nrhs, Aarray, lda, Carray, ldc, info, devInfoArray, batchSize) }),
         })
     })
@@ -3721,7 +3721,7 @@ pub unsafe extern "C" fn cublasDgemmBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasDgemmBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemmBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -3747,7 +3747,7 @@ pub unsafe extern "C" fn cublasDgemmBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasDgemmBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemmBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -3774,7 +3774,7 @@ pub unsafe extern "C" fn cublasDgemmGroupedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemmGroupedBatched", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
         ::cublas::on_handle("cublasDgemmGroupedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, i64::from(group_count), group_size),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, i64::from(group_count), group_size) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasDgemmGroupedBatched(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size) }),
         })
     })
@@ -3801,7 +3801,7 @@ pub unsafe extern "C" fn cublasDgemmGroupedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemmGroupedBatched_64", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
         ::cublas::on_handle("cublasDgemmGroupedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasDgemmGroupedBatched_64(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size) }),
         })
     })
@@ -3830,7 +3830,7 @@ pub unsafe extern "C" fn cublasDgemmStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasDgemmStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemmStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -3859,7 +3859,7 @@ pub unsafe extern "C" fn cublasDgemmStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasDgemmStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemmStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -3884,7 +3884,7 @@ pub unsafe extern "C" fn cublasDgemm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasDgemm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemm_v2(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -3909,7 +3909,7 @@ pub unsafe extern "C" fn cublasDgemm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasDgemm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemm_v2_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -3950,7 +3950,7 @@ pub unsafe extern "C" fn cublasDgemvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasDgemvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -3974,7 +3974,7 @@ pub unsafe extern "C" fn cublasDgemvBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasDgemvBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -4001,7 +4001,7 @@ pub unsafe extern "C" fn cublasDgemvStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasDgemvStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -4028,7 +4028,7 @@ pub unsafe extern "C" fn cublasDgemvStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasDgemvStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -4051,7 +4051,7 @@ pub unsafe extern "C" fn cublasDgemv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasDgemv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemv_v2(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -4074,7 +4074,7 @@ pub unsafe extern "C" fn cublasDgemv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasDgemv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgemv_v2_64(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -4093,7 +4093,7 @@ pub unsafe extern "C" fn cublasDgeqrfBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
         ::cublas::on_handle("cublasDgeqrfBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgeqrfBatched(hip, m, n, Aarray, lda, TauArray, info, batchSize) }),
         })
     })
@@ -4129,7 +4129,7 @@ pub unsafe extern "C" fn cublasDger_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDger_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasDger_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::ger(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::ger(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDger_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -4150,7 +4150,7 @@ pub unsafe extern "C" fn cublasDger_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDger_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasDger_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::ger(handle, m, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::ger(handle, m, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDger_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -4168,7 +4168,7 @@ pub unsafe extern "C" fn cublasDgetrfBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
         ::cublas::on_handle("cublasDgetrfBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgetrfBatched(hip, n, A, lda, P, info, batchSize) }),
         })
     })
@@ -4188,7 +4188,7 @@ pub unsafe extern "C" fn cublasDgetriBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
         ::cublas::on_handle("cublasDgetriBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgetriBatched(hip, n, A, lda, P, C, ldc, info, batchSize) }),
         })
     })
@@ -4210,7 +4210,7 @@ pub unsafe extern "C" fn cublasDgetrsBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
         ::cublas::on_handle("cublasDgetrsBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDgetrsBatched(hip, trans, n, nrhs, Aarray, lda, devIpiv, Barray, ldb, info, batchSize) }),
         })
     })
@@ -4229,7 +4229,7 @@ pub unsafe extern "C" fn cublasDmatinvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
         ::cublas::on_handle("cublasDmatinvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasDmatinvBatched(hip, n, A, lda, Ainv, lda_inv, info, batchSize) }),
         })
     })
@@ -4250,7 +4250,7 @@ pub unsafe extern "C" fn cublasDnrm2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDnrm2_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasDnrm2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDnrm2_v2(hip, n, x, incx, result) }),
         })
     })
@@ -4266,7 +4266,7 @@ pub unsafe extern "C" fn cublasDnrm2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDnrm2_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasDnrm2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::nrm2(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::nrm2(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDnrm2_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -4288,7 +4288,7 @@ pub unsafe extern "C" fn cublasDotEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDotEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
         ::cublas::on_handle("cublasDotEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::dot_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), result, resultType, executionType),
+            None => unsafe { ::cublas::api::level1_ex::dot_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), result, resultType, executionType) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDotEx(hip, n, x, xType, incx, y, yType, incy, result, resultType, executionType) }),
         })
     })
@@ -4310,7 +4310,7 @@ pub unsafe extern "C" fn cublasDotEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDotEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
         ::cublas::on_handle("cublasDotEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::dot_ex(handle, n, x, xType, incx, y, yType, incy, result, resultType, executionType),
+            None => unsafe { ::cublas::api::level1_ex::dot_ex(handle, n, x, xType, incx, y, yType, incy, result, resultType, executionType) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDotEx_64(hip, n, x, xType, incx, y, yType, incy, result, resultType, executionType) }),
         })
     })
@@ -4332,7 +4332,7 @@ pub unsafe extern "C" fn cublasDotcEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDotcEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
         ::cublas::on_handle("cublasDotcEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::dotc_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), result, resultType, executionType),
+            None => unsafe { ::cublas::api::level1_ex::dotc_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), result, resultType, executionType) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDotcEx(hip, n, x, xType, incx, y, yType, incy, result, resultType, executionType) }),
         })
     })
@@ -4354,7 +4354,7 @@ pub unsafe extern "C" fn cublasDotcEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDotcEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
         ::cublas::on_handle("cublasDotcEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::dotc_ex(handle, n, x, xType, incx, y, yType, incy, result, resultType, executionType),
+            None => unsafe { ::cublas::api::level1_ex::dotc_ex(handle, n, x, xType, incx, y, yType, incy, result, resultType, executionType) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDotcEx_64(hip, n, x, xType, incx, y, yType, incy, result, resultType, executionType) }),
         })
     })
@@ -4386,7 +4386,7 @@ pub unsafe extern "C" fn cublasDrot_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasDrot_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDrot_v2(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -4405,7 +4405,7 @@ pub unsafe extern "C" fn cublasDrot_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasDrot_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -4426,7 +4426,7 @@ pub unsafe extern "C" fn cublasDrotg_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDrotg_v2", (value handle, value a, value b, value c, value s), {
         ::cublas::on_handle("cublasDrotg_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rotg(handle, a, b, c, s),
+            None => unsafe { ::cublas::api::level1::rotg(handle, a, b, c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDrotg_v2(hip, a, b, c, s) }),
         })
     })
@@ -4456,7 +4456,7 @@ pub unsafe extern "C" fn cublasDrotm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDrotm_v2", (value handle, value n, value x, value incx, value y, value incy, value param), {
         ::cublas::on_handle("cublasDrotm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rotm(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), param),
+            None => unsafe { ::cublas::api::level1::rotm(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), param) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDrotm_v2(hip, n, x, incx, y, incy, param) }),
         })
     })
@@ -4474,7 +4474,7 @@ pub unsafe extern "C" fn cublasDrotm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDrotm_v2_64", (value handle, value n, value x, value incx, value y, value incy, value param), {
         ::cublas::on_handle("cublasDrotm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rotm(handle, n, x, incx, y, incy, param),
+            None => unsafe { ::cublas::api::level1::rotm(handle, n, x, incx, y, incy, param) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDrotm_v2_64(hip, n, x, incx, y, incy, param) }),
         })
     })
@@ -4502,7 +4502,7 @@ pub unsafe extern "C" fn cublasDrotmg_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDrotmg_v2", (value handle, value d1, value d2, value x1, value y1, value param), {
         ::cublas::on_handle("cublasDrotmg_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rotmg(handle, d1, d2, x1, y1, param),
+            None => unsafe { ::cublas::api::level1::rotmg(handle, d1, d2, x1, y1, param) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDrotmg_v2(hip, d1, d2, x1, y1, param) }),
         })
     })
@@ -4542,7 +4542,7 @@ pub unsafe extern "C" fn cublasDsbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasDsbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::sbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::sbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsbmv_v2(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -4565,7 +4565,7 @@ pub unsafe extern "C" fn cublasDsbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasDsbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::sbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::sbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsbmv_v2_64(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -4586,7 +4586,7 @@ pub unsafe extern "C" fn cublasDscal_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasDscal_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDscal_v2(hip, n, alpha, x, incx) }),
         })
     })
@@ -4602,7 +4602,7 @@ pub unsafe extern "C" fn cublasDscal_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasDscal_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, n, alpha, x, incx),
+            None => unsafe { ::cublas::api::level1::scal(handle, n, alpha, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDscal_v2_64(hip, n, alpha, x, incx) }),
         })
     })
@@ -4638,7 +4638,7 @@ pub unsafe extern "C" fn cublasDspmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDspmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasDspmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::spmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDspmv_v2(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
         })
     })
@@ -4659,7 +4659,7 @@ pub unsafe extern "C" fn cublasDspmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDspmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasDspmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::spmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDspmv_v2_64(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
         })
     })
@@ -4705,7 +4705,7 @@ pub unsafe extern "C" fn cublasDspr2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDspr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::cublas::on_handle("cublasDspr2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP),
+            None => unsafe { ::cublas::api::level2::spr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDspr2_v2(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
         })
     })
@@ -4725,7 +4725,7 @@ pub unsafe extern "C" fn cublasDspr2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDspr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::cublas::on_handle("cublasDspr2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spr2(handle, uplo, n, alpha, x, incx, y, incy, AP),
+            None => unsafe { ::cublas::api::level2::spr2(handle, uplo, n, alpha, x, incx, y, incy, AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDspr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
         })
     })
@@ -4743,7 +4743,7 @@ pub unsafe extern "C" fn cublasDspr_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDspr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::cublas::on_handle("cublasDspr_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP),
+            None => unsafe { ::cublas::api::level2::spr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDspr_v2(hip, uplo, n, alpha, x, incx, AP) }),
         })
     })
@@ -4761,7 +4761,7 @@ pub unsafe extern "C" fn cublasDspr_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDspr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::cublas::on_handle("cublasDspr_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spr(handle, uplo, n, alpha, x, incx, AP),
+            None => unsafe { ::cublas::api::level2::spr(handle, uplo, n, alpha, x, incx, AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDspr_v2_64(hip, uplo, n, alpha, x, incx, AP) }),
         })
     })
@@ -4783,7 +4783,7 @@ pub unsafe extern "C" fn cublasDswap_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasDswap_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDswap_v2(hip, n, x, incx, y, incy) }),
         })
     })
@@ -4800,7 +4800,7 @@ pub unsafe extern "C" fn cublasDswap_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasDswap_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::swap(handle, n, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::swap(handle, n, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDswap_v2_64(hip, n, x, incx, y, incy) }),
         })
     })
@@ -4842,7 +4842,7 @@ pub unsafe extern "C" fn cublasDsymm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasDsymm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsymm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -4866,7 +4866,7 @@ pub unsafe extern "C" fn cublasDsymm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasDsymm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsymm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -4904,7 +4904,7 @@ pub unsafe extern "C" fn cublasDsymv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasDsymv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsymv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -4926,7 +4926,7 @@ pub unsafe extern "C" fn cublasDsymv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasDsymv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsymv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -4975,7 +4975,7 @@ pub unsafe extern "C" fn cublasDsyr2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasDsyr2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsyr2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -4996,7 +4996,7 @@ pub unsafe extern "C" fn cublasDsyr2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasDsyr2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsyr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -5038,7 +5038,7 @@ pub unsafe extern "C" fn cublasDsyr2k_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasDsyr2k_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsyr2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -5062,7 +5062,7 @@ pub unsafe extern "C" fn cublasDsyr2k_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasDsyr2k_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsyr2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -5081,7 +5081,7 @@ pub unsafe extern "C" fn cublasDsyr_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasDsyr_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsyr_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -5100,7 +5100,7 @@ pub unsafe extern "C" fn cublasDsyr_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasDsyr_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda),
+            None => unsafe { ::cublas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsyr_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -5138,7 +5138,7 @@ pub unsafe extern "C" fn cublasDsyrk_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasDsyrk_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsyrk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -5160,7 +5160,7 @@ pub unsafe extern "C" fn cublasDsyrk_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasDsyrk_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsyrk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -5184,7 +5184,7 @@ pub unsafe extern "C" fn cublasDsyrkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasDsyrkx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsyrkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -5208,7 +5208,7 @@ pub unsafe extern "C" fn cublasDsyrkx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasDsyrkx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDsyrkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -5244,7 +5244,7 @@ pub unsafe extern "C" fn cublasDtbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasDtbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtbmv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -5265,7 +5265,7 @@ pub unsafe extern "C" fn cublasDtbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasDtbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtbmv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -5301,7 +5301,7 @@ pub unsafe extern "C" fn cublasDtbsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasDtbsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtbsv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -5322,7 +5322,7 @@ pub unsafe extern "C" fn cublasDtbsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasDtbsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtbsv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -5354,7 +5354,7 @@ pub unsafe extern "C" fn cublasDtpmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasDtpmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtpmv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -5373,7 +5373,7 @@ pub unsafe extern "C" fn cublasDtpmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasDtpmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx),
+            None => unsafe { ::cublas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtpmv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -5405,7 +5405,7 @@ pub unsafe extern "C" fn cublasDtpsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasDtpsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtpsv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -5424,7 +5424,7 @@ pub unsafe extern "C" fn cublasDtpsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasDtpsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx),
+            None => unsafe { ::cublas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtpsv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -5441,7 +5441,7 @@ pub unsafe extern "C" fn cublasDtpttr(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
         ::cublas::on_handle("cublasDtpttr", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasDtpttr(hip, uplo, n, AP, A, lda) }),
         })
     })
@@ -5483,7 +5483,7 @@ pub unsafe extern "C" fn cublasDtrmm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasDtrmm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtrmm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
         })
     })
@@ -5508,7 +5508,7 @@ pub unsafe extern "C" fn cublasDtrmm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasDtrmm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc),
+            None => unsafe { ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtrmm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
         })
     })
@@ -5542,7 +5542,7 @@ pub unsafe extern "C" fn cublasDtrmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasDtrmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtrmv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -5562,7 +5562,7 @@ pub unsafe extern "C" fn cublasDtrmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasDtrmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtrmv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -5603,7 +5603,7 @@ pub unsafe extern "C" fn cublasDtrsmBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::cublas::on_handle("cublasDtrsmBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtrsmBatched(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
         })
     })
@@ -5627,7 +5627,7 @@ pub unsafe extern "C" fn cublasDtrsmBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::cublas::on_handle("cublasDtrsmBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount),
+            None => unsafe { ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtrsmBatched_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
         })
     })
@@ -5650,7 +5650,7 @@ pub unsafe extern "C" fn cublasDtrsm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::cublas::on_handle("cublasDtrsm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)),
+            None => unsafe { ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtrsm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
         })
     })
@@ -5673,7 +5673,7 @@ pub unsafe extern "C" fn cublasDtrsm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::cublas::on_handle("cublasDtrsm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb),
+            None => unsafe { ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtrsm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
         })
     })
@@ -5707,7 +5707,7 @@ pub unsafe extern "C" fn cublasDtrsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasDtrsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtrsv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -5727,7 +5727,7 @@ pub unsafe extern "C" fn cublasDtrsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasDtrsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDtrsv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -5744,7 +5744,7 @@ pub unsafe extern "C" fn cublasDtrttp(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDtrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
         ::cublas::on_handle("cublasDtrttp", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP),
+            None => unsafe { ::cublas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasDtrttp(hip, uplo, n, A, lda, AP) }),
         })
     })
@@ -5765,7 +5765,7 @@ pub unsafe extern "C" fn cublasDzasum_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDzasum_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasDzasum_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDzasum_v2(hip, n, x, incx, result) }),
         })
     })
@@ -5781,7 +5781,7 @@ pub unsafe extern "C" fn cublasDzasum_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDzasum_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasDzasum_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::asum(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::asum(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDzasum_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -5802,7 +5802,7 @@ pub unsafe extern "C" fn cublasDznrm2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDznrm2_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasDznrm2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDznrm2_v2(hip, n, x, incx, result) }),
         })
     })
@@ -5818,7 +5818,7 @@ pub unsafe extern "C" fn cublasDznrm2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasDznrm2_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasDznrm2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::nrm2(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::nrm2(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasDznrm2_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -5856,7 +5856,7 @@ pub unsafe extern "C" fn cublasGemmBatchedEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGemmBatchedEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value Atype, value lda, value Barray, value Btype, value ldb, value beta, value Carray, value Ctype, value ldc, value batchCount, value computeType, value algo), {
         ::cublas::on_handle("cublasGemmBatchedEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_batched_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, Atype, i64::from(lda), Barray, Btype, i64::from(ldb), beta, Carray, Ctype, i64::from(ldc), i64::from(batchCount), computeType, algo),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_batched_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, Atype, i64::from(lda), Barray, Btype, i64::from(ldb), beta, Carray, Ctype, i64::from(ldc), i64::from(batchCount), computeType, algo) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasGemmBatchedEx(hip, transa, transb, m, n, k, alpha, Aarray, Atype, lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo) }),
         })
     })
@@ -5887,7 +5887,7 @@ pub unsafe extern "C" fn cublasGemmBatchedEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGemmBatchedEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value Atype, value lda, value Barray, value Btype, value ldb, value beta, value Carray, value Ctype, value ldc, value batchCount, value computeType, value algo), {
         ::cublas::on_handle("cublasGemmBatchedEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_batched_ex(handle, transa, transb, m, n, k, alpha, Aarray, Atype, lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_batched_ex(handle, transa, transb, m, n, k, alpha, Aarray, Atype, lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasGemmBatchedEx_64(hip, transa, transb, m, n, k, alpha, Aarray, Atype, lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo) }),
         })
     })
@@ -5917,7 +5917,7 @@ pub unsafe extern "C" fn cublasGemmEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGemmEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc, value computeType, value algo), {
         ::cublas::on_handle("cublasGemmEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc), computeType, algo),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc), computeType, algo) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasGemmEx(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc, computeType, algo) }),
         })
     })
@@ -5947,7 +5947,7 @@ pub unsafe extern "C" fn cublasGemmEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGemmEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc, value computeType, value algo), {
         ::cublas::on_handle("cublasGemmEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc, computeType, algo),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc, computeType, algo) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasGemmEx_64(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc, computeType, algo) }),
         })
     })
@@ -5978,7 +5978,7 @@ pub unsafe extern "C" fn cublasGemmGroupedBatchedEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGemmGroupedBatchedEx", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value Atype, value lda_array, value Barray, value Btype, value ldb_array, value beta_array, value Carray, value Ctype, value ldc_array, value group_count, value group_size, value computeType), {
         ::cublas::on_handle("cublasGemmGroupedBatchedEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_grouped_batched_ex(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, Atype, lda_array, Barray, Btype, ldb_array, beta_array, Carray, Ctype, ldc_array, i64::from(group_count), group_size, computeType),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_grouped_batched_ex(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, Atype, lda_array, Barray, Btype, ldb_array, beta_array, Carray, Ctype, ldc_array, i64::from(group_count), group_size, computeType) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasGemmGroupedBatchedEx(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, Atype, lda_array, Barray, Btype, ldb_array, beta_array, Carray, Ctype, ldc_array, group_count, group_size, computeType) }),
         })
     })
@@ -6009,7 +6009,7 @@ pub unsafe extern "C" fn cublasGemmGroupedBatchedEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGemmGroupedBatchedEx_64", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value Atype, value lda_array, value Barray, value Btype, value ldb_array, value beta_array, value Carray, value Ctype, value ldc_array, value group_count, value group_size, value computeType), {
         ::cublas::on_handle("cublasGemmGroupedBatchedEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_grouped_batched_ex(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, Atype, lda_array, Barray, Btype, ldb_array, beta_array, Carray, Ctype, ldc_array, group_count, group_size, computeType),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_grouped_batched_ex(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, Atype, lda_array, Barray, Btype, ldb_array, beta_array, Carray, Ctype, ldc_array, group_count, group_size, computeType) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasGemmGroupedBatchedEx_64(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, Atype, lda_array, Barray, Btype, ldb_array, beta_array, Carray, Ctype, ldc_array, group_count, group_size, computeType) }),
         })
     })
@@ -6043,7 +6043,7 @@ pub unsafe extern "C" fn cublasGemmStridedBatchedEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGemmStridedBatchedEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value strideA, value B, value Btype, value ldb, value strideB, value beta, value C, value Ctype, value ldc, value strideC, value batchCount, value computeType, value algo), {
         ::cublas::on_handle("cublasGemmStridedBatchedEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_strided_batched_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), strideA, B, Btype, i64::from(ldb), strideB, beta, C, Ctype, i64::from(ldc), strideC, i64::from(batchCount), computeType, algo),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_strided_batched_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), strideA, B, Btype, i64::from(ldb), strideB, beta, C, Ctype, i64::from(ldc), strideC, i64::from(batchCount), computeType, algo) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasGemmStridedBatchedEx(hip, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo) }),
         })
     })
@@ -6077,7 +6077,7 @@ pub unsafe extern "C" fn cublasGemmStridedBatchedEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGemmStridedBatchedEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value strideA, value B, value Btype, value ldb, value strideB, value beta, value C, value Ctype, value ldc, value strideC, value batchCount, value computeType, value algo), {
         ::cublas::on_handle("cublasGemmStridedBatchedEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_strided_batched_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_strided_batched_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasGemmStridedBatchedEx_64(hip, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo) }),
         })
     })
@@ -6249,7 +6249,7 @@ pub unsafe extern "C" fn cublasGetMatrix(
     ldb: c_int,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGetMatrix", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
-        ::cublas::entry("cublasGetMatrix", || ::cublas::api::vector::get_matrix(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb)))
+        ::cublas::entry("cublasGetMatrix", || unsafe { ::cublas::api::vector::get_matrix(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb)) })
     })
 }
 
@@ -6265,7 +6265,7 @@ pub unsafe extern "C" fn cublasGetMatrixAsync(
     stream: cudaStream_t,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGetMatrixAsync", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
-        ::cublas::entry("cublasGetMatrixAsync", || ::cublas::api::vector::get_matrix_async(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb), stream))
+        ::cublas::entry("cublasGetMatrixAsync", || unsafe { ::cublas::api::vector::get_matrix_async(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb), stream) })
     })
 }
 
@@ -6281,7 +6281,7 @@ pub unsafe extern "C" fn cublasGetMatrixAsync_64(
     stream: cudaStream_t,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGetMatrixAsync_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
-        ::cublas::entry("cublasGetMatrixAsync_64", || ::cublas::api::vector::get_matrix_async(rows, cols, elemSize, A, lda, B, ldb, stream))
+        ::cublas::entry("cublasGetMatrixAsync_64", || unsafe { ::cublas::api::vector::get_matrix_async(rows, cols, elemSize, A, lda, B, ldb, stream) })
     })
 }
 
@@ -6296,7 +6296,7 @@ pub unsafe extern "C" fn cublasGetMatrix_64(
     ldb: i64,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGetMatrix_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
-        ::cublas::entry("cublasGetMatrix_64", || ::cublas::api::vector::get_matrix(rows, cols, elemSize, A, lda, B, ldb))
+        ::cublas::entry("cublasGetMatrix_64", || unsafe { ::cublas::api::vector::get_matrix(rows, cols, elemSize, A, lda, B, ldb) })
     })
 }
 
@@ -6376,7 +6376,7 @@ pub unsafe extern "C" fn cublasGetVector(
     incy: c_int,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGetVector", (value n, value elemSize, value x, value incx, value y, value incy), {
-        ::cublas::entry("cublasGetVector", || ::cublas::api::vector::get_vector(i64::from(n), i64::from(elemSize), x, i64::from(incx), y, i64::from(incy)))
+        ::cublas::entry("cublasGetVector", || unsafe { ::cublas::api::vector::get_vector(i64::from(n), i64::from(elemSize), x, i64::from(incx), y, i64::from(incy)) })
     })
 }
 
@@ -6391,7 +6391,7 @@ pub unsafe extern "C" fn cublasGetVectorAsync(
     stream: cudaStream_t,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGetVectorAsync", (value n, value elemSize, value devicePtr, value incx, value hostPtr, value incy, value stream), {
-        ::cublas::entry("cublasGetVectorAsync", || ::cublas::api::vector::get_vector_async(i64::from(n), i64::from(elemSize), devicePtr, i64::from(incx), hostPtr, i64::from(incy), stream))
+        ::cublas::entry("cublasGetVectorAsync", || unsafe { ::cublas::api::vector::get_vector_async(i64::from(n), i64::from(elemSize), devicePtr, i64::from(incx), hostPtr, i64::from(incy), stream) })
     })
 }
 
@@ -6406,7 +6406,7 @@ pub unsafe extern "C" fn cublasGetVectorAsync_64(
     stream: cudaStream_t,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGetVectorAsync_64", (value n, value elemSize, value devicePtr, value incx, value hostPtr, value incy, value stream), {
-        ::cublas::entry("cublasGetVectorAsync_64", || ::cublas::api::vector::get_vector_async(n, elemSize, devicePtr, incx, hostPtr, incy, stream))
+        ::cublas::entry("cublasGetVectorAsync_64", || unsafe { ::cublas::api::vector::get_vector_async(n, elemSize, devicePtr, incx, hostPtr, incy, stream) })
     })
 }
 
@@ -6420,7 +6420,7 @@ pub unsafe extern "C" fn cublasGetVector_64(
     incy: i64,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasGetVector_64", (value n, value elemSize, value x, value incx, value y, value incy), {
-        ::cublas::entry("cublasGetVector_64", || ::cublas::api::vector::get_vector(n, elemSize, x, incx, y, incy))
+        ::cublas::entry("cublasGetVector_64", || unsafe { ::cublas::api::vector::get_vector(n, elemSize, x, incx, y, incy) })
     })
 }
 
@@ -6460,7 +6460,7 @@ pub unsafe extern "C" fn cublasHSHgemvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHSHgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasHSHgemvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasHSHgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -6484,7 +6484,7 @@ pub unsafe extern "C" fn cublasHSHgemvBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHSHgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasHSHgemvBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasHSHgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -6511,7 +6511,7 @@ pub unsafe extern "C" fn cublasHSHgemvStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHSHgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasHSHgemvStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasHSHgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -6538,7 +6538,7 @@ pub unsafe extern "C" fn cublasHSHgemvStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHSHgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasHSHgemvStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasHSHgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -6562,7 +6562,7 @@ pub unsafe extern "C" fn cublasHSSgemvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHSSgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasHSSgemvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasHSSgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -6586,7 +6586,7 @@ pub unsafe extern "C" fn cublasHSSgemvBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHSSgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasHSSgemvBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasHSSgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -6613,7 +6613,7 @@ pub unsafe extern "C" fn cublasHSSgemvStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHSSgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasHSSgemvStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasHSSgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -6640,7 +6640,7 @@ pub unsafe extern "C" fn cublasHSSgemvStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHSSgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasHSSgemvStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasHSSgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -6665,7 +6665,7 @@ pub unsafe extern "C" fn cublasHgemm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasHgemm", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasHgemm(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -6691,7 +6691,7 @@ pub unsafe extern "C" fn cublasHgemmBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasHgemmBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasHgemmBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -6717,7 +6717,7 @@ pub unsafe extern "C" fn cublasHgemmBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasHgemmBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasHgemmBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -6746,7 +6746,7 @@ pub unsafe extern "C" fn cublasHgemmStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasHgemmStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasHgemmStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -6775,7 +6775,7 @@ pub unsafe extern "C" fn cublasHgemmStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasHgemmStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasHgemmStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -6800,7 +6800,7 @@ pub unsafe extern "C" fn cublasHgemm_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasHgemm_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasHgemm_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasHgemm_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -6817,7 +6817,7 @@ pub unsafe extern "C" fn cublasIamaxEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIamaxEx", (value handle, value n, value x, value xType, value incx, value result), {
         ::cublas::on_handle("cublasIamaxEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::iamax_ex(handle, i64::from(n), x, xType, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1_ex::iamax_ex(handle, i64::from(n), x, xType, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasIamaxEx(hip, n, x, xType, incx, result) }),
         })
     })
@@ -6834,7 +6834,7 @@ pub unsafe extern "C" fn cublasIamaxEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIamaxEx_64", (value handle, value n, value x, value xType, value incx, value result), {
         ::cublas::on_handle("cublasIamaxEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::iamax_ex(handle, n, x, xType, incx, result),
+            None => unsafe { ::cublas::api::level1_ex::iamax_ex(handle, n, x, xType, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasIamaxEx_64(hip, n, x, xType, incx, result) }),
         })
     })
@@ -6851,7 +6851,7 @@ pub unsafe extern "C" fn cublasIaminEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIaminEx", (value handle, value n, value x, value xType, value incx, value result), {
         ::cublas::on_handle("cublasIaminEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::iamin_ex(handle, i64::from(n), x, xType, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1_ex::iamin_ex(handle, i64::from(n), x, xType, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasIaminEx(hip, n, x, xType, incx, result) }),
         })
     })
@@ -6868,7 +6868,7 @@ pub unsafe extern "C" fn cublasIaminEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIaminEx_64", (value handle, value n, value x, value xType, value incx, value result), {
         ::cublas::on_handle("cublasIaminEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::iamin_ex(handle, n, x, xType, incx, result),
+            None => unsafe { ::cublas::api::level1_ex::iamin_ex(handle, n, x, xType, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasIaminEx_64(hip, n, x, xType, incx, result) }),
         })
     })
@@ -6889,7 +6889,7 @@ pub unsafe extern "C" fn cublasIcamax_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIcamax_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIcamax_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIcamax_v2(hip, n, x, incx, result) }),
         })
     })
@@ -6905,7 +6905,7 @@ pub unsafe extern "C" fn cublasIcamax_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIcamax_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIcamax_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amax(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::amax(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIcamax_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -6926,7 +6926,7 @@ pub unsafe extern "C" fn cublasIcamin_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIcamin_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIcamin_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIcamin_v2(hip, n, x, incx, result) }),
         })
     })
@@ -6942,7 +6942,7 @@ pub unsafe extern "C" fn cublasIcamin_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIcamin_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIcamin_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amin(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::amin(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIcamin_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -6963,7 +6963,7 @@ pub unsafe extern "C" fn cublasIdamax_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIdamax_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIdamax_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIdamax_v2(hip, n, x, incx, result) }),
         })
     })
@@ -6979,7 +6979,7 @@ pub unsafe extern "C" fn cublasIdamax_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIdamax_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIdamax_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amax(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::amax(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIdamax_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -7000,7 +7000,7 @@ pub unsafe extern "C" fn cublasIdamin_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIdamin_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIdamin_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIdamin_v2(hip, n, x, incx, result) }),
         })
     })
@@ -7016,7 +7016,7 @@ pub unsafe extern "C" fn cublasIdamin_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIdamin_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIdamin_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amin(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::amin(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIdamin_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -7044,7 +7044,7 @@ pub unsafe extern "C" fn cublasIsamax_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIsamax_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIsamax_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIsamax_v2(hip, n, x, incx, result) }),
         })
     })
@@ -7060,7 +7060,7 @@ pub unsafe extern "C" fn cublasIsamax_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIsamax_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIsamax_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amax(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::amax(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIsamax_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -7081,7 +7081,7 @@ pub unsafe extern "C" fn cublasIsamin_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIsamin_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIsamin_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIsamin_v2(hip, n, x, incx, result) }),
         })
     })
@@ -7097,7 +7097,7 @@ pub unsafe extern "C" fn cublasIsamin_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIsamin_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIsamin_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amin(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::amin(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIsamin_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -7118,7 +7118,7 @@ pub unsafe extern "C" fn cublasIzamax_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIzamax_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIzamax_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIzamax_v2(hip, n, x, incx, result) }),
         })
     })
@@ -7134,7 +7134,7 @@ pub unsafe extern "C" fn cublasIzamax_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIzamax_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIzamax_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amax(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::amax(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIzamax_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -7155,7 +7155,7 @@ pub unsafe extern "C" fn cublasIzamin_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIzamin_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIzamin_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIzamin_v2(hip, n, x, incx, result) }),
         })
     })
@@ -7171,7 +7171,7 @@ pub unsafe extern "C" fn cublasIzamin_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasIzamin_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasIzamin_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::amin(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::amin(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasIzamin_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -9729,7 +9729,7 @@ pub unsafe extern "C" fn cublasNrm2Ex(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasNrm2Ex", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executionType), {
         ::cublas::on_handle("cublasNrm2Ex", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::nrm2_ex(handle, i64::from(n), x, xType, i64::from(incx), result, resultType, executionType),
+            None => unsafe { ::cublas::api::level1_ex::nrm2_ex(handle, i64::from(n), x, xType, i64::from(incx), result, resultType, executionType) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasNrm2Ex(hip, n, x, xType, incx, result, resultType, executionType) }),
         })
     })
@@ -9748,7 +9748,7 @@ pub unsafe extern "C" fn cublasNrm2Ex_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasNrm2Ex_64", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executionType), {
         ::cublas::on_handle("cublasNrm2Ex_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::nrm2_ex(handle, n, x, xType, incx, result, resultType, executionType),
+            None => unsafe { ::cublas::api::level1_ex::nrm2_ex(handle, n, x, xType, incx, result, resultType, executionType) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasNrm2Ex_64(hip, n, x, xType, incx, result, resultType, executionType) }),
         })
     })
@@ -9771,7 +9771,7 @@ pub unsafe extern "C" fn cublasRotEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasRotEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value c, value s, value csType, value executiontype), {
         ::cublas::on_handle("cublasRotEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::rot_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), c, s, csType, executiontype),
+            None => unsafe { ::cublas::api::level1_ex::rot_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), c, s, csType, executiontype) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasRotEx(hip, n, x, xType, incx, y, yType, incy, c, s, csType, executiontype) }),
         })
     })
@@ -9794,7 +9794,7 @@ pub unsafe extern "C" fn cublasRotEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasRotEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value c, value s, value csType, value executiontype), {
         ::cublas::on_handle("cublasRotEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::rot_ex(handle, n, x, xType, incx, y, yType, incy, c, s, csType, executiontype),
+            None => unsafe { ::cublas::api::level1_ex::rot_ex(handle, n, x, xType, incx, y, yType, incy, c, s, csType, executiontype) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasRotEx_64(hip, n, x, xType, incx, y, yType, incy, c, s, csType, executiontype) }),
         })
     })
@@ -9813,7 +9813,7 @@ pub unsafe extern "C" fn cublasRotgEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasRotgEx", (value handle, value a, value b, value abType, value c, value s, value csType, value executiontype), {
         ::cublas::on_handle("cublasRotgEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::rotg_ex(handle, a, b, abType, c, s, csType, executiontype),
+            None => unsafe { ::cublas::api::level1_ex::rotg_ex(handle, a, b, abType, c, s, csType, executiontype) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasRotgEx(hip, a, b, abType, c, s, csType, executiontype) }),
         })
     })
@@ -9835,7 +9835,7 @@ pub unsafe extern "C" fn cublasRotmEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasRotmEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value param, value paramType, value executiontype), {
         ::cublas::on_handle("cublasRotmEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::rotm_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), param, paramType, executiontype),
+            None => unsafe { ::cublas::api::level1_ex::rotm_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), param, paramType, executiontype) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasRotmEx(hip, n, x, xType, incx, y, yType, incy, param, paramType, executiontype) }),
         })
     })
@@ -9857,7 +9857,7 @@ pub unsafe extern "C" fn cublasRotmEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasRotmEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value param, value paramType, value executiontype), {
         ::cublas::on_handle("cublasRotmEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::rotm_ex(handle, n, x, xType, incx, y, yType, incy, param, paramType, executiontype),
+            None => unsafe { ::cublas::api::level1_ex::rotm_ex(handle, n, x, xType, incx, y, yType, incy, param, paramType, executiontype) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasRotmEx_64(hip, n, x, xType, incx, y, yType, incy, param, paramType, executiontype) }),
         })
     })
@@ -9880,7 +9880,7 @@ pub unsafe extern "C" fn cublasRotmgEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasRotmgEx", (value handle, value d1, value d1Type, value d2, value d2Type, value x1, value x1Type, value y1, value y1Type, value param, value paramType, value executiontype), {
         ::cublas::on_handle("cublasRotmgEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::rotmg_ex(handle, d1, d1Type, d2, d2Type, x1, x1Type, y1, y1Type, param, paramType, executiontype),
+            None => unsafe { ::cublas::api::level1_ex::rotmg_ex(handle, d1, d1Type, d2, d2Type, x1, x1Type, y1, y1Type, param, paramType, executiontype) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasRotmgEx(hip, d1, d1Type, d2, d2Type, x1, x1Type, y1, y1Type, param, paramType, executiontype) }),
         })
     })
@@ -9901,7 +9901,7 @@ pub unsafe extern "C" fn cublasSasum_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSasum_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasSasum_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSasum_v2(hip, n, x, incx, result) }),
         })
     })
@@ -9917,7 +9917,7 @@ pub unsafe extern "C" fn cublasSasum_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSasum_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasSasum_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::asum(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::asum(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSasum_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -9947,7 +9947,7 @@ pub unsafe extern "C" fn cublasSaxpy_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasSaxpy_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSaxpy_v2(hip, n, alpha, x, incx, y, incy) }),
         })
     })
@@ -9965,7 +9965,7 @@ pub unsafe extern "C" fn cublasSaxpy_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasSaxpy_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::axpy(handle, n, alpha, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::axpy(handle, n, alpha, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSaxpy_v2_64(hip, n, alpha, x, incx, y, incy) }),
         })
     })
@@ -9991,7 +9991,7 @@ pub unsafe extern "C" fn cublasScalEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasScalEx", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value executionType), {
         ::cublas::on_handle("cublasScalEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::scal_ex(handle, i64::from(n), alpha, alphaType, x, xType, i64::from(incx), executionType),
+            None => unsafe { ::cublas::api::level1_ex::scal_ex(handle, i64::from(n), alpha, alphaType, x, xType, i64::from(incx), executionType) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasScalEx(hip, n, alpha, alphaType, x, xType, incx, executionType) }),
         })
     })
@@ -10010,7 +10010,7 @@ pub unsafe extern "C" fn cublasScalEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasScalEx_64", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value executionType), {
         ::cublas::on_handle("cublasScalEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::scal_ex(handle, n, alpha, alphaType, x, xType, incx, executionType),
+            None => unsafe { ::cublas::api::level1_ex::scal_ex(handle, n, alpha, alphaType, x, xType, incx, executionType) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasScalEx_64(hip, n, alpha, alphaType, x, xType, incx, executionType) }),
         })
     })
@@ -10031,7 +10031,7 @@ pub unsafe extern "C" fn cublasScasum_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasScasum_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasScasum_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasScasum_v2(hip, n, x, incx, result) }),
         })
     })
@@ -10047,7 +10047,7 @@ pub unsafe extern "C" fn cublasScasum_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasScasum_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasScasum_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::asum(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::asum(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasScasum_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -10068,7 +10068,7 @@ pub unsafe extern "C" fn cublasScnrm2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasScnrm2_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasScnrm2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasScnrm2_v2(hip, n, x, incx, result) }),
         })
     })
@@ -10084,7 +10084,7 @@ pub unsafe extern "C" fn cublasScnrm2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasScnrm2_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasScnrm2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::nrm2(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::nrm2(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasScnrm2_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -10106,7 +10106,7 @@ pub unsafe extern "C" fn cublasScopy_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasScopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasScopy_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasScopy_v2(hip, n, x, incx, y, incy) }),
         })
     })
@@ -10123,7 +10123,7 @@ pub unsafe extern "C" fn cublasScopy_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasScopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasScopy_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::copy(handle, n, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::copy(handle, n, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasScopy_v2_64(hip, n, x, incx, y, incy) }),
         })
     })
@@ -10144,7 +10144,7 @@ pub unsafe extern "C" fn cublasSdgmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::cublas::on_handle("cublasSdgmm", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSdgmm(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
         })
     })
@@ -10165,7 +10165,7 @@ pub unsafe extern "C" fn cublasSdgmm_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::cublas::on_handle("cublasSdgmm_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc),
+            None => unsafe { ::cublas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSdgmm_64(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
         })
     })
@@ -10188,7 +10188,7 @@ pub unsafe extern "C" fn cublasSdot_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSdot_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasSdot_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
+            None => unsafe { ::cublas::api::level1::dot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSdot_v2(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -10206,7 +10206,7 @@ pub unsafe extern "C" fn cublasSdot_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSdot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasSdot_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dot(handle, n, x, incx, y, incy, result),
+            None => unsafe { ::cublas::api::level1::dot(handle, n, x, incx, y, incy, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSdot_v2_64(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -10352,7 +10352,7 @@ pub unsafe extern "C" fn cublasSetMatrix(
     ldb: c_int,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSetMatrix", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
-        ::cublas::entry("cublasSetMatrix", || ::cublas::api::vector::set_matrix(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb)))
+        ::cublas::entry("cublasSetMatrix", || unsafe { ::cublas::api::vector::set_matrix(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb)) })
     })
 }
 
@@ -10368,7 +10368,7 @@ pub unsafe extern "C" fn cublasSetMatrixAsync(
     stream: cudaStream_t,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSetMatrixAsync", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
-        ::cublas::entry("cublasSetMatrixAsync", || ::cublas::api::vector::set_matrix_async(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb), stream))
+        ::cublas::entry("cublasSetMatrixAsync", || unsafe { ::cublas::api::vector::set_matrix_async(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb), stream) })
     })
 }
 
@@ -10384,7 +10384,7 @@ pub unsafe extern "C" fn cublasSetMatrixAsync_64(
     stream: cudaStream_t,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSetMatrixAsync_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
-        ::cublas::entry("cublasSetMatrixAsync_64", || ::cublas::api::vector::set_matrix_async(rows, cols, elemSize, A, lda, B, ldb, stream))
+        ::cublas::entry("cublasSetMatrixAsync_64", || unsafe { ::cublas::api::vector::set_matrix_async(rows, cols, elemSize, A, lda, B, ldb, stream) })
     })
 }
 
@@ -10399,7 +10399,7 @@ pub unsafe extern "C" fn cublasSetMatrix_64(
     ldb: i64,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSetMatrix_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
-        ::cublas::entry("cublasSetMatrix_64", || ::cublas::api::vector::set_matrix(rows, cols, elemSize, A, lda, B, ldb))
+        ::cublas::entry("cublasSetMatrix_64", || unsafe { ::cublas::api::vector::set_matrix(rows, cols, elemSize, A, lda, B, ldb) })
     })
 }
 
@@ -10445,7 +10445,7 @@ pub unsafe extern "C" fn cublasSetVector(
     incy: c_int,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSetVector", (value n, value elemSize, value x, value incx, value devicePtr, value incy), {
-        ::cublas::entry("cublasSetVector", || ::cublas::api::vector::set_vector(i64::from(n), i64::from(elemSize), x, i64::from(incx), devicePtr, i64::from(incy)))
+        ::cublas::entry("cublasSetVector", || unsafe { ::cublas::api::vector::set_vector(i64::from(n), i64::from(elemSize), x, i64::from(incx), devicePtr, i64::from(incy)) })
     })
 }
 
@@ -10460,7 +10460,7 @@ pub unsafe extern "C" fn cublasSetVectorAsync(
     stream: cudaStream_t,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSetVectorAsync", (value n, value elemSize, value hostPtr, value incx, value devicePtr, value incy, value stream), {
-        ::cublas::entry("cublasSetVectorAsync", || ::cublas::api::vector::set_vector_async(i64::from(n), i64::from(elemSize), hostPtr, i64::from(incx), devicePtr, i64::from(incy), stream))
+        ::cublas::entry("cublasSetVectorAsync", || unsafe { ::cublas::api::vector::set_vector_async(i64::from(n), i64::from(elemSize), hostPtr, i64::from(incx), devicePtr, i64::from(incy), stream) })
     })
 }
 
@@ -10475,7 +10475,7 @@ pub unsafe extern "C" fn cublasSetVectorAsync_64(
     stream: cudaStream_t,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSetVectorAsync_64", (value n, value elemSize, value hostPtr, value incx, value devicePtr, value incy, value stream), {
-        ::cublas::entry("cublasSetVectorAsync_64", || ::cublas::api::vector::set_vector_async(n, elemSize, hostPtr, incx, devicePtr, incy, stream))
+        ::cublas::entry("cublasSetVectorAsync_64", || unsafe { ::cublas::api::vector::set_vector_async(n, elemSize, hostPtr, incx, devicePtr, incy, stream) })
     })
 }
 
@@ -10489,7 +10489,7 @@ pub unsafe extern "C" fn cublasSetVector_64(
     incy: i64,
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSetVector_64", (value n, value elemSize, value x, value incx, value devicePtr, value incy), {
-        ::cublas::entry("cublasSetVector_64", || ::cublas::api::vector::set_vector(n, elemSize, x, incx, devicePtr, incy))
+        ::cublas::entry("cublasSetVector_64", || unsafe { ::cublas::api::vector::set_vector(n, elemSize, x, incx, devicePtr, incy) })
     })
 }
 
@@ -10544,7 +10544,7 @@ pub unsafe extern "C" fn cublasSgbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasSgbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgbmv_v2(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -10569,7 +10569,7 @@ pub unsafe extern "C" fn cublasSgbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasSgbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgbmv_v2_64(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -10593,7 +10593,7 @@ pub unsafe extern "C" fn cublasSgeam(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasSgeam", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgeam(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
         })
     })
@@ -10617,7 +10617,7 @@ pub unsafe extern "C" fn cublasSgeam_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasSgeam_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc),
+            None => unsafe { ::cublas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgeam_64(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
         })
     })
@@ -10640,7 +10640,7 @@ pub unsafe extern "C" fn cublasSgelsBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
         ::cublas::on_handle("cublasSgelsBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgelsBatched(hip, trans, m, n, nrhs, Aarray, lda, Carray, ldc, info, devInfoArray, batchSize) }),
         })
     })
@@ -10685,7 +10685,7 @@ pub unsafe extern "C" fn cublasSgemmBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasSgemmBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemmBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -10711,7 +10711,7 @@ pub unsafe extern "C" fn cublasSgemmBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasSgemmBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemmBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -10739,7 +10739,7 @@ pub unsafe extern "C" fn cublasSgemmEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemmEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasSgemmEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::sgemm_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc)),
+            None => unsafe { ::cublas::api::gemm_ex::sgemm_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasSgemmEx(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
         })
     })
@@ -10767,7 +10767,7 @@ pub unsafe extern "C" fn cublasSgemmEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemmEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::cublas::on_handle("cublasSgemmEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::sgemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc),
+            None => unsafe { ::cublas::api::gemm_ex::sgemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasSgemmEx_64(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
         })
     })
@@ -10794,7 +10794,7 @@ pub unsafe extern "C" fn cublasSgemmGroupedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemmGroupedBatched", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
         ::cublas::on_handle("cublasSgemmGroupedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, i64::from(group_count), group_size),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, i64::from(group_count), group_size) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasSgemmGroupedBatched(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size) }),
         })
     })
@@ -10821,7 +10821,7 @@ pub unsafe extern "C" fn cublasSgemmGroupedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemmGroupedBatched_64", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
         ::cublas::on_handle("cublasSgemmGroupedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size),
+            None => unsafe { ::cublas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasSgemmGroupedBatched_64(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size) }),
         })
     })
@@ -10850,7 +10850,7 @@ pub unsafe extern "C" fn cublasSgemmStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasSgemmStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemmStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -10879,7 +10879,7 @@ pub unsafe extern "C" fn cublasSgemmStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasSgemmStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemmStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -10904,7 +10904,7 @@ pub unsafe extern "C" fn cublasSgemm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasSgemm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemm_v2(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -10929,7 +10929,7 @@ pub unsafe extern "C" fn cublasSgemm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasSgemm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemm_v2_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -10970,7 +10970,7 @@ pub unsafe extern "C" fn cublasSgemvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasSgemvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -10994,7 +10994,7 @@ pub unsafe extern "C" fn cublasSgemvBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasSgemvBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -11021,7 +11021,7 @@ pub unsafe extern "C" fn cublasSgemvStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasSgemvStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -11048,7 +11048,7 @@ pub unsafe extern "C" fn cublasSgemvStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasSgemvStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -11071,7 +11071,7 @@ pub unsafe extern "C" fn cublasSgemv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasSgemv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemv_v2(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -11094,7 +11094,7 @@ pub unsafe extern "C" fn cublasSgemv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasSgemv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgemv_v2_64(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -11113,7 +11113,7 @@ pub unsafe extern "C" fn cublasSgeqrfBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
         ::cublas::on_handle("cublasSgeqrfBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgeqrfBatched(hip, m, n, Aarray, lda, TauArray, info, batchSize) }),
         })
     })
@@ -11149,7 +11149,7 @@ pub unsafe extern "C" fn cublasSger_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSger_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasSger_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::ger(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::ger(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSger_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -11170,7 +11170,7 @@ pub unsafe extern "C" fn cublasSger_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSger_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasSger_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::ger(handle, m, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::ger(handle, m, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSger_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -11188,7 +11188,7 @@ pub unsafe extern "C" fn cublasSgetrfBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
         ::cublas::on_handle("cublasSgetrfBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgetrfBatched(hip, n, A, lda, P, info, batchSize) }),
         })
     })
@@ -11208,7 +11208,7 @@ pub unsafe extern "C" fn cublasSgetriBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
         ::cublas::on_handle("cublasSgetriBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgetriBatched(hip, n, A, lda, P, C, ldc, info, batchSize) }),
         })
     })
@@ -11230,7 +11230,7 @@ pub unsafe extern "C" fn cublasSgetrsBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
         ::cublas::on_handle("cublasSgetrsBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSgetrsBatched(hip, trans, n, nrhs, Aarray, lda, devIpiv, Barray, ldb, info, batchSize) }),
         })
     })
@@ -11256,7 +11256,7 @@ pub unsafe extern "C" fn cublasSmatinvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
         ::cublas::on_handle("cublasSmatinvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasSmatinvBatched(hip, n, A, lda, Ainv, lda_inv, info, batchSize) }),
         })
     })
@@ -11277,7 +11277,7 @@ pub unsafe extern "C" fn cublasSnrm2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSnrm2_v2", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasSnrm2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result),
+            None => unsafe { ::cublas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSnrm2_v2(hip, n, x, incx, result) }),
         })
     })
@@ -11293,7 +11293,7 @@ pub unsafe extern "C" fn cublasSnrm2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSnrm2_v2_64", (value handle, value n, value x, value incx, value result), {
         ::cublas::on_handle("cublasSnrm2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::nrm2(handle, n, x, incx, result),
+            None => unsafe { ::cublas::api::level1::nrm2(handle, n, x, incx, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSnrm2_v2_64(hip, n, x, incx, result) }),
         })
     })
@@ -11325,7 +11325,7 @@ pub unsafe extern "C" fn cublasSrot_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasSrot_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSrot_v2(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -11344,7 +11344,7 @@ pub unsafe extern "C" fn cublasSrot_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasSrot_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -11365,7 +11365,7 @@ pub unsafe extern "C" fn cublasSrotg_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSrotg_v2", (value handle, value a, value b, value c, value s), {
         ::cublas::on_handle("cublasSrotg_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rotg(handle, a, b, c, s),
+            None => unsafe { ::cublas::api::level1::rotg(handle, a, b, c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSrotg_v2(hip, a, b, c, s) }),
         })
     })
@@ -11395,7 +11395,7 @@ pub unsafe extern "C" fn cublasSrotm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSrotm_v2", (value handle, value n, value x, value incx, value y, value incy, value param), {
         ::cublas::on_handle("cublasSrotm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rotm(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), param),
+            None => unsafe { ::cublas::api::level1::rotm(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), param) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSrotm_v2(hip, n, x, incx, y, incy, param) }),
         })
     })
@@ -11413,7 +11413,7 @@ pub unsafe extern "C" fn cublasSrotm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSrotm_v2_64", (value handle, value n, value x, value incx, value y, value incy, value param), {
         ::cublas::on_handle("cublasSrotm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rotm(handle, n, x, incx, y, incy, param),
+            None => unsafe { ::cublas::api::level1::rotm(handle, n, x, incx, y, incy, param) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSrotm_v2_64(hip, n, x, incx, y, incy, param) }),
         })
     })
@@ -11441,7 +11441,7 @@ pub unsafe extern "C" fn cublasSrotmg_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSrotmg_v2", (value handle, value d1, value d2, value x1, value y1, value param), {
         ::cublas::on_handle("cublasSrotmg_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rotmg(handle, d1, d2, x1, y1, param),
+            None => unsafe { ::cublas::api::level1::rotmg(handle, d1, d2, x1, y1, param) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSrotmg_v2(hip, d1, d2, x1, y1, param) }),
         })
     })
@@ -11481,7 +11481,7 @@ pub unsafe extern "C" fn cublasSsbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasSsbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::sbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::sbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsbmv_v2(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -11504,7 +11504,7 @@ pub unsafe extern "C" fn cublasSsbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasSsbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::sbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::sbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsbmv_v2_64(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -11525,7 +11525,7 @@ pub unsafe extern "C" fn cublasSscal_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasSscal_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSscal_v2(hip, n, alpha, x, incx) }),
         })
     })
@@ -11541,7 +11541,7 @@ pub unsafe extern "C" fn cublasSscal_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasSscal_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, n, alpha, x, incx),
+            None => unsafe { ::cublas::api::level1::scal(handle, n, alpha, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSscal_v2_64(hip, n, alpha, x, incx) }),
         })
     })
@@ -11577,7 +11577,7 @@ pub unsafe extern "C" fn cublasSspmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSspmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasSspmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::spmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSspmv_v2(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
         })
     })
@@ -11598,7 +11598,7 @@ pub unsafe extern "C" fn cublasSspmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSspmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasSspmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::spmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSspmv_v2_64(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
         })
     })
@@ -11644,7 +11644,7 @@ pub unsafe extern "C" fn cublasSspr2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSspr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::cublas::on_handle("cublasSspr2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP),
+            None => unsafe { ::cublas::api::level2::spr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSspr2_v2(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
         })
     })
@@ -11664,7 +11664,7 @@ pub unsafe extern "C" fn cublasSspr2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSspr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::cublas::on_handle("cublasSspr2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spr2(handle, uplo, n, alpha, x, incx, y, incy, AP),
+            None => unsafe { ::cublas::api::level2::spr2(handle, uplo, n, alpha, x, incx, y, incy, AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSspr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
         })
     })
@@ -11682,7 +11682,7 @@ pub unsafe extern "C" fn cublasSspr_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSspr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::cublas::on_handle("cublasSspr_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP),
+            None => unsafe { ::cublas::api::level2::spr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSspr_v2(hip, uplo, n, alpha, x, incx, AP) }),
         })
     })
@@ -11700,7 +11700,7 @@ pub unsafe extern "C" fn cublasSspr_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSspr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::cublas::on_handle("cublasSspr_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::spr(handle, uplo, n, alpha, x, incx, AP),
+            None => unsafe { ::cublas::api::level2::spr(handle, uplo, n, alpha, x, incx, AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSspr_v2_64(hip, uplo, n, alpha, x, incx, AP) }),
         })
     })
@@ -11722,7 +11722,7 @@ pub unsafe extern "C" fn cublasSswap_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasSswap_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSswap_v2(hip, n, x, incx, y, incy) }),
         })
     })
@@ -11739,7 +11739,7 @@ pub unsafe extern "C" fn cublasSswap_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasSswap_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::swap(handle, n, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::swap(handle, n, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSswap_v2_64(hip, n, x, incx, y, incy) }),
         })
     })
@@ -11781,7 +11781,7 @@ pub unsafe extern "C" fn cublasSsymm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasSsymm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsymm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -11805,7 +11805,7 @@ pub unsafe extern "C" fn cublasSsymm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasSsymm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsymm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -11843,7 +11843,7 @@ pub unsafe extern "C" fn cublasSsymv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasSsymv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsymv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -11865,7 +11865,7 @@ pub unsafe extern "C" fn cublasSsymv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasSsymv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsymv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -11914,7 +11914,7 @@ pub unsafe extern "C" fn cublasSsyr2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasSsyr2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsyr2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -11935,7 +11935,7 @@ pub unsafe extern "C" fn cublasSsyr2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasSsyr2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsyr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -11977,7 +11977,7 @@ pub unsafe extern "C" fn cublasSsyr2k_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasSsyr2k_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsyr2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -12001,7 +12001,7 @@ pub unsafe extern "C" fn cublasSsyr2k_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasSsyr2k_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsyr2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -12020,7 +12020,7 @@ pub unsafe extern "C" fn cublasSsyr_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasSsyr_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsyr_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -12039,7 +12039,7 @@ pub unsafe extern "C" fn cublasSsyr_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasSsyr_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda),
+            None => unsafe { ::cublas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsyr_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -12077,7 +12077,7 @@ pub unsafe extern "C" fn cublasSsyrk_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasSsyrk_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsyrk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -12099,7 +12099,7 @@ pub unsafe extern "C" fn cublasSsyrk_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasSsyrk_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsyrk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -12123,7 +12123,7 @@ pub unsafe extern "C" fn cublasSsyrkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasSsyrkx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsyrkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -12147,7 +12147,7 @@ pub unsafe extern "C" fn cublasSsyrkx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasSsyrkx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasSsyrkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -12183,7 +12183,7 @@ pub unsafe extern "C" fn cublasStbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasStbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStbmv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -12204,7 +12204,7 @@ pub unsafe extern "C" fn cublasStbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasStbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStbmv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -12240,7 +12240,7 @@ pub unsafe extern "C" fn cublasStbsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasStbsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStbsv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -12261,7 +12261,7 @@ pub unsafe extern "C" fn cublasStbsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasStbsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStbsv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -12293,7 +12293,7 @@ pub unsafe extern "C" fn cublasStpmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasStpmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStpmv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -12312,7 +12312,7 @@ pub unsafe extern "C" fn cublasStpmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasStpmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx),
+            None => unsafe { ::cublas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStpmv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -12344,7 +12344,7 @@ pub unsafe extern "C" fn cublasStpsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasStpsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStpsv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -12363,7 +12363,7 @@ pub unsafe extern "C" fn cublasStpsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasStpsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx),
+            None => unsafe { ::cublas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStpsv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -12380,7 +12380,7 @@ pub unsafe extern "C" fn cublasStpttr(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
         ::cublas::on_handle("cublasStpttr", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasStpttr(hip, uplo, n, AP, A, lda) }),
         })
     })
@@ -12422,7 +12422,7 @@ pub unsafe extern "C" fn cublasStrmm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasStrmm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStrmm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
         })
     })
@@ -12447,7 +12447,7 @@ pub unsafe extern "C" fn cublasStrmm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasStrmm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc),
+            None => unsafe { ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStrmm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
         })
     })
@@ -12481,7 +12481,7 @@ pub unsafe extern "C" fn cublasStrmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasStrmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStrmv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -12501,7 +12501,7 @@ pub unsafe extern "C" fn cublasStrmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasStrmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStrmv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -12542,7 +12542,7 @@ pub unsafe extern "C" fn cublasStrsmBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::cublas::on_handle("cublasStrsmBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStrsmBatched(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
         })
     })
@@ -12566,7 +12566,7 @@ pub unsafe extern "C" fn cublasStrsmBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::cublas::on_handle("cublasStrsmBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount),
+            None => unsafe { ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStrsmBatched_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
         })
     })
@@ -12589,7 +12589,7 @@ pub unsafe extern "C" fn cublasStrsm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::cublas::on_handle("cublasStrsm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)),
+            None => unsafe { ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStrsm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
         })
     })
@@ -12612,7 +12612,7 @@ pub unsafe extern "C" fn cublasStrsm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::cublas::on_handle("cublasStrsm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb),
+            None => unsafe { ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStrsm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
         })
     })
@@ -12646,7 +12646,7 @@ pub unsafe extern "C" fn cublasStrsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasStrsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStrsv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -12666,7 +12666,7 @@ pub unsafe extern "C" fn cublasStrsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasStrsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasStrsv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -12683,7 +12683,7 @@ pub unsafe extern "C" fn cublasStrttp(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasStrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
         ::cublas::on_handle("cublasStrttp", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP),
+            None => unsafe { ::cublas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasStrttp(hip, uplo, n, A, lda, AP) }),
         })
     })
@@ -12702,7 +12702,7 @@ pub unsafe extern "C" fn cublasSwapEx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSwapEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
         ::cublas::on_handle("cublasSwapEx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::swap_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1_ex::swap_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasSwapEx(hip, n, x, xType, incx, y, yType, incy) }),
         })
     })
@@ -12721,7 +12721,7 @@ pub unsafe extern "C" fn cublasSwapEx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasSwapEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
         ::cublas::on_handle("cublasSwapEx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1_ex::swap_ex(handle, n, x, xType, incx, y, yType, incy),
+            None => unsafe { ::cublas::api::level1_ex::swap_ex(handle, n, x, xType, incx, y, yType, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasSwapEx_64(hip, n, x, xType, incx, y, yType, incy) }),
         })
     })
@@ -12745,7 +12745,7 @@ pub unsafe extern "C" fn cublasTSSgemvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasTSSgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasTSSgemvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasTSSgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -12769,7 +12769,7 @@ pub unsafe extern "C" fn cublasTSSgemvBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasTSSgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasTSSgemvBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasTSSgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -12796,7 +12796,7 @@ pub unsafe extern "C" fn cublasTSSgemvStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasTSSgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasTSSgemvStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasTSSgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -12823,7 +12823,7 @@ pub unsafe extern "C" fn cublasTSSgemvStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasTSSgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasTSSgemvStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasTSSgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -12847,7 +12847,7 @@ pub unsafe extern "C" fn cublasTSTgemvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasTSTgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasTSTgemvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasTSTgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -12871,7 +12871,7 @@ pub unsafe extern "C" fn cublasTSTgemvBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasTSTgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasTSTgemvBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasTSTgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -12898,7 +12898,7 @@ pub unsafe extern "C" fn cublasTSTgemvStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasTSTgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasTSTgemvStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasTSTgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -12925,7 +12925,7 @@ pub unsafe extern "C" fn cublasTSTgemvStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasTSTgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasTSTgemvStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasTSTgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -12983,9 +12983,9 @@ pub unsafe extern "C" fn cublasXtCgemm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtCgemm", handle, |call| {
-            let A = call.matrix(A, xt::shape(transa, m, k), lda)?;
-            let B = call.matrix(B, xt::shape(transb, k, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(transa, m, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(transb, k, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasCgemm_v2_64(call.blas(), transa, transb, xt::size(m)?, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13009,9 +13009,9 @@ pub unsafe extern "C" fn cublasXtChemm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtChemm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtChemm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasChemm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13035,9 +13035,9 @@ pub unsafe extern "C" fn cublasXtCher2k(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCher2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtCher2k", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasCher2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13059,8 +13059,8 @@ pub unsafe extern "C" fn cublasXtCherk(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCherk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         xt::call("cublasXtCherk", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasCherk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
         })
     })
@@ -13084,9 +13084,9 @@ pub unsafe extern "C" fn cublasXtCherkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCherkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtCherkx", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasCherkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13119,8 +13119,8 @@ pub unsafe extern "C" fn cublasXtCspmm(
     ::cublas::call!("cublasXtCspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtCspmm", handle, |call| {
             let A = unsafe { call.unpacked(AP, side, uplo, (m, n)) }?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasCsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13144,9 +13144,9 @@ pub unsafe extern "C" fn cublasXtCsymm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCsymm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtCsymm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasCsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13170,9 +13170,9 @@ pub unsafe extern "C" fn cublasXtCsyr2k(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCsyr2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtCsyr2k", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasCsyr2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13194,8 +13194,8 @@ pub unsafe extern "C" fn cublasXtCsyrk(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCsyrk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         xt::call("cublasXtCsyrk", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasCsyrk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
         })
     })
@@ -13219,9 +13219,9 @@ pub unsafe extern "C" fn cublasXtCsyrkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtCsyrkx", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasCsyrkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13246,9 +13246,9 @@ pub unsafe extern "C" fn cublasXtCtrmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCtrmm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         xt::call("cublasXtCtrmm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasCtrmm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, C.at, C.ld) })
         })
     })
@@ -13271,8 +13271,8 @@ pub unsafe extern "C" fn cublasXtCtrsm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtCtrsm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         xt::call("cublasXtCtrsm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.result(B, (m, n), ldb)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.result(B, (m, n), ldb) }?;
             Ok(unsafe { cublasCtrsm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld) })
         })
     })
@@ -13317,9 +13317,9 @@ pub unsafe extern "C" fn cublasXtDgemm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtDgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtDgemm", handle, |call| {
-            let A = call.matrix(A, xt::shape(transa, m, k), lda)?;
-            let B = call.matrix(B, xt::shape(transb, k, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(transa, m, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(transb, k, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasDgemm_v2_64(call.blas(), transa, transb, xt::size(m)?, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13343,8 +13343,8 @@ pub unsafe extern "C" fn cublasXtDspmm(
     ::cublas::call!("cublasXtDspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtDspmm", handle, |call| {
             let A = unsafe { call.unpacked(AP, side, uplo, (m, n)) }?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasDsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13368,9 +13368,9 @@ pub unsafe extern "C" fn cublasXtDsymm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtDsymm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtDsymm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasDsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13394,9 +13394,9 @@ pub unsafe extern "C" fn cublasXtDsyr2k(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtDsyr2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtDsyr2k", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasDsyr2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13418,8 +13418,8 @@ pub unsafe extern "C" fn cublasXtDsyrk(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtDsyrk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         xt::call("cublasXtDsyrk", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasDsyrk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
         })
     })
@@ -13443,9 +13443,9 @@ pub unsafe extern "C" fn cublasXtDsyrkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtDsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtDsyrkx", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasDsyrkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13470,9 +13470,9 @@ pub unsafe extern "C" fn cublasXtDtrmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtDtrmm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         xt::call("cublasXtDtrmm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasDtrmm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, C.at, C.ld) })
         })
     })
@@ -13495,8 +13495,8 @@ pub unsafe extern "C" fn cublasXtDtrsm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtDtrsm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         xt::call("cublasXtDtrsm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.result(B, (m, n), ldb)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.result(B, (m, n), ldb) }?;
             Ok(unsafe { cublasDtrsm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld) })
         })
     })
@@ -13618,9 +13618,9 @@ pub unsafe extern "C" fn cublasXtSgemm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtSgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtSgemm", handle, |call| {
-            let A = call.matrix(A, xt::shape(transa, m, k), lda)?;
-            let B = call.matrix(B, xt::shape(transb, k, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(transa, m, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(transb, k, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasSgemm_v2_64(call.blas(), transa, transb, xt::size(m)?, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13644,8 +13644,8 @@ pub unsafe extern "C" fn cublasXtSspmm(
     ::cublas::call!("cublasXtSspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtSspmm", handle, |call| {
             let A = unsafe { call.unpacked(AP, side, uplo, (m, n)) }?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasSsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13669,9 +13669,9 @@ pub unsafe extern "C" fn cublasXtSsymm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtSsymm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtSsymm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasSsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13695,9 +13695,9 @@ pub unsafe extern "C" fn cublasXtSsyr2k(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtSsyr2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtSsyr2k", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasSsyr2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13719,8 +13719,8 @@ pub unsafe extern "C" fn cublasXtSsyrk(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtSsyrk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         xt::call("cublasXtSsyrk", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasSsyrk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
         })
     })
@@ -13744,9 +13744,9 @@ pub unsafe extern "C" fn cublasXtSsyrkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtSsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtSsyrkx", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasSsyrkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13771,9 +13771,9 @@ pub unsafe extern "C" fn cublasXtStrmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtStrmm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         xt::call("cublasXtStrmm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasStrmm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, C.at, C.ld) })
         })
     })
@@ -13796,8 +13796,8 @@ pub unsafe extern "C" fn cublasXtStrsm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtStrsm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         xt::call("cublasXtStrsm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.result(B, (m, n), ldb)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.result(B, (m, n), ldb) }?;
             Ok(unsafe { cublasStrsm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld) })
         })
     })
@@ -13822,9 +13822,9 @@ pub unsafe extern "C" fn cublasXtZgemm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtZgemm", handle, |call| {
-            let A = call.matrix(A, xt::shape(transa, m, k), lda)?;
-            let B = call.matrix(B, xt::shape(transb, k, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(transa, m, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(transb, k, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasZgemm_v2_64(call.blas(), transa, transb, xt::size(m)?, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13848,9 +13848,9 @@ pub unsafe extern "C" fn cublasXtZhemm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZhemm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtZhemm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasZhemm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13874,9 +13874,9 @@ pub unsafe extern "C" fn cublasXtZher2k(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZher2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtZher2k", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasZher2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13898,8 +13898,8 @@ pub unsafe extern "C" fn cublasXtZherk(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZherk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         xt::call("cublasXtZherk", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasZherk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
         })
     })
@@ -13923,9 +13923,9 @@ pub unsafe extern "C" fn cublasXtZherkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZherkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtZherkx", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasZherkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13949,8 +13949,8 @@ pub unsafe extern "C" fn cublasXtZspmm(
     ::cublas::call!("cublasXtZspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtZspmm", handle, |call| {
             let A = unsafe { call.unpacked(AP, side, uplo, (m, n)) }?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasZsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -13974,9 +13974,9 @@ pub unsafe extern "C" fn cublasXtZsymm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZsymm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtZsymm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasZsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -14000,9 +14000,9 @@ pub unsafe extern "C" fn cublasXtZsyr2k(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZsyr2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtZsyr2k", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasZsyr2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -14024,8 +14024,8 @@ pub unsafe extern "C" fn cublasXtZsyrk(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZsyrk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         xt::call("cublasXtZsyrk", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasZsyrk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
         })
     })
@@ -14049,9 +14049,9 @@ pub unsafe extern "C" fn cublasXtZsyrkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         xt::call("cublasXtZsyrkx", handle, |call| {
-            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
-            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
-            let C = call.result(C, (n, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::shape(trans, n, k), lda) }?;
+            let B = unsafe { call.matrix(B, xt::shape(trans, n, k), ldb) }?;
+            let C = unsafe { call.result(C, (n, n), ldc) }?;
             Ok(unsafe { cublasZsyrkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
         })
     })
@@ -14076,9 +14076,9 @@ pub unsafe extern "C" fn cublasXtZtrmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZtrmm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         xt::call("cublasXtZtrmm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.matrix(B, (m, n), ldb)?;
-            let C = call.result(C, (m, n), ldc)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.matrix(B, (m, n), ldb) }?;
+            let C = unsafe { call.result(C, (m, n), ldc) }?;
             Ok(unsafe { cublasZtrmm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, C.at, C.ld) })
         })
     })
@@ -14101,8 +14101,8 @@ pub unsafe extern "C" fn cublasXtZtrsm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasXtZtrsm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         xt::call("cublasXtZtrsm", handle, |call| {
-            let A = call.matrix(A, xt::square(side, m, n), lda)?;
-            let B = call.result(B, (m, n), ldb)?;
+            let A = unsafe { call.matrix(A, xt::square(side, m, n), lda) }?;
+            let B = unsafe { call.result(B, (m, n), ldb) }?;
             Ok(unsafe { cublasZtrsm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld) })
         })
     })
@@ -14132,7 +14132,7 @@ pub unsafe extern "C" fn cublasZaxpy_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasZaxpy_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZaxpy_v2(hip, n, alpha, x, incx, y, incy) }),
         })
     })
@@ -14150,7 +14150,7 @@ pub unsafe extern "C" fn cublasZaxpy_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasZaxpy_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::axpy(handle, n, alpha, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::axpy(handle, n, alpha, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZaxpy_v2_64(hip, n, alpha, x, incx, y, incy) }),
         })
     })
@@ -14185,7 +14185,7 @@ pub unsafe extern "C" fn cublasZcopy_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZcopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasZcopy_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZcopy_v2(hip, n, x, incx, y, incy) }),
         })
     })
@@ -14202,7 +14202,7 @@ pub unsafe extern "C" fn cublasZcopy_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZcopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasZcopy_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::copy(handle, n, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::copy(handle, n, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZcopy_v2_64(hip, n, x, incx, y, incy) }),
         })
     })
@@ -14223,7 +14223,7 @@ pub unsafe extern "C" fn cublasZdgmm(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::cublas::on_handle("cublasZdgmm", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZdgmm(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
         })
     })
@@ -14244,7 +14244,7 @@ pub unsafe extern "C" fn cublasZdgmm_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::cublas::on_handle("cublasZdgmm_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc),
+            None => unsafe { ::cublas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZdgmm_64(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
         })
     })
@@ -14273,7 +14273,7 @@ pub unsafe extern "C" fn cublasZdotc_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZdotc_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasZdotc_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dotc(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
+            None => unsafe { ::cublas::api::level1::dotc(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZdotc_v2(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -14291,7 +14291,7 @@ pub unsafe extern "C" fn cublasZdotc_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZdotc_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasZdotc_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dotc(handle, n, x, incx, y, incy, result),
+            None => unsafe { ::cublas::api::level1::dotc(handle, n, x, incx, y, incy, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZdotc_v2_64(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -14320,7 +14320,7 @@ pub unsafe extern "C" fn cublasZdotu_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZdotu_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasZdotu_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dotu(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
+            None => unsafe { ::cublas::api::level1::dotu(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZdotu_v2(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -14338,7 +14338,7 @@ pub unsafe extern "C" fn cublasZdotu_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZdotu_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::cublas::on_handle("cublasZdotu_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::dotu(handle, n, x, incx, y, incy, result),
+            None => unsafe { ::cublas::api::level1::dotu(handle, n, x, incx, y, incy, result) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZdotu_v2_64(hip, n, x, incx, y, incy, result) }),
         })
     })
@@ -14370,7 +14370,7 @@ pub unsafe extern "C" fn cublasZdrot_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZdrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasZdrot_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZdrot_v2(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -14389,7 +14389,7 @@ pub unsafe extern "C" fn cublasZdrot_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZdrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasZdrot_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZdrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -14410,7 +14410,7 @@ pub unsafe extern "C" fn cublasZdscal_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZdscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasZdscal_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZdscal_v2(hip, n, alpha, x, incx) }),
         })
     })
@@ -14426,7 +14426,7 @@ pub unsafe extern "C" fn cublasZdscal_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZdscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasZdscal_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, n, alpha, x, incx),
+            None => unsafe { ::cublas::api::level1::scal(handle, n, alpha, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZdscal_v2_64(hip, n, alpha, x, incx) }),
         })
     })
@@ -14470,7 +14470,7 @@ pub unsafe extern "C" fn cublasZgbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZgbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgbmv_v2(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -14495,7 +14495,7 @@ pub unsafe extern "C" fn cublasZgbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZgbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgbmv_v2_64(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -14519,7 +14519,7 @@ pub unsafe extern "C" fn cublasZgeam(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasZgeam", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgeam(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
         })
     })
@@ -14543,7 +14543,7 @@ pub unsafe extern "C" fn cublasZgeam_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasZgeam_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc),
+            None => unsafe { ::cublas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgeam_64(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
         })
     })
@@ -14566,7 +14566,7 @@ pub unsafe extern "C" fn cublasZgelsBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
         ::cublas::on_handle("cublasZgelsBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgelsBatched(hip, trans, m, n, nrhs, Aarray, lda, Carray, ldc, info, devInfoArray, batchSize) }),
         })
     })
@@ -14610,7 +14610,7 @@ pub unsafe extern "C" fn cublasZgemm3m(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemm3m", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZgemm3m", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm3m(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::gemm3m(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemm3m(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -14635,7 +14635,7 @@ pub unsafe extern "C" fn cublasZgemm3m_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemm3m_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZgemm3m_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm3m(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::gemm3m(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemm3m_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -14661,7 +14661,7 @@ pub unsafe extern "C" fn cublasZgemmBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasZgemmBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemmBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -14687,7 +14687,7 @@ pub unsafe extern "C" fn cublasZgemmBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::cublas::on_handle("cublasZgemmBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemmBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
         })
     })
@@ -14716,7 +14716,7 @@ pub unsafe extern "C" fn cublasZgemmStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasZgemmStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemmStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -14745,7 +14745,7 @@ pub unsafe extern "C" fn cublasZgemmStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::cublas::on_handle("cublasZgemmStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
+            None => unsafe { ::cublas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemmStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
         })
     })
@@ -14770,7 +14770,7 @@ pub unsafe extern "C" fn cublasZgemm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZgemm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemm_v2(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -14795,7 +14795,7 @@ pub unsafe extern "C" fn cublasZgemm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZgemm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemm_v2_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -14836,7 +14836,7 @@ pub unsafe extern "C" fn cublasZgemvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasZgemvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -14860,7 +14860,7 @@ pub unsafe extern "C" fn cublasZgemvBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::cublas::on_handle("cublasZgemvBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
         })
     })
@@ -14887,7 +14887,7 @@ pub unsafe extern "C" fn cublasZgemvStridedBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasZgemvStridedBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -14914,7 +14914,7 @@ pub unsafe extern "C" fn cublasZgemvStridedBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::cublas::on_handle("cublasZgemvStridedBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
+            None => unsafe { ::cublas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
         })
     })
@@ -14937,7 +14937,7 @@ pub unsafe extern "C" fn cublasZgemv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZgemv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemv_v2(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -14960,7 +14960,7 @@ pub unsafe extern "C" fn cublasZgemv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZgemv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgemv_v2_64(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -14979,7 +14979,7 @@ pub unsafe extern "C" fn cublasZgeqrfBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
         ::cublas::on_handle("cublasZgeqrfBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgeqrfBatched(hip, m, n, Aarray, lda, TauArray, info, batchSize) }),
         })
     })
@@ -15015,7 +15015,7 @@ pub unsafe extern "C" fn cublasZgerc_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgerc_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasZgerc_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gerc(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::gerc(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgerc_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -15036,7 +15036,7 @@ pub unsafe extern "C" fn cublasZgerc_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgerc_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasZgerc_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::gerc(handle, m, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::gerc(handle, m, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgerc_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -15072,7 +15072,7 @@ pub unsafe extern "C" fn cublasZgeru_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgeru_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasZgeru_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::geru(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::geru(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgeru_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -15093,7 +15093,7 @@ pub unsafe extern "C" fn cublasZgeru_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgeru_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasZgeru_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::geru(handle, m, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::geru(handle, m, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgeru_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -15111,7 +15111,7 @@ pub unsafe extern "C" fn cublasZgetrfBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
         ::cublas::on_handle("cublasZgetrfBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgetrfBatched(hip, n, A, lda, P, info, batchSize) }),
         })
     })
@@ -15131,7 +15131,7 @@ pub unsafe extern "C" fn cublasZgetriBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
         ::cublas::on_handle("cublasZgetriBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgetriBatched(hip, n, A, lda, P, C, ldc, info, batchSize) }),
         })
     })
@@ -15153,7 +15153,7 @@ pub unsafe extern "C" fn cublasZgetrsBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
         ::cublas::on_handle("cublasZgetrsBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZgetrsBatched(hip, trans, n, nrhs, Aarray, lda, devIpiv, Barray, ldb, info, batchSize) }),
         })
     })
@@ -15193,7 +15193,7 @@ pub unsafe extern "C" fn cublasZhbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZhbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::hbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhbmv_v2(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -15216,7 +15216,7 @@ pub unsafe extern "C" fn cublasZhbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZhbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::hbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhbmv_v2_64(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -15258,7 +15258,7 @@ pub unsafe extern "C" fn cublasZhemm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhemm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZhemm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::hemm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::hemm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhemm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -15282,7 +15282,7 @@ pub unsafe extern "C" fn cublasZhemm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhemm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZhemm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::hemm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::hemm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhemm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -15320,7 +15320,7 @@ pub unsafe extern "C" fn cublasZhemv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhemv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZhemv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hemv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::hemv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhemv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -15342,7 +15342,7 @@ pub unsafe extern "C" fn cublasZhemv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhemv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZhemv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hemv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::hemv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhemv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -15391,7 +15391,7 @@ pub unsafe extern "C" fn cublasZher2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZher2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasZher2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::her2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::her2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZher2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -15412,7 +15412,7 @@ pub unsafe extern "C" fn cublasZher2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZher2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasZher2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::her2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::her2(handle, uplo, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZher2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -15454,7 +15454,7 @@ pub unsafe extern "C" fn cublasZher2k_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZher2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZher2k_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::her2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::her2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZher2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -15478,7 +15478,7 @@ pub unsafe extern "C" fn cublasZher2k_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZher2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZher2k_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::her2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::her2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZher2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -15497,7 +15497,7 @@ pub unsafe extern "C" fn cublasZher_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZher_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasZher_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::her(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::her(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZher_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -15516,7 +15516,7 @@ pub unsafe extern "C" fn cublasZher_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZher_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasZher_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::her(handle, uplo, n, alpha, x, incx, A, lda),
+            None => unsafe { ::cublas::api::level2::her(handle, uplo, n, alpha, x, incx, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZher_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -15554,7 +15554,7 @@ pub unsafe extern "C" fn cublasZherk_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZherk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZherk_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::herk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::herk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZherk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -15576,7 +15576,7 @@ pub unsafe extern "C" fn cublasZherk_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZherk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZherk_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::herk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::herk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZherk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -15600,7 +15600,7 @@ pub unsafe extern "C" fn cublasZherkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZherkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZherkx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::herkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::herkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZherkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -15624,7 +15624,7 @@ pub unsafe extern "C" fn cublasZherkx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZherkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZherkx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::herkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::herkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZherkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -15660,7 +15660,7 @@ pub unsafe extern "C" fn cublasZhpmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhpmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZhpmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::hpmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhpmv_v2(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
         })
     })
@@ -15681,7 +15681,7 @@ pub unsafe extern "C" fn cublasZhpmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhpmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZhpmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::hpmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhpmv_v2_64(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
         })
     })
@@ -15727,7 +15727,7 @@ pub unsafe extern "C" fn cublasZhpr2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhpr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::cublas::on_handle("cublasZhpr2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP),
+            None => unsafe { ::cublas::api::level2::hpr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhpr2_v2(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
         })
     })
@@ -15747,7 +15747,7 @@ pub unsafe extern "C" fn cublasZhpr2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhpr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::cublas::on_handle("cublasZhpr2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpr2(handle, uplo, n, alpha, x, incx, y, incy, AP),
+            None => unsafe { ::cublas::api::level2::hpr2(handle, uplo, n, alpha, x, incx, y, incy, AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhpr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
         })
     })
@@ -15765,7 +15765,7 @@ pub unsafe extern "C" fn cublasZhpr_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhpr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::cublas::on_handle("cublasZhpr_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP),
+            None => unsafe { ::cublas::api::level2::hpr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhpr_v2(hip, uplo, n, alpha, x, incx, AP) }),
         })
     })
@@ -15783,7 +15783,7 @@ pub unsafe extern "C" fn cublasZhpr_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZhpr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::cublas::on_handle("cublasZhpr_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::hpr(handle, uplo, n, alpha, x, incx, AP),
+            None => unsafe { ::cublas::api::level2::hpr(handle, uplo, n, alpha, x, incx, AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZhpr_v2_64(hip, uplo, n, alpha, x, incx, AP) }),
         })
     })
@@ -15802,7 +15802,7 @@ pub unsafe extern "C" fn cublasZmatinvBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
         ::cublas::on_handle("cublasZmatinvBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)),
+            None => unsafe { ::cublas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasZmatinvBatched(hip, n, A, lda, Ainv, lda_inv, info, batchSize) }),
         })
     })
@@ -15834,7 +15834,7 @@ pub unsafe extern "C" fn cublasZrot_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasZrot_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZrot_v2(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -15853,7 +15853,7 @@ pub unsafe extern "C" fn cublasZrot_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::cublas::on_handle("cublasZrot_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
+            None => unsafe { ::cublas::api::level1::rot(handle, n, x, incx, y, incy, c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
         })
     })
@@ -15879,7 +15879,7 @@ pub unsafe extern "C" fn cublasZrotg_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZrotg_v2", (value handle, value a, value b, value c, value s), {
         ::cublas::on_handle("cublasZrotg_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::rotg(handle, a, b, c, s),
+            None => unsafe { ::cublas::api::level1::rotg(handle, a, b, c, s) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZrotg_v2(hip, a, b, c, s) }),
         })
     })
@@ -15900,7 +15900,7 @@ pub unsafe extern "C" fn cublasZscal_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasZscal_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZscal_v2(hip, n, alpha, x, incx) }),
         })
     })
@@ -15916,7 +15916,7 @@ pub unsafe extern "C" fn cublasZscal_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::cublas::on_handle("cublasZscal_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::scal(handle, n, alpha, x, incx),
+            None => unsafe { ::cublas::api::level1::scal(handle, n, alpha, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZscal_v2_64(hip, n, alpha, x, incx) }),
         })
     })
@@ -15944,7 +15944,7 @@ pub unsafe extern "C" fn cublasZswap_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasZswap_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZswap_v2(hip, n, x, incx, y, incy) }),
         })
     })
@@ -15961,7 +15961,7 @@ pub unsafe extern "C" fn cublasZswap_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::cublas::on_handle("cublasZswap_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level1::swap(handle, n, x, incx, y, incy),
+            None => unsafe { ::cublas::api::level1::swap(handle, n, x, incx, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZswap_v2_64(hip, n, x, incx, y, incy) }),
         })
     })
@@ -16003,7 +16003,7 @@ pub unsafe extern "C" fn cublasZsymm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZsymm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsymm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -16027,7 +16027,7 @@ pub unsafe extern "C" fn cublasZsymm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZsymm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsymm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -16049,7 +16049,7 @@ pub unsafe extern "C" fn cublasZsymv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZsymv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
+            None => unsafe { ::cublas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsymv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -16071,7 +16071,7 @@ pub unsafe extern "C" fn cublasZsymv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::cublas::on_handle("cublasZsymv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
+            None => unsafe { ::cublas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsymv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
         })
     })
@@ -16092,7 +16092,7 @@ pub unsafe extern "C" fn cublasZsyr2_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasZsyr2_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsyr2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -16113,7 +16113,7 @@ pub unsafe extern "C" fn cublasZsyr2_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::cublas::on_handle("cublasZsyr2_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
+            None => unsafe { ::cublas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsyr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
         })
     })
@@ -16155,7 +16155,7 @@ pub unsafe extern "C" fn cublasZsyr2k_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZsyr2k_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsyr2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -16179,7 +16179,7 @@ pub unsafe extern "C" fn cublasZsyr2k_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZsyr2k_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsyr2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -16198,7 +16198,7 @@ pub unsafe extern "C" fn cublasZsyr_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasZsyr_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsyr_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -16217,7 +16217,7 @@ pub unsafe extern "C" fn cublasZsyr_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::cublas::on_handle("cublasZsyr_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda),
+            None => unsafe { ::cublas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsyr_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
         })
     })
@@ -16255,7 +16255,7 @@ pub unsafe extern "C" fn cublasZsyrk_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZsyrk_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsyrk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -16277,7 +16277,7 @@ pub unsafe extern "C" fn cublasZsyrk_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZsyrk_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsyrk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
         })
     })
@@ -16301,7 +16301,7 @@ pub unsafe extern "C" fn cublasZsyrkx(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZsyrkx", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsyrkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -16325,7 +16325,7 @@ pub unsafe extern "C" fn cublasZsyrkx_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::cublas::on_handle("cublasZsyrkx_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
+            None => unsafe { ::cublas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZsyrkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
         })
     })
@@ -16361,7 +16361,7 @@ pub unsafe extern "C" fn cublasZtbmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasZtbmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtbmv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -16382,7 +16382,7 @@ pub unsafe extern "C" fn cublasZtbmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasZtbmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtbmv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -16418,7 +16418,7 @@ pub unsafe extern "C" fn cublasZtbsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasZtbsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtbsv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -16439,7 +16439,7 @@ pub unsafe extern "C" fn cublasZtbsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasZtbsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtbsv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
         })
     })
@@ -16471,7 +16471,7 @@ pub unsafe extern "C" fn cublasZtpmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasZtpmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtpmv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -16490,7 +16490,7 @@ pub unsafe extern "C" fn cublasZtpmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasZtpmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx),
+            None => unsafe { ::cublas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtpmv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -16522,7 +16522,7 @@ pub unsafe extern "C" fn cublasZtpsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasZtpsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtpsv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -16541,7 +16541,7 @@ pub unsafe extern "C" fn cublasZtpsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::cublas::on_handle("cublasZtpsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx),
+            None => unsafe { ::cublas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtpsv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
         })
     })
@@ -16558,7 +16558,7 @@ pub unsafe extern "C" fn cublasZtpttr(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
         ::cublas::on_handle("cublasZtpttr", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)),
+            None => unsafe { ::cublas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasZtpttr(hip, uplo, n, AP, A, lda) }),
         })
     })
@@ -16600,7 +16600,7 @@ pub unsafe extern "C" fn cublasZtrmm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasZtrmm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)),
+            None => unsafe { ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtrmm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
         })
     })
@@ -16625,7 +16625,7 @@ pub unsafe extern "C" fn cublasZtrmm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::cublas::on_handle("cublasZtrmm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc),
+            None => unsafe { ::cublas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtrmm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
         })
     })
@@ -16659,7 +16659,7 @@ pub unsafe extern "C" fn cublasZtrmv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasZtrmv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtrmv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -16679,7 +16679,7 @@ pub unsafe extern "C" fn cublasZtrmv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasZtrmv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtrmv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -16720,7 +16720,7 @@ pub unsafe extern "C" fn cublasZtrsmBatched(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::cublas::on_handle("cublasZtrsmBatched", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)),
+            None => unsafe { ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtrsmBatched(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
         })
     })
@@ -16744,7 +16744,7 @@ pub unsafe extern "C" fn cublasZtrsmBatched_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::cublas::on_handle("cublasZtrsmBatched_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount),
+            None => unsafe { ::cublas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtrsmBatched_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
         })
     })
@@ -16767,7 +16767,7 @@ pub unsafe extern "C" fn cublasZtrsm_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::cublas::on_handle("cublasZtrsm_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)),
+            None => unsafe { ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtrsm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
         })
     })
@@ -16790,7 +16790,7 @@ pub unsafe extern "C" fn cublasZtrsm_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::cublas::on_handle("cublasZtrsm_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb),
+            None => unsafe { ::cublas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtrsm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
         })
     })
@@ -16824,7 +16824,7 @@ pub unsafe extern "C" fn cublasZtrsv_v2(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasZtrsv_v2", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
+            None => unsafe { ::cublas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtrsv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -16844,7 +16844,7 @@ pub unsafe extern "C" fn cublasZtrsv_v2_64(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::cublas::on_handle("cublasZtrsv_v2_64", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx),
+            None => unsafe { ::cublas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::calls::cublasZtrsv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
         })
     })
@@ -16861,7 +16861,7 @@ pub unsafe extern "C" fn cublasZtrttp(
 ) -> cublasStatus_t {
     ::cublas::call!("cublasZtrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
         ::cublas::on_handle("cublasZtrttp", handle, |handle| match handle.hip() {
-            None => ::cublas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP),
+            None => unsafe { ::cublas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP) },
             Some(hip) => hip.call(handle, |hip| unsafe { ::cublas::hip::by_hand::cublasZtrttp(hip, uplo, n, A, lda, AP) }),
         })
     })

@@ -70,7 +70,11 @@ pub fn cusolverDnXgesvdp_bufferSize(
 
 /// By the method of `gesvd`, and not by the polar decomposition: nothing is added to A, so that `h_err_sigma`, by how much singular values may
 /// be off for what is added, is 0. It goes to the host, for which the call waits.
-pub fn cusolverDnXgesvdp(
+///
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnXgesvdp(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobz: cusolverEigMode_t,
@@ -114,14 +118,14 @@ pub fn cusolverDnXgesvdp(
             }
             false => None,
         };
-        context.run(d_info, move || {
-            let vectors = vectors.map(|(u, v)| (u.matrix, v.matrix));
-            // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
-            unsafe {
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(d_info, move || {
+                let vectors = vectors.map(|(u, v)| (u.matrix, v.matrix));
                 error.get().write(0.0);
                 svd::gesvdp(econ == 0, a.rows, a.columns, a.matrix, s.get(), vectors)
-            }
-        })
+            })
+        }
     })?;
     context.deliver()
 }
@@ -167,7 +171,10 @@ pub fn cusolverDnXgesvdr_bufferSize(
 }
 
 /// V has the right singular vectors as its columns.
-pub fn cusolverDnXgesvdr(
+///
+/// # Safety
+/// As [`cusolverDnXgesvdp`].
+pub unsafe fn cusolverDnXgesvdr(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobu: c_schar,
@@ -207,10 +214,12 @@ pub fn cusolverDnXgesvdr(
         let u = if with_u { Some(matrix(Urand.cast::<T>(), (m, k), ldUrand)?) } else { None };
         let v = if with_v { Some(matrix(Vrand.cast::<T>(), (n, k), ldVrand)?) } else { None };
         let sketch = Sketch { more: p, powers: niters };
-        context.run(d_info, move || {
-            let vectors = (u.map(|u| u.matrix), v.map(|v| v.matrix));
-            // SAFETY: as above.
-            unsafe { svd::gesvdr(k, sketch, a.rows, a.columns, a.matrix, s.get(), vectors) }
-        })
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(d_info, move || {
+                let vectors = (u.map(|u| u.matrix), v.map(|v| v.matrix));
+                svd::gesvdr(k, sketch, a.rows, a.columns, a.matrix, s.get(), vectors)
+            })
+        }
     })
 }

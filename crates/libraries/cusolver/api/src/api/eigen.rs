@@ -21,14 +21,17 @@ pub use self::{
 };
 
 /// The work of `syevd`.
-pub(super) fn hermitian<T: Field>(
+///
+/// # Safety
+/// The arrays are there whenever the work runs.
+pub(super) unsafe fn hermitian<T: Field>(
     jobz: cusolverEigMode_t,
     uplo: cublasFillMode_t,
     a: Given<T>,
     w: *mut T::Real,
 ) -> Result<impl Fn() -> i64> {
     let (wanted, uplo, w) = (vectors(jobz)?, triangle(uplo)?, array(w, a.rows)?);
-    // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
+    // SAFETY: the caller's word.
     Ok(move || unsafe { eigen::syevdx(wanted, Range::All, uplo, a.rows, a.matrix, w.get()).1 })
 }
 
@@ -77,7 +80,10 @@ pub fn cusolverDnTsyevd_bufferSize<T: Field>(
     square_area(handle, Some(uplo), n, lda, lwork)
 }
 
-pub fn cusolverDnTsyevd<T: Field>(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnTsyevd<T: Field>(
     handle: cusolverDnHandle_t,
     jobz: cusolverEigMode_t,
     uplo: cublasFillMode_t,
@@ -91,7 +97,8 @@ pub fn cusolverDnTsyevd<T: Field>(
 ) -> Result {
     let context = computing(handle)?;
     size(lwork)?;
-    context.run(info, hermitian(jobz, uplo, matrix(A, (n, n), lda)?, W)?)
+    // SAFETY: the caller's word.
+    unsafe { context.run(info, hermitian(jobz, uplo, matrix(A, (n, n), lda)?, W)?) }
 }
 
 pub fn cusolverDnTsyevdx_bufferSize<T: Field>(
@@ -116,7 +123,10 @@ pub fn cusolverDnTsyevdx_bufferSize<T: Field>(
 }
 
 /// How many there are goes to the host, for which the call waits.
-pub fn cusolverDnTsyevdx<T: Field>(
+///
+/// # Safety
+/// As [`cusolverDnTsyevd`].
+pub unsafe fn cusolverDnTsyevdx<T: Field>(
     handle: cusolverDnHandle_t,
     jobz: cusolverEigMode_t,
     range: cusolverEigRange_t,
@@ -139,14 +149,14 @@ pub fn cusolverDnTsyevdx<T: Field>(
     let (wanted, uplo, a) = (vectors(jobz)?, triangle(uplo)?, matrix(A, (n, n), lda)?);
     let range = self::range(range, a.rows, (wide(vl), wide(vu)), (il.into(), iu.into()))?;
     let (w, meig) = (array(W, a.rows)?, place(meig)?);
-    context.run(info, move || {
-        // SAFETY: as above.
-        unsafe {
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(info, move || {
             let (count, info) = eigen::syevdx(wanted, range, uplo, a.rows, a.matrix, w.get());
             meig.get().write(count as c_int);
             info
-        }
-    })?;
+        })
+    }?;
     context.deliver()
 }
 
@@ -169,7 +179,9 @@ pub fn cusolverDnTsygvd_bufferSize<T: Field>(
     square_area(handle, Some(uplo), n, lda, lwork)
 }
 
-pub fn cusolverDnTsygvd<T: Field>(
+/// # Safety
+/// As [`cusolverDnTsyevd`].
+pub unsafe fn cusolverDnTsygvd<T: Field>(
     handle: cusolverDnHandle_t,
     itype: cusolverEigType_t,
     jobz: cusolverEigMode_t,
@@ -190,9 +202,11 @@ pub fn cusolverDnTsygvd<T: Field>(
     let (a, b) = (matrix(A, (n, n), lda)?, matrix(B, (n, n), ldb)?);
     let w = array(W, a.rows)?;
     // SAFETY: as above.
-    context.run(info, move || unsafe {
-        eigen::sygvd(kind, wanted, Range::All, uplo, a.rows, a.matrix, b.matrix, w.get()).1
-    })
+    unsafe {
+        context.run(info, move || {
+            eigen::sygvd(kind, wanted, Range::All, uplo, a.rows, a.matrix, b.matrix, w.get()).1
+        })
+    }
 }
 
 pub fn cusolverDnTsygvdx_bufferSize<T: Field>(
@@ -221,7 +235,9 @@ pub fn cusolverDnTsygvdx_bufferSize<T: Field>(
     square_area(handle, Some(uplo), n, lda, lwork)
 }
 
-pub fn cusolverDnTsygvdx<T: Field>(
+/// # Safety
+/// As [`cusolverDnTsyevd`].
+pub unsafe fn cusolverDnTsygvdx<T: Field>(
     handle: cusolverDnHandle_t,
     itype: cusolverEigType_t,
     jobz: cusolverEigMode_t,
@@ -248,13 +264,13 @@ pub fn cusolverDnTsygvdx<T: Field>(
     let (a, b) = (matrix(A, (n, n), lda)?, matrix(B, (n, n), ldb)?);
     let range = self::range(range, a.rows, (wide(vl), wide(vu)), (il.into(), iu.into()))?;
     let (w, meig) = (array(W, a.rows)?, place(meig)?);
-    context.run(info, move || {
-        // SAFETY: as above.
-        unsafe {
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(info, move || {
             let found = eigen::sygvd(kind, wanted, range, uplo, a.rows, a.matrix, b.matrix, w.get());
             meig.get().write(found.0 as c_int);
             found.1
-        }
-    })?;
+        })
+    }?;
     context.deliver()
 }

@@ -35,7 +35,9 @@ pub fn cusolverDnGetrf_bufferSize(
     )
 }
 
-pub fn cusolverDnGetrf(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnGetrf(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     m: i64,
@@ -49,25 +51,30 @@ pub fn cusolverDnGetrf(
     workspaceInBytes: usize,
     info: *mut c_int,
 ) -> Result {
-    cusolverDnXgetrf(
-        handle,
-        params,
-        m,
-        n,
-        dataTypeA,
-        A,
-        lda,
-        ipiv,
-        computeType,
-        pBuffer,
-        workspaceInBytes,
-        null_mut(),
-        0,
-        info,
-    )
+    // SAFETY: the caller's word.
+    unsafe {
+        cusolverDnXgetrf(
+            handle,
+            params,
+            m,
+            n,
+            dataTypeA,
+            A,
+            lda,
+            ipiv,
+            computeType,
+            pBuffer,
+            workspaceInBytes,
+            null_mut(),
+            0,
+            info,
+        )
+    }
 }
 
-pub fn cusolverDnGetrs(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnGetrs(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     trans: cublasOperation_t,
@@ -82,7 +89,10 @@ pub fn cusolverDnGetrs(
     ldb: i64,
     info: *mut c_int,
 ) -> Result {
-    cusolverDnXgetrs(handle, params, trans, n, nrhs, dataTypeA, A, lda, ipiv, dataTypeB, B, ldb, info)
+    // SAFETY: the caller's word.
+    unsafe {
+        cusolverDnXgetrs(handle, params, trans, n, nrhs, dataTypeA, A, lda, ipiv, dataTypeB, B, ldb, info)
+    }
 }
 
 pub fn cusolverDnPotrf_bufferSize(
@@ -110,7 +120,9 @@ pub fn cusolverDnPotrf_bufferSize(
     )
 }
 
-pub fn cusolverDnPotrf(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnPotrf(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     uplo: cublasFillMode_t,
@@ -123,24 +135,29 @@ pub fn cusolverDnPotrf(
     workspaceInBytes: usize,
     info: *mut c_int,
 ) -> Result {
-    cusolverDnXpotrf(
-        handle,
-        params,
-        uplo,
-        n,
-        dataTypeA,
-        A,
-        lda,
-        computeType,
-        pBuffer,
-        workspaceInBytes,
-        null_mut(),
-        0,
-        info,
-    )
+    // SAFETY: the caller's word.
+    unsafe {
+        cusolverDnXpotrf(
+            handle,
+            params,
+            uplo,
+            n,
+            dataTypeA,
+            A,
+            lda,
+            computeType,
+            pBuffer,
+            workspaceInBytes,
+            null_mut(),
+            0,
+            info,
+        )
+    }
 }
 
-pub fn cusolverDnPotrs(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnPotrs(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     uplo: cublasFillMode_t,
@@ -154,7 +171,8 @@ pub fn cusolverDnPotrs(
     ldb: i64,
     info: *mut c_int,
 ) -> Result {
-    cusolverDnXpotrs(handle, params, uplo, n, nrhs, dataTypeA, A, lda, dataTypeB, B, ldb, info)
+    // SAFETY: the caller's word.
+    unsafe { cusolverDnXpotrs(handle, params, uplo, n, nrhs, dataTypeA, A, lda, dataTypeB, B, ldb, info) }
 }
 
 pub fn cusolverDnGeqrf_bufferSize(
@@ -186,7 +204,9 @@ pub fn cusolverDnGeqrf_bufferSize(
     )
 }
 
-pub fn cusolverDnGeqrf(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnGeqrf(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     m: i64,
@@ -201,23 +221,26 @@ pub fn cusolverDnGeqrf(
     workspaceInBytes: usize,
     info: *mut c_int,
 ) -> Result {
-    cusolverDnXgeqrf(
-        handle,
-        params,
-        m,
-        n,
-        dataTypeA,
-        A,
-        lda,
-        dataTypeTau,
-        tau,
-        computeType,
-        pBuffer,
-        workspaceInBytes,
-        null_mut(),
-        0,
-        info,
-    )
+    // SAFETY: the caller's word.
+    unsafe {
+        cusolverDnXgeqrf(
+            handle,
+            params,
+            m,
+            n,
+            dataTypeA,
+            A,
+            lda,
+            dataTypeTau,
+            tau,
+            computeType,
+            pBuffer,
+            workspaceInBytes,
+            null_mut(),
+            0,
+            info,
+        )
+    }
 }
 
 pub fn cusolverDnSyevd_bufferSize(
@@ -251,7 +274,9 @@ pub fn cusolverDnSyevd_bufferSize(
     )
 }
 
-pub fn cusolverDnSyevd(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnSyevd(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobz: cusolverEigMode_t,
@@ -267,27 +292,32 @@ pub fn cusolverDnSyevd(
     workspaceInBytes: usize,
     info: *mut c_int,
 ) -> Result {
-    cusolverDnXsyevd(
-        handle,
-        params,
-        jobz,
-        uplo,
-        n,
-        dataTypeA,
-        A,
-        lda,
-        dataTypeW,
-        W,
-        computeType,
-        pBuffer,
-        workspaceInBytes,
-        null_mut(),
-        0,
-        info,
-    )
+    // SAFETY: the caller's word.
+    unsafe {
+        cusolverDnXsyevd(
+            handle,
+            params,
+            jobz,
+            uplo,
+            n,
+            dataTypeA,
+            A,
+            lda,
+            dataTypeW,
+            W,
+            computeType,
+            pBuffer,
+            workspaceInBytes,
+            null_mut(),
+            0,
+            info,
+        )
+    }
 }
 
-pub fn cusolverDnSyevdx_bufferSize(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnSyevdx_bufferSize(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobz: cusolverEigMode_t,
@@ -307,30 +337,35 @@ pub fn cusolverDnSyevdx_bufferSize(
     computeType: cudaDataType,
     workspaceInBytes: Out<'_, usize>,
 ) -> Result {
-    cusolverDnXsyevdx_bufferSize(
-        handle,
-        params,
-        jobz,
-        range,
-        uplo,
-        n,
-        dataTypeA,
-        A,
-        lda,
-        vl,
-        vu,
-        il,
-        iu,
-        h_meig,
-        dataTypeW,
-        W,
-        computeType,
-        workspaceInBytes,
-        (&mut 0).into(),
-    )
+    // SAFETY: the caller's word.
+    unsafe {
+        cusolverDnXsyevdx_bufferSize(
+            handle,
+            params,
+            jobz,
+            range,
+            uplo,
+            n,
+            dataTypeA,
+            A,
+            lda,
+            vl,
+            vu,
+            il,
+            iu,
+            h_meig,
+            dataTypeW,
+            W,
+            computeType,
+            workspaceInBytes,
+            (&mut 0).into(),
+        )
+    }
 }
 
-pub fn cusolverDnSyevdx(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnSyevdx(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobz: cusolverEigMode_t,
@@ -352,30 +387,33 @@ pub fn cusolverDnSyevdx(
     workspaceInBytes: usize,
     info: *mut c_int,
 ) -> Result {
-    cusolverDnXsyevdx(
-        handle,
-        params,
-        jobz,
-        range,
-        uplo,
-        n,
-        dataTypeA,
-        A,
-        lda,
-        vl,
-        vu,
-        il,
-        iu,
-        meig64,
-        dataTypeW,
-        W,
-        computeType,
-        pBuffer,
-        workspaceInBytes,
-        null_mut(),
-        0,
-        info,
-    )
+    // SAFETY: the caller's word.
+    unsafe {
+        cusolverDnXsyevdx(
+            handle,
+            params,
+            jobz,
+            range,
+            uplo,
+            n,
+            dataTypeA,
+            A,
+            lda,
+            vl,
+            vu,
+            il,
+            iu,
+            meig64,
+            dataTypeW,
+            W,
+            computeType,
+            pBuffer,
+            workspaceInBytes,
+            null_mut(),
+            0,
+            info,
+        )
+    }
 }
 
 pub fn cusolverDnGesvd_bufferSize(
@@ -423,7 +461,9 @@ pub fn cusolverDnGesvd_bufferSize(
     )
 }
 
-pub fn cusolverDnGesvd(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnGesvd(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobu: c_schar,
@@ -446,29 +486,32 @@ pub fn cusolverDnGesvd(
     workspaceInBytes: usize,
     info: *mut c_int,
 ) -> Result {
-    cusolverDnXgesvd(
-        handle,
-        params,
-        jobu,
-        jobvt,
-        m,
-        n,
-        dataTypeA,
-        A,
-        lda,
-        dataTypeS,
-        S,
-        dataTypeU,
-        U,
-        ldu,
-        dataTypeVT,
-        VT,
-        ldvt,
-        computeType,
-        pBuffer,
-        workspaceInBytes,
-        null_mut(),
-        0,
-        info,
-    )
+    // SAFETY: the caller's word.
+    unsafe {
+        cusolverDnXgesvd(
+            handle,
+            params,
+            jobu,
+            jobvt,
+            m,
+            n,
+            dataTypeA,
+            A,
+            lda,
+            dataTypeS,
+            S,
+            dataTypeU,
+            U,
+            ldu,
+            dataTypeVT,
+            VT,
+            ldvt,
+            computeType,
+            pBuffer,
+            workspaceInBytes,
+            null_mut(),
+            0,
+            info,
+        )
+    }
 }

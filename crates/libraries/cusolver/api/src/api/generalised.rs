@@ -55,7 +55,10 @@ pub fn cusolverDnXsygvd_bufferSize(
     areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost)
 }
 
-pub fn cusolverDnXsygvd(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnXsygvd(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     itype: cusolverEigType_t,
@@ -84,10 +87,10 @@ pub fn cusolverDnXsygvd(
     typed!(dataTypeA, T => {
         let (a, b) = (matrix(d_A.cast::<T>(), (n, n), lda)?, matrix(d_B.cast::<T>(), (n, n), ldb)?);
         let w = array(d_W.cast::<<T as Scalar>::Real>(), n)?;
-        // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
-        context.run(d_info, move || unsafe {
-            eigen::sygvd(kind, wanted, Range::All, uplo, n, a.matrix, b.matrix, w.get()).1
-        })
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(d_info, move || eigen::sygvd(kind, wanted, Range::All, uplo, n, a.matrix, b.matrix, w.get()).1)
+        }
     })
 }
 
@@ -138,7 +141,10 @@ pub fn cusolverDnXsygvdx_bufferSize(
 }
 
 /// How many there are goes to the host, for which the call waits.
-pub fn cusolverDnXsygvdx(
+///
+/// # Safety
+/// As [`cusolverDnXsygvd`].
+pub unsafe fn cusolverDnXsygvdx(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     itype: cusolverEigType_t,
@@ -170,19 +176,20 @@ pub fn cusolverDnXsygvdx(
     self::params(params)?;
     let types = (dataTypeA, dataTypeB, dataTypeW, computeType);
     let (kind, wanted, uplo) = check((itype, jobz, uplo), (n, lda, ldb), types)?;
-    let values = (bound(vl, dataTypeA, range)?, bound(vu, dataTypeA, range)?);
+    // SAFETY: the caller's word.
+    let values = unsafe { (bound(vl, dataTypeA, range)?, bound(vu, dataTypeA, range)?) };
     let (range, meig) = (self::range(range, n, values, (il, iu))?, place(meig)?);
     typed!(dataTypeA, T => {
         let (a, b) = (matrix(d_A.cast::<T>(), (n, n), lda)?, matrix(d_B.cast::<T>(), (n, n), ldb)?);
         let w = array(d_W.cast::<<T as Scalar>::Real>(), n)?;
-        context.run(d_info, move || {
-            // SAFETY: as above.
-            unsafe {
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(d_info, move || {
                 let found = eigen::sygvd(kind, wanted, range, uplo, n, a.matrix, b.matrix, w.get());
                 meig.get().write(found.0);
                 found.1
-            }
-        })
+            })
+        }
     })?;
     context.deliver()
 }
@@ -246,7 +253,10 @@ pub fn cusolverDnXsygvStridedBatched_bufferSize(
 }
 
 /// Pairs at strides that count elements; an info for each.
-pub fn cusolverDnXsygvStridedBatched(
+///
+/// # Safety
+/// As [`cusolverDnXsygvd`].
+pub unsafe fn cusolverDnXsygvStridedBatched(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     itype: cusolverEigType_t,

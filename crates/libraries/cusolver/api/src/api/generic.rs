@@ -89,7 +89,10 @@ pub fn cusolverDnXgetrf_bufferSize(
     areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost)
 }
 
-pub fn cusolverDnXgetrf(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnXgetrf(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     m: i64,
@@ -108,10 +111,13 @@ pub fn cusolverDnXgetrf(
     let context = computing(handle)?;
     self::params(params)?;
     same(dataTypeA, &[computeType])?;
-    typed!(dataTypeA, T => context.run(info, lu_of(matrix(A.cast::<T>(), (m, n), lda)?, ipiv)?))
+    // SAFETY: the caller's word.
+    typed!(dataTypeA, T => unsafe { context.run(info, lu_of(matrix(A.cast::<T>(), (m, n), lda)?, ipiv)?) })
 }
 
-pub fn cusolverDnXgetrs(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXgetrs(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     trans: cublasOperation_t,
@@ -132,7 +138,8 @@ pub fn cusolverDnXgetrs(
     let op = operation(trans)?;
     typed!(dataTypeA, T => {
         let (a, b) = (matrix(A.cast::<T>(), (n, n), lda)?, matrix(B.cast::<T>(), (n, nrhs), ldb)?);
-        context.run(info, solve_lu(op, a, ipiv, b)?)
+        // SAFETY: the caller's word.
+        unsafe { context.run(info, solve_lu(op, a, ipiv, b)?) }
     })
 }
 
@@ -156,7 +163,9 @@ pub fn cusolverDnXpotrf_bufferSize(
     areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost)
 }
 
-pub fn cusolverDnXpotrf(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXpotrf(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     uplo: cublasFillMode_t,
@@ -177,12 +186,14 @@ pub fn cusolverDnXpotrf(
     let uplo = triangle(uplo)?;
     typed!(dataTypeA, T => {
         let a = matrix(A.cast::<T>(), (n, n), lda)?;
-        // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
-        context.run(info, move || unsafe { cholesky::potrf(uplo, a.rows, a.matrix) })
+        // SAFETY: the caller's word.
+        unsafe { context.run(info, move || cholesky::potrf(uplo, a.rows, a.matrix)) }
     })
 }
 
-pub fn cusolverDnXpotrs(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXpotrs(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     uplo: cublasFillMode_t,
@@ -202,11 +213,13 @@ pub fn cusolverDnXpotrs(
     let uplo = triangle(uplo)?;
     typed!(dataTypeA, T => {
         let (a, b) = (matrix(A.cast::<T>(), (n, n), lda)?, matrix(B.cast::<T>(), (n, nrhs), ldb)?);
-        context.run(info, move || {
-            // SAFETY: as above.
-            unsafe { cholesky::potrs(uplo, a.rows, b.columns, a.matrix, b.matrix) };
-            0
-        })
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(info, move || {
+                cholesky::potrs(uplo, a.rows, b.columns, a.matrix, b.matrix);
+                0
+            })
+        }
     })
 }
 
@@ -228,7 +241,9 @@ pub fn cusolverDnXtrtri_bufferSize(
     areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost)
 }
 
-pub fn cusolverDnXtrtri(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXtrtri(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     diag: cublasDiagType_t,
@@ -247,7 +262,7 @@ pub fn cusolverDnXtrtri(
     typed!(dataTypeA, T => {
         let a = matrix(A.cast::<T>(), (n, n), lda)?;
         // SAFETY: as above.
-        context.run(devInfo, move || unsafe { cholesky::trtri(uplo, diag, a.rows, a.matrix) })
+        unsafe { context.run(devInfo, move || cholesky::trtri(uplo, diag, a.rows, a.matrix)) }
     })
 }
 
@@ -272,7 +287,9 @@ pub fn cusolverDnXsytrf_bufferSize(
     areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost)
 }
 
-pub fn cusolverDnXsytrf(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXsytrf(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     uplo: cublasFillMode_t,
@@ -292,7 +309,10 @@ pub fn cusolverDnXsytrf(
     self::params(params)?;
     same(dataTypeA, &[computeType])?;
     typed!(dataTypeA, T => {
-        context.run(info, bunch_kaufman(Kind::Symmetric, uplo, matrix(A.cast::<T>(), (n, n), lda)?, ipiv)?)
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(info, bunch_kaufman(Kind::Symmetric, uplo, matrix(A.cast::<T>(), (n, n), lda)?, ipiv)?)
+        }
     })
 }
 
@@ -319,7 +339,9 @@ pub fn cusolverDnXsytrs_bufferSize(
     areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost)
 }
 
-pub fn cusolverDnXsytrs(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXsytrs(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: i64,
@@ -341,7 +363,8 @@ pub fn cusolverDnXsytrs(
     same(dataTypeA, &[dataTypeB])?;
     typed!(dataTypeA, T => {
         let (a, b) = (matrix(A.cast::<T>(), (n, n), lda)?, matrix(B.cast::<T>(), (n, nrhs), ldb)?);
-        context.run(info, solve_symmetric(Kind::Symmetric, uplo, a, ipiv, b)?)
+        // SAFETY: the caller's word.
+        unsafe { context.run(info, solve_symmetric(Kind::Symmetric, uplo, a, ipiv, b)?) }
     })
 }
 
@@ -366,7 +389,9 @@ pub fn cusolverDnXgeqrf_bufferSize(
     areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost)
 }
 
-pub fn cusolverDnXgeqrf(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXgeqrf(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     m: i64,
@@ -386,7 +411,8 @@ pub fn cusolverDnXgeqrf(
     let context = computing(handle)?;
     self::params(params)?;
     same(dataTypeA, &[dataTypeTau, computeType])?;
-    typed!(dataTypeA, T => context.run(info, qr_of(matrix(A.cast::<T>(), (m, n), lda)?, tau.cast())?))
+    // SAFETY: the caller's word.
+    typed!(dataTypeA, T => unsafe { context.run(info, qr_of(matrix(A.cast::<T>(), (m, n), lda)?, tau.cast())?) })
 }
 
 pub fn cusolverDnXsyevd_bufferSize(
@@ -414,7 +440,9 @@ pub fn cusolverDnXsyevd_bufferSize(
     areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost)
 }
 
-pub fn cusolverDnXsyevd(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXsyevd(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobz: cusolverEigMode_t,
@@ -437,7 +465,8 @@ pub fn cusolverDnXsyevd(
     same(dataTypeA, &[computeType])?;
     same(real(dataTypeA), &[dataTypeW])?;
     typed!(dataTypeA, T => {
-        context.run(info, hermitian(jobz, uplo, matrix(A.cast::<T>(), (n, n), lda)?, W.cast())?)
+        // SAFETY: the caller's word.
+        unsafe { context.run(info, hermitian(jobz, uplo, matrix(A.cast::<T>(), (n, n), lda)?, W.cast())?) }
     })
 }
 
@@ -476,7 +505,10 @@ pub fn cusolverDnXsyevBatched_bufferSize(
 }
 
 /// Matrices one behind the other, `lda·n` elements each.
-pub fn cusolverDnXsyevBatched(
+///
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXsyevBatched(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobz: cusolverEigMode_t,
@@ -524,12 +556,15 @@ pub fn cusolverDnXsyevBatched(
 }
 
 /// A number of the host's in the type that a call computes with.
-pub(super) fn bound(at: *const c_void, ty: cudaDataType, range: cusolverEigRange_t) -> Result<f64> {
+///
+/// # Safety
+/// `at` is NULL, or a real number of the type, in the host's memory.
+pub(super) unsafe fn bound(at: *const c_void, ty: cudaDataType, range: cusolverEigRange_t) -> Result<f64> {
     if range != cusolverEigRange_t::CUSOLVER_EIG_RANGE_V {
         return Ok(0.0);
     }
     require(!at.is_null(), "vl or vu is NULL")?;
-    // SAFETY: cuSOLVER's contract: a real number of the type, in the host's memory.
+    // SAFETY: the caller's word: a real number of the type, in the host's memory.
     Ok(unsafe {
         match real(ty) {
             cudaDataType::CUDA_R_32F => at.cast::<f32>().read_unaligned().into(),
@@ -538,7 +573,9 @@ pub(super) fn bound(at: *const c_void, ty: cudaDataType, range: cusolverEigRange
     })
 }
 
-pub fn cusolverDnXsyevdx_bufferSize(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXsyevdx_bufferSize(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobz: cusolverEigMode_t,
@@ -559,7 +596,8 @@ pub fn cusolverDnXsyevdx_bufferSize(
     workspaceInBytesOnDevice: Out<'_, usize>,
     workspaceInBytesOnHost: Out<'_, usize>,
 ) -> Result {
-    let values = (bound(vl, dataTypeA, range)?, bound(vu, dataTypeA, range)?);
+    // SAFETY: the caller's word.
+    let values = unsafe { (bound(vl, dataTypeA, range)?, bound(vu, dataTypeA, range)?) };
     self::range(range, size(n)?, values, (il, iu))?;
     cusolverDnXsyevd_bufferSize(
         handle,
@@ -579,7 +617,10 @@ pub fn cusolverDnXsyevdx_bufferSize(
 }
 
 /// How many there are goes to the host, for which the call waits.
-pub fn cusolverDnXsyevdx(
+///
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXsyevdx(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobz: cusolverEigMode_t,
@@ -607,20 +648,21 @@ pub fn cusolverDnXsyevdx(
     self::params(params)?;
     same(dataTypeA, &[computeType])?;
     same(real(dataTypeA), &[dataTypeW])?;
-    let values = (bound(vl, dataTypeA, range)?, bound(vu, dataTypeA, range)?);
+    // SAFETY: the caller's word.
+    let values = unsafe { (bound(vl, dataTypeA, range)?, bound(vu, dataTypeA, range)?) };
     let range = self::range(range, size(n)?, values, (il, iu))?;
     let (wanted, uplo, meig) = (vectors(jobz)?, triangle(uplo)?, place(meig64)?);
     typed!(dataTypeA, T => {
         let a = matrix(A.cast::<T>(), (n, n), lda)?;
         let w = array(W.cast::<<T as Scalar>::Real>(), n)?;
-        context.run(info, move || {
-            // SAFETY: as above.
-            unsafe {
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(info, move || {
                 let (count, info) = eigen::syevdx(wanted, range, uplo, a.rows, a.matrix, w.get());
                 meig.get().write(count);
                 info
-            }
-        })
+            })
+        }
     })?;
     context.deliver()
 }
@@ -656,7 +698,9 @@ pub fn cusolverDnXgesvd_bufferSize(
     areas(m, workspaceInBytesOnDevice, workspaceInBytesOnHost)
 }
 
-pub fn cusolverDnXgesvd(
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXgesvd(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobu: c_schar,
@@ -687,7 +731,10 @@ pub fn cusolverDnXgesvd(
     same(real(dataTypeA), &[dataTypeS])?;
     typed!(dataTypeA, T => {
         let a = matrix(A.cast::<T>(), (m, n), lda)?;
-        context.run(info, singular((jobu, jobvt), a, S.cast(), (U.cast(), ldu), (VT.cast(), ldvt))?)
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(info, singular((jobu, jobvt), a, S.cast(), (U.cast(), ldu), (VT.cast(), ldvt))?)
+        }
     })
 }
 
@@ -743,7 +790,10 @@ pub fn cusolverDnXgeev_bufferSize(
 }
 
 /// Eigenvalues of a real matrix are complex numbers, or real parts and behind them imaginary ones.
-pub fn cusolverDnXgeev(
+///
+/// # Safety
+/// As [`cusolverDnXgetrf`].
+pub unsafe fn cusolverDnXgeev(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     jobvl: cusolverEigMode_t,
@@ -780,9 +830,9 @@ pub fn cusolverDnXgeev(
         let (vl, vr) = (side(left, VL, ldvl)?, side(right, VR, ldvr)?);
         let w = array(W.cast::<<T as Scalar>::Real>(), n.saturating_mul(2))?;
         // SAFETY: as above.
-        context.run(info, move || unsafe {
-            general(a, (vl.map(|vl| vl.matrix), vr.map(|vr| vr.matrix)), w.get(), apart)
-        })
+        unsafe {
+            context.run(info, move || general(a, (vl.map(|vl| vl.matrix), vr.map(|vr| vr.matrix)), w.get(), apart))
+        }
     })
 }
 

@@ -54,7 +54,10 @@ pub fn cusolverDnXhetrf_bufferSize(
     complex!(dataTypeA, T => { let _: Option<T> = None; areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost) })
 }
 
-pub fn cusolverDnXhetrf(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnXhetrf(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     uplo: cublasFillMode_t,
@@ -74,7 +77,10 @@ pub fn cusolverDnXhetrf(
     self::params(params)?;
     same(dataTypeA, &[computeType])?;
     complex!(dataTypeA, T => {
-        context.run(info, bunch_kaufman(Kind::Hermitian, uplo, matrix(A.cast::<T>(), (n, n), lda)?, ipiv)?)
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(info, bunch_kaufman(Kind::Hermitian, uplo, matrix(A.cast::<T>(), (n, n), lda)?, ipiv)?)
+        }
     })
 }
 
@@ -103,7 +109,9 @@ pub fn cusolverDnXhetrs_bufferSize(
     complex!(dataTypeA, T => { let _: Option<T> = None; areas(n, workspaceInBytesOnDevice, workspaceInBytesOnHost) })
 }
 
-pub fn cusolverDnXhetrs(
+/// # Safety
+/// As [`cusolverDnXhetrf`].
+pub unsafe fn cusolverDnXhetrs(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     uplo: cublasFillMode_t,
@@ -127,6 +135,7 @@ pub fn cusolverDnXhetrs(
     same(dataTypeA, &[dataTypeB])?;
     complex!(dataTypeA, T => {
         let (a, b) = (matrix(A.cast::<T>(), (n, n), lda)?, matrix(B.cast::<T>(), (n, nrhs), ldb)?);
-        context.run(info, solve_symmetric(Kind::Hermitian, uplo, a, ipiv, b)?)
+        // SAFETY: the caller's word.
+        unsafe { context.run(info, solve_symmetric(Kind::Hermitian, uplo, a, ipiv, b)?) }
     })
 }

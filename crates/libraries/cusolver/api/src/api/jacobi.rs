@@ -187,7 +187,10 @@ pub fn cusolverDnTsyevj_bufferSize<T: Field>(
     square_area(handle, Some(uplo), n, lda, lwork)
 }
 
-pub fn cusolverDnTsyevj<T: Field>(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnTsyevj<T: Field>(
     handle: cusolverDnHandle_t,
     jobz: cusolverEigMode_t,
     uplo: cublasFillMode_t,
@@ -205,12 +208,14 @@ pub fn cusolverDnTsyevj<T: Field>(
     let (wanted, uplo, a) = (vectors(jobz)?, triangle(uplo)?, matrix(A, (n, n), lda)?);
     let (w, params) = (array(W, a.rows)?, info_of(params)?);
     let settings = *params.settings.lock();
-    context.run(info, move || {
-        // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
-        let found = unsafe { jacobi::syevj(wanted, uplo, a.rows, a.matrix, w.get(), settings) };
-        *params.outcome.lock() = Some(found);
-        told(found, a.rows)
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(info, move || {
+            let found = jacobi::syevj(wanted, uplo, a.rows, a.matrix, w.get(), settings);
+            *params.outcome.lock() = Some(found);
+            told(found, a.rows)
+        })
+    }
 }
 
 pub fn cusolverDnTsyevjBatched_bufferSize<T: Field>(
@@ -230,7 +235,10 @@ pub fn cusolverDnTsyevjBatched_bufferSize<T: Field>(
 }
 
 /// Matrices one behind the other, `lda·n` elements each.
-pub fn cusolverDnTsyevjBatched<T: Field>(
+///
+/// # Safety
+/// As [`cusolverDnTsyevj`].
+pub unsafe fn cusolverDnTsyevjBatched<T: Field>(
     handle: cusolverDnHandle_t,
     jobz: cusolverEigMode_t,
     uplo: cublasFillMode_t,
@@ -303,7 +311,9 @@ pub fn cusolverDnTsygvj_bufferSize<T: Field>(
     cusolverDnTsyevj_bufferSize(handle, jobz, uplo, n, A, lda, W, lwork, params)
 }
 
-pub fn cusolverDnTsygvj<T: Field>(
+/// # Safety
+/// As [`cusolverDnTsyevj`].
+pub unsafe fn cusolverDnTsygvj<T: Field>(
     handle: cusolverDnHandle_t,
     itype: cusolverEigType_t,
     jobz: cusolverEigMode_t,
@@ -326,13 +336,15 @@ pub fn cusolverDnTsygvj<T: Field>(
     let (a, b) = (matrix(A, (n, n), lda)?, matrix(B, (n, n), ldb)?);
     let (w, params) = (array(W, a.rows)?, info_of(params)?);
     let settings = *params.settings.lock();
-    context.run(info, move || {
-        // SAFETY: as above.
-        let (info, found) =
-            unsafe { jacobi::sygvj(itype.0, wanted, uplo, a.rows, a.matrix, b.matrix, w.get(), settings) };
-        *params.outcome.lock() = Some(found);
-        info
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(info, move || {
+            let (info, found) =
+                jacobi::sygvj(itype.0, wanted, uplo, a.rows, a.matrix, b.matrix, w.get(), settings);
+            *params.outcome.lock() = Some(found);
+            info
+        })
+    }
 }
 
 /// Where singular vectors go: U m by m or `size`, V n by n or `size`.
@@ -382,7 +394,9 @@ pub fn cusolverDnTgesvdj_bufferSize<T: Field>(
     Ok(())
 }
 
-pub fn cusolverDnTgesvdj<T: Field>(
+/// # Safety
+/// As [`cusolverDnTsyevj`].
+pub unsafe fn cusolverDnTgesvdj<T: Field>(
     handle: cusolverDnHandle_t,
     jobz: cusolverEigMode_t,
     econ: c_int,
@@ -408,13 +422,15 @@ pub fn cusolverDnTgesvdj<T: Field>(
     let values = a.rows.min(a.columns);
     let (s, params) = (array(S, values)?, info_of(params)?);
     let settings = *params.settings.lock();
-    context.run(info, move || {
-        let vectors = vectors.map(|(u, v)| (u.matrix, v.matrix));
-        // SAFETY: as above.
-        let found = unsafe { jacobi::gesvdj(thin, a.rows, a.columns, a.matrix, s.get(), vectors, settings) };
-        *params.outcome.lock() = Some(found);
-        told(found, values)
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(info, move || {
+            let vectors = vectors.map(|(u, v)| (u.matrix, v.matrix));
+            let found = jacobi::gesvdj(thin, a.rows, a.columns, a.matrix, s.get(), vectors, settings);
+            *params.outcome.lock() = Some(found);
+            told(found, values)
+        })
+    }
 }
 
 /// So large are the matrices of a batch at most.
@@ -441,7 +457,9 @@ pub fn cusolverDnTgesvdjBatched_bufferSize<T: Field>(
     cusolverDnTgesvdj_bufferSize(handle, jobz, 0, m, n, A, lda, S, U, ldu, V, ldv, lwork, params)
 }
 
-pub fn cusolverDnTgesvdjBatched<T: Field>(
+/// # Safety
+/// As [`cusolverDnTsyevj`].
+pub unsafe fn cusolverDnTgesvdjBatched<T: Field>(
     handle: cusolverDnHandle_t,
     jobz: cusolverEigMode_t,
     m: c_int,

@@ -123,7 +123,9 @@ fn whole<T: Field>(held: &Held) -> Result<&dyn Factors<T>> {
     }
 }
 
-fn analyse(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+unsafe fn analyse(
     context: &Context,
     memory: Memory,
     info: Arc<Info>,
@@ -134,7 +136,7 @@ fn analyse(
     check_shape(shape)?;
     let a = Rows::pattern(shape, descr, (starts, columns))?;
     run(context, memory, move || {
-        // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
+        // SAFETY: the caller's word.
         unsafe { a.check()? };
         *info.lock() = State { shape: Some(shape), ..State::default() };
         Ok(())
@@ -161,7 +163,10 @@ fn areas<T: Scalar>(
 }
 
 /// Factors a matrix in the order of its columns.
-fn factor<T: Field>(
+///
+/// # Safety
+/// The matrix's arrays are there while the call lasts.
+unsafe fn factor<T: Field>(
     context: &Context,
     memory: Memory,
     info: Arc<Info>,
@@ -218,7 +223,9 @@ where
     Ok(())
 }
 
-fn solve<T: Field>(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+unsafe fn solve<T: Field>(
     context: &Context,
     memory: Memory,
     info: &Info,
@@ -252,7 +259,9 @@ pub fn cusolverSpDestroyCsrluInfoHost(info: csrluInfoHost_t) -> Result {
     destroy(&LU, info)
 }
 
-pub fn cusolverSpXcsrluAnalysisHost(
+/// # Safety
+/// The arrays are there as the manual says of them, while the call lasts.
+pub unsafe fn cusolverSpXcsrluAnalysisHost(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -263,7 +272,8 @@ pub fn cusolverSpXcsrluAnalysisHost(
 ) -> Result {
     let context = context(handle, Memory::Host)?;
     let info = self::info(&LU, info)?;
-    analyse(&context, Memory::Host, info, (n, n, nnzA), descrA, (csrRowPtrA, csrColIndA))
+    // SAFETY: the caller's word.
+    unsafe { analyse(&context, Memory::Host, info, (n, n, nnzA), descrA, (csrRowPtrA, csrColIndA)) }
 }
 
 pub fn cusolverSpTcsrluBufferInfoHost<T: Field>(
@@ -284,7 +294,10 @@ pub fn cusolverSpTcsrluBufferInfoHost<T: Field>(
 }
 
 /// The largest entry of a column is its pivot, as a threshold of 1 asks for: a smaller one allows others, and does not demand them.
-pub fn cusolverSpTcsrluFactorHost<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrluFactorHost<T: Field>(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -300,7 +313,8 @@ pub fn cusolverSpTcsrluFactorHost<T: Field>(
     let info = self::info(&LU, info)?;
     check_area(pBuffer)?;
     let a = Rows::new((n, nnzA), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
-    factor(&context, Memory::Host, info, Method::Lu, a, (n, n, nnzA))
+    // SAFETY: the caller's word.
+    unsafe { factor(&context, Memory::Host, info, Method::Lu, a, (n, n, nnzA)) }
 }
 
 pub fn cusolverSpTcsrluZeroPivotHost<R: Field + Real>(
@@ -316,7 +330,9 @@ where
     zero_pivot::<R>(&*self::info(&LU, info)?, tol, position)
 }
 
-pub fn cusolverSpTcsrluSolveHost<T: Field>(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrluSolveHost<T: Field>(
     handle: cusolverSpHandle_t,
     n: c_int,
     b: *const T,
@@ -325,7 +341,8 @@ pub fn cusolverSpTcsrluSolveHost<T: Field>(
     pBuffer: *mut c_void,
 ) -> Result {
     let context = context(handle, Memory::Host)?;
-    solve(&context, Memory::Host, &*self::info(&LU, info)?, (n, n), (b, x), pBuffer)
+    // SAFETY: the caller's word.
+    unsafe { solve(&context, Memory::Host, &*self::info(&LU, info)?, (n, n), (b, x), pBuffer) }
 }
 
 /// LU's factors, of whichever type, as something of each.
@@ -403,7 +420,10 @@ impl<T: Scalar> Target<T> {
 }
 
 /// `A(P, Q) = L·U`, L without its diagonal.
-pub fn cusolverSpTcsrluExtractHost<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrluExtractHost<T: Field>(
     handle: cusolverSpHandle_t,
     P: *mut c_int,
     Q: *mut c_int,
@@ -429,7 +449,7 @@ pub fn cusolverSpTcsrluExtractHost<T: Field>(
     l.check(&lower)?;
     u.check(&upper)?;
     let (p, q) = (array(P, rows.len() as i64)?, array(Q, columns.len() as i64)?);
-    // SAFETY: cuSOLVER's contract: as much room as `cusolverSpXcsrluNnzHost` said.
+    // SAFETY: the caller's word: as much room as `cusolverSpXcsrluNnzHost` said.
     unsafe {
         l.write(&lower);
         u.write(&upper);
@@ -455,7 +475,9 @@ pub fn cusolverSpDestroyCsrqrInfo(info: csrqrInfo_t) -> Result {
     destroy(&QR, info)
 }
 
-pub fn cusolverSpXcsrqrAnalysisHost(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpXcsrqrAnalysisHost(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -467,10 +489,13 @@ pub fn cusolverSpXcsrqrAnalysisHost(
 ) -> Result {
     let context = context(handle, Memory::Host)?;
     let info = self::info(&QR, info)?;
-    analyse(&context, Memory::Host, info, (m, n, nnzA), descrA, (csrRowPtrA, csrColIndA))
+    // SAFETY: the caller's word.
+    unsafe { analyse(&context, Memory::Host, info, (m, n, nnzA), descrA, (csrRowPtrA, csrColIndA)) }
 }
 
-pub fn cusolverSpXcsrqrAnalysis(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpXcsrqrAnalysis(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -482,10 +507,13 @@ pub fn cusolverSpXcsrqrAnalysis(
 ) -> Result {
     let context = context(handle, Memory::Device)?;
     let info = self::info(&QR, info)?;
-    analyse(&context, Memory::Device, info, (m, n, nnzA), descrA, (csrRowPtrA, csrColIndA))
+    // SAFETY: the caller's word.
+    unsafe { analyse(&context, Memory::Device, info, (m, n, nnzA), descrA, (csrRowPtrA, csrColIndA)) }
 }
 
-pub fn cusolverSpXcsrqrAnalysisBatched(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpXcsrqrAnalysisBatched(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -495,7 +523,8 @@ pub fn cusolverSpXcsrqrAnalysisBatched(
     csrColIndA: *const c_int,
     info: csrqrInfo_t,
 ) -> Result {
-    cusolverSpXcsrqrAnalysis(handle, m, n, nnzA, descrA, csrRowPtrA, csrColIndA, info)
+    // SAFETY: the caller's word.
+    unsafe { cusolverSpXcsrqrAnalysis(handle, m, n, nnzA, descrA, csrRowPtrA, csrColIndA, info) }
 }
 
 pub fn cusolverSpTcsrqrBufferInfoHost<T: Field>(
@@ -565,7 +594,10 @@ pub fn cusolverSpTcsrqrBufferInfoBatched<T: Field>(
 }
 
 /// Keeps `A - mu·I` for the factorization.
-fn set_up<T: Field>(
+///
+/// # Safety
+/// As [`factor`].
+unsafe fn set_up<T: Field>(
     context: &Context,
     memory: Memory,
     info: Arc<Info>,
@@ -585,7 +617,9 @@ fn set_up<T: Field>(
     })
 }
 
-pub fn cusolverSpTcsrqrSetupHost<T: Field>(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrqrSetupHost<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -600,10 +634,13 @@ pub fn cusolverSpTcsrqrSetupHost<T: Field>(
     let context = context(handle, Memory::Host)?;
     let info = self::info(&QR, info)?;
     let a = Rows::of((m, n, nnzA), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
-    set_up(&context, Memory::Host, info, (m, n, nnzA), a, mu)
+    // SAFETY: the caller's word.
+    unsafe { set_up(&context, Memory::Host, info, (m, n, nnzA), a, mu) }
 }
 
-pub fn cusolverSpTcsrqrSetup<T: Field>(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrqrSetup<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -618,11 +655,15 @@ pub fn cusolverSpTcsrqrSetup<T: Field>(
     let context = context(handle, Memory::Device)?;
     let info = self::info(&QR, info)?;
     let a = Rows::of((m, n, nnzA), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
-    set_up(&context, Memory::Device, info, (m, n, nnzA), a, mu)
+    // SAFETY: the caller's word.
+    unsafe { set_up(&context, Memory::Device, info, (m, n, nnzA), a, mu) }
 }
 
 /// Factors what was set up, as often as it is called, and solves at once where a right side is given.
-fn factor_kept<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+unsafe fn factor_kept<T: Field>(
     context: &Context,
     memory: Memory,
     info: Arc<Info>,
@@ -655,7 +696,10 @@ fn factor_kept<T: Field>(
 }
 
 /// b stays as it is.
-pub fn cusolverSpTcsrqrFactorHost<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrqrFactorHost<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -666,11 +710,15 @@ pub fn cusolverSpTcsrqrFactorHost<T: Field>(
     pBuffer: *mut c_void,
 ) -> Result {
     let context = context(handle, Memory::Host)?;
-    factor_kept(&context, Memory::Host, self::info(&QR, info)?, (m, n, nnzA), (b, x), pBuffer)
+    // SAFETY: the caller's word.
+    unsafe { factor_kept(&context, Memory::Host, self::info(&QR, info)?, (m, n, nnzA), (b, x), pBuffer) }
 }
 
 /// As `cusolverSpTcsrqrFactorHost`.
-pub fn cusolverSpTcsrqrFactor<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrqrFactor<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -681,7 +729,8 @@ pub fn cusolverSpTcsrqrFactor<T: Field>(
     pBuffer: *mut c_void,
 ) -> Result {
     let context = context(handle, Memory::Device)?;
-    factor_kept(&context, Memory::Device, self::info(&QR, info)?, (m, n, nnzA), (b, x), pBuffer)
+    // SAFETY: the caller's word.
+    unsafe { factor_kept(&context, Memory::Device, self::info(&QR, info)?, (m, n, nnzA), (b, x), pBuffer) }
 }
 
 pub fn cusolverSpTcsrqrZeroPivotHost<R: Field + Real>(
@@ -711,7 +760,10 @@ where
 }
 
 /// Least squares where there are more rows than columns; b stays as it is.
-pub fn cusolverSpTcsrqrSolveHost<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrqrSolveHost<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -721,11 +773,15 @@ pub fn cusolverSpTcsrqrSolveHost<T: Field>(
     pBuffer: *mut c_void,
 ) -> Result {
     let context = context(handle, Memory::Host)?;
-    solve(&context, Memory::Host, &*self::info(&QR, info)?, (m, n), (b.cast_const(), x), pBuffer)
+    // SAFETY: the caller's word.
+    unsafe { solve(&context, Memory::Host, &*self::info(&QR, info)?, (m, n), (b.cast_const(), x), pBuffer) }
 }
 
 /// As `cusolverSpTcsrqrSolveHost`.
-pub fn cusolverSpTcsrqrSolve<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrqrSolve<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -735,11 +791,15 @@ pub fn cusolverSpTcsrqrSolve<T: Field>(
     pBuffer: *mut c_void,
 ) -> Result {
     let context = context(handle, Memory::Device)?;
-    solve(&context, Memory::Device, &*self::info(&QR, info)?, (m, n), (b.cast_const(), x), pBuffer)
+    // SAFETY: the caller's word.
+    unsafe { solve(&context, Memory::Device, &*self::info(&QR, info)?, (m, n), (b.cast_const(), x), pBuffer) }
 }
 
 /// Matrices of one pattern, values and sides one behind the other; at most as many as the area was asked for.
-pub fn cusolverSpTcsrqrsvBatched<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrqrsvBatched<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -810,7 +870,9 @@ pub fn cusolverSpDestroyCsrcholInfo(info: csrcholInfo_t) -> Result {
     destroy(&CHOLESKY, info)
 }
 
-pub fn cusolverSpXcsrcholAnalysisHost(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpXcsrcholAnalysisHost(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -821,10 +883,13 @@ pub fn cusolverSpXcsrcholAnalysisHost(
 ) -> Result {
     let context = context(handle, Memory::Host)?;
     let info = self::info(&CHOLESKY, info)?;
-    analyse(&context, Memory::Host, info, (n, n, nnzA), descrA, (csrRowPtrA, csrColIndA))
+    // SAFETY: the caller's word.
+    unsafe { analyse(&context, Memory::Host, info, (n, n, nnzA), descrA, (csrRowPtrA, csrColIndA)) }
 }
 
-pub fn cusolverSpXcsrcholAnalysis(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpXcsrcholAnalysis(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -835,7 +900,8 @@ pub fn cusolverSpXcsrcholAnalysis(
 ) -> Result {
     let context = context(handle, Memory::Device)?;
     let info = self::info(&CHOLESKY, info)?;
-    analyse(&context, Memory::Device, info, (n, n, nnzA), descrA, (csrRowPtrA, csrColIndA))
+    // SAFETY: the caller's word.
+    unsafe { analyse(&context, Memory::Device, info, (n, n, nnzA), descrA, (csrRowPtrA, csrColIndA)) }
 }
 
 pub fn cusolverSpTcsrcholBufferInfoHost<T: Field>(
@@ -872,7 +938,9 @@ pub fn cusolverSpTcsrcholBufferInfo<T: Field>(
     areas::<T>(&info, (n, n, nnzA), descrA, 1, (internalDataInBytes, workspaceInBytes))
 }
 
-pub fn cusolverSpTcsrcholFactorHost<T: Field>(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrcholFactorHost<T: Field>(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -887,11 +955,15 @@ pub fn cusolverSpTcsrcholFactorHost<T: Field>(
     let info = self::info(&CHOLESKY, info)?;
     check_area(pBuffer)?;
     let a = Rows::new((n, nnzA), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
-    factor(&context, Memory::Host, info, Method::Cholesky, a, (n, n, nnzA))
+    // SAFETY: the caller's word.
+    unsafe { factor(&context, Memory::Host, info, Method::Cholesky, a, (n, n, nnzA)) }
 }
 
 /// The upper triangle is not read.
-pub fn cusolverSpTcsrcholFactor<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrcholFactor<T: Field>(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -906,7 +978,8 @@ pub fn cusolverSpTcsrcholFactor<T: Field>(
     let info = self::info(&CHOLESKY, info)?;
     check_area(pBuffer)?;
     let a = Rows::new((n, nnzA), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
-    factor(&context, Memory::Device, info, Method::Cholesky, a, (n, n, nnzA))
+    // SAFETY: the caller's word.
+    unsafe { factor(&context, Memory::Device, info, Method::Cholesky, a, (n, n, nnzA)) }
 }
 
 pub fn cusolverSpTcsrcholZeroPivotHost<R: Field + Real>(
@@ -936,7 +1009,9 @@ where
     zero_pivot::<R>(&*self::info(&CHOLESKY, info)?, tol, position)
 }
 
-pub fn cusolverSpTcsrcholSolveHost<T: Field>(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrcholSolveHost<T: Field>(
     handle: cusolverSpHandle_t,
     n: c_int,
     b: *const T,
@@ -945,10 +1020,13 @@ pub fn cusolverSpTcsrcholSolveHost<T: Field>(
     pBuffer: *mut c_void,
 ) -> Result {
     let context = context(handle, Memory::Host)?;
-    solve(&context, Memory::Host, &*self::info(&CHOLESKY, info)?, (n, n), (b, x), pBuffer)
+    // SAFETY: the caller's word.
+    unsafe { solve(&context, Memory::Host, &*self::info(&CHOLESKY, info)?, (n, n), (b, x), pBuffer) }
 }
 
-pub fn cusolverSpTcsrcholSolve<T: Field>(
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrcholSolve<T: Field>(
     handle: cusolverSpHandle_t,
     n: c_int,
     b: *const T,
@@ -957,11 +1035,15 @@ pub fn cusolverSpTcsrcholSolve<T: Field>(
     pBuffer: *mut c_void,
 ) -> Result {
     let context = context(handle, Memory::Device)?;
-    solve(&context, Memory::Device, &*self::info(&CHOLESKY, info)?, (n, n), (b, x), pBuffer)
+    // SAFETY: the caller's word.
+    unsafe { solve(&context, Memory::Device, &*self::info(&CHOLESKY, info)?, (n, n), (b, x), pBuffer) }
 }
 
 /// The diagonal of L, in the device's memory.
-pub fn cusolverSpTcsrcholDiag<R: Field + Real>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrluAnalysisHost`].
+pub unsafe fn cusolverSpTcsrcholDiag<R: Field + Real>(
     handle: cusolverSpHandle_t,
     info: csrcholInfo_t,
     diag: *mut R,

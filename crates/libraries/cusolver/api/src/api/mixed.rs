@@ -102,7 +102,11 @@ pub fn cusolverDnSSgesv_bufferSize<T: Field>(
 }
 
 /// The number of iterations goes to the host, for which the call waits.
-pub fn cusolverDnSSgesv<T: Field>(
+///
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnSSgesv<T: Field>(
     handle: cusolverDnHandle_t,
     n: c_int,
     nrhs: c_int,
@@ -122,15 +126,15 @@ pub fn cusolverDnSSgesv<T: Field>(
     check_sizes((n, n, nrhs), (ldda, lddb, lddx))?;
     let (a, b) = (matrix(dA, (n, n), ldda)?, matrix(dB, (n, nrhs), lddb)?);
     let (x, pivots, iter) = (matrix(dX, (n, nrhs), lddx)?, array(dipiv, n.into())?, place(iter)?);
-    context.run(d_info, move || {
-        // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
-        unsafe {
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(d_info, move || {
             let (info, found) = least::gesv(a.rows, b.columns, a.matrix, b.matrix, x.matrix);
             (0..).zip(found).for_each(|(i, pivot)| pivots.get().offset(i).write(pivot as c_int));
             iter.get().write(0);
             info
-        }
-    })?;
+        })
+    }?;
     context.deliver()
 }
 
@@ -154,7 +158,10 @@ pub fn cusolverDnSSgels_bufferSize<T: Field>(
 }
 
 /// Of matrices that are not wide, as the manual has it.
-pub fn cusolverDnSSgels<T: Field>(
+///
+/// # Safety
+/// As [`cusolverDnSSgesv`].
+pub unsafe fn cusolverDnSSgels<T: Field>(
     handle: cusolverDnHandle_t,
     m: c_int,
     n: c_int,
@@ -174,12 +181,12 @@ pub fn cusolverDnSSgels<T: Field>(
     check_sizes((m, n, nrhs), (ldda, lddb, lddx))?;
     let (a, b) = (matrix(dA, (m, n), ldda)?, matrix(dB, (m, nrhs), lddb)?);
     let (x, iter) = (matrix(dX, (n, nrhs), lddx)?, place(iter)?);
-    context.run(d_info, move || {
-        // SAFETY: as above.
-        unsafe {
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(d_info, move || {
             iter.get().write(0);
             least::gels(a.rows, a.columns, b.columns, a.matrix, b.matrix, x.matrix)
-        }
-    })?;
+        })
+    }?;
     context.deliver()
 }

@@ -26,7 +26,9 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn new<'a>(
+    /// # Safety
+    /// The arrays are there, and nobody writes them, for `'a`.
+    unsafe fn new<'a>(
         (m, n, nnz): (c_int, c_int, c_int),
         descr: cusparseMatDescr_t,
         (starts, indices): (*const c_int, *const c_int),
@@ -35,7 +37,7 @@ impl Rows<'_> {
         let base = description::base(descr)?;
         let count = if m == 0 { 0 } else { i64::from(m) + 1 };
         let (starts, indices) = (array(starts, count)?, array(indices, nnz.into())?);
-        // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
+        // SAFETY: the caller's word.
         let (starts, indices) =
             unsafe { (slice(starts.get(), count as usize), slice(indices.get(), nnz as usize)) };
         Ok(Rows { base, columns: n as usize, starts, indices })
@@ -49,16 +51,21 @@ impl Rows<'_> {
 }
 
 /// Writes an order, which counts from 0 whatever the matrix does.
-fn give(order: &[usize], to: *mut c_int) -> Result {
+///
+/// # Safety
+/// `to` is NULL, or has room for as many numbers.
+unsafe fn give(order: &[usize], to: *mut c_int) -> Result {
     let to = array(to, order.len() as i64)?;
     for (at, from) in order.iter().enumerate() {
-        // SAFETY: cuSOLVER's contract: room for as many.
+        // SAFETY: the caller's word: room for as many.
         unsafe { to.get().add(at).write(*from as c_int) };
     }
     Ok(())
 }
 
-pub fn cusolverSpXcsrsymrcmHost(
+/// # Safety
+/// The arrays are there as the manual says of them, while the call lasts.
+pub unsafe fn cusolverSpXcsrsymrcmHost(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -68,11 +75,15 @@ pub fn cusolverSpXcsrsymrcmHost(
     p: *mut c_int,
 ) -> Result {
     get(handle)?;
-    let a = Rows::new((n, n, nnzA), descrA, (csrRowPtrA, csrColIndA))?;
-    give(&a.pattern(|_| true)?.reverse_cuthill_mckee(), p)
+    // SAFETY: the caller's word.
+    let a = unsafe { Rows::new((n, n, nnzA), descrA, (csrRowPtrA, csrColIndA)) }?;
+    // SAFETY: the caller's word.
+    unsafe { give(&a.pattern(|_| true)?.reverse_cuthill_mckee(), p) }
 }
 
-pub fn cusolverSpXcsrsymmdqHost(
+/// # Safety
+/// As [`cusolverSpXcsrsymrcmHost`].
+pub unsafe fn cusolverSpXcsrsymmdqHost(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -81,10 +92,13 @@ pub fn cusolverSpXcsrsymmdqHost(
     csrColIndA: *const c_int,
     p: *mut c_int,
 ) -> Result {
-    cusolverSpXcsrsymamdHost(handle, n, nnzA, descrA, csrRowPtrA, csrColIndA, p)
+    // SAFETY: the caller's word.
+    unsafe { cusolverSpXcsrsymamdHost(handle, n, nnzA, descrA, csrRowPtrA, csrColIndA, p) }
 }
 
-pub fn cusolverSpXcsrsymamdHost(
+/// # Safety
+/// As [`cusolverSpXcsrsymrcmHost`].
+pub unsafe fn cusolverSpXcsrsymamdHost(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -94,12 +108,17 @@ pub fn cusolverSpXcsrsymamdHost(
     p: *mut c_int,
 ) -> Result {
     get(handle)?;
-    let a = Rows::new((n, n, nnzA), descrA, (csrRowPtrA, csrColIndA))?;
-    give(&a.pattern(|_| true)?.minimum_degree()?, p)
+    // SAFETY: the caller's word.
+    let a = unsafe { Rows::new((n, n, nnzA), descrA, (csrRowPtrA, csrColIndA)) }?;
+    // SAFETY: the caller's word.
+    unsafe { give(&a.pattern(|_| true)?.minimum_degree()?, p) }
 }
 
 /// The options are METIS's, which is not asked.
-pub fn cusolverSpXcsrmetisndHost(
+///
+/// # Safety
+/// As [`cusolverSpXcsrsymrcmHost`].
+pub unsafe fn cusolverSpXcsrmetisndHost(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -109,11 +128,15 @@ pub fn cusolverSpXcsrmetisndHost(
     _options: *const i64,
     p: *mut c_int,
 ) -> Result {
-    cusolverSpXcsrsymamdHost(handle, n, nnzA, descrA, csrRowPtrA, csrColIndA, p)
+    // SAFETY: the caller's word.
+    unsafe { cusolverSpXcsrsymamdHost(handle, n, nnzA, descrA, csrRowPtrA, csrColIndA, p) }
 }
 
 /// An order of the rows by which the diagonal has entries that are not zero. Fewer of them than rows: no order has all.
-pub fn cusolverSpTcsrzfdHost<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpXcsrsymrcmHost`].
+pub unsafe fn cusolverSpTcsrzfdHost<T: Field>(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnz: c_int,
@@ -125,18 +148,23 @@ pub fn cusolverSpTcsrzfdHost<T: Field>(
     numnz: Out<'_, c_int>,
 ) -> Result {
     get(handle)?;
-    let a = Rows::new((n, n, nnz), descrA, (csrRowPtrA, csrColIndA))?;
+    // SAFETY: the caller's word.
+    let a = unsafe { Rows::new((n, n, nnz), descrA, (csrRowPtrA, csrColIndA)) }?;
     let values = array(csrValA, nnz.into())?;
-    // SAFETY: cuSOLVER's contract: as many values as entries.
+    // SAFETY: the caller's word: as many values as entries.
     let values = unsafe { slice(values.get(), nnz as usize) };
     let (order, count) = a.pattern(|at| !values[at].is_zero())?.zero_free_diagonal();
-    give(&order, P)?;
+    // SAFETY: the caller's word.
+    unsafe { give(&order, P) }?;
     numnz.write(count as c_int);
     Ok(())
 }
 
 /// Whether each entry has one across the diagonal, whatever their values. Row `i` ends where `csrEndPtrA` says it.
-pub fn cusolverSpXcsrissymHost(
+///
+/// # Safety
+/// As [`cusolverSpXcsrsymrcmHost`].
+pub unsafe fn cusolverSpXcsrissymHost(
     handle: cusolverSpHandle_t,
     m: c_int,
     nnzA: c_int,
@@ -152,7 +180,7 @@ pub fn cusolverSpXcsrissymHost(
     let (starts, ends) = (array(csrRowPtrA, m.into())?, array(csrEndPtrA, m.into())?);
     let indices = array(csrColIndA, nnzA.into())?;
     let rows = m as usize;
-    // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
+    // SAFETY: the caller's word.
     let (starts, ends, indices) =
         unsafe { (slice(starts.get(), rows), slice(ends.get(), rows), slice(indices.get(), nnzA as usize)) };
     let pattern = Pattern::of_rows(base, rows, (starts, ends), indices, |_| true)?;
@@ -160,7 +188,9 @@ pub fn cusolverSpXcsrissymHost(
     Ok(())
 }
 
-pub fn cusolverSpXcsrperm_bufferSizeHost(
+/// # Safety
+/// As [`cusolverSpXcsrsymrcmHost`].
+pub unsafe fn cusolverSpXcsrperm_bufferSizeHost(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -173,7 +203,8 @@ pub fn cusolverSpXcsrperm_bufferSizeHost(
     bufferSizeInBytes: Out<'_, usize>,
 ) -> Result {
     get(handle)?;
-    Rows::new((m, n, nnzA), descrA, (csrRowPtrA, csrColIndA))?;
+    // SAFETY: the caller's word.
+    unsafe { Rows::new((m, n, nnzA), descrA, (csrRowPtrA, csrColIndA)) }?;
     array(p, m.into())?;
     array(q, n.into())?;
     // Not used, but there are programs that refuse an empty one.
@@ -182,7 +213,10 @@ pub fn cusolverSpXcsrperm_bufferSizeHost(
 }
 
 /// `B = A(p, q)` in A's place, columns in order; `map`, which the caller has filled, goes with the entries.
-pub fn cusolverSpXcsrpermHost(
+///
+/// # Safety
+/// As [`cusolverSpXcsrsymrcmHost`].
+pub unsafe fn cusolverSpXcsrpermHost(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -196,7 +230,8 @@ pub fn cusolverSpXcsrpermHost(
     _pBuffer: *mut c_void,
 ) -> Result {
     get(handle)?;
-    let a = Rows::new((m, n, nnzA), descrA, (csrRowPtrA.cast_const(), csrColIndA.cast_const()))?;
+    // SAFETY: the caller's word.
+    let a = unsafe { Rows::new((m, n, nnzA), descrA, (csrRowPtrA.cast_const(), csrColIndA.cast_const())) }?;
     let (rows, columns, map) = (array(p, m.into())?, array(q, n.into())?, array(map, nnzA.into())?);
     let (to_starts, to_indices) = (array(csrRowPtrA, m.into())?, array(csrColIndA, nnzA.into())?);
     let base = a.base;
@@ -209,7 +244,7 @@ pub fn cusolverSpXcsrpermHost(
     if ends != indices.len() || !starts.is_sorted() {
         return Err(Failure::NotAMatrix.into());
     }
-    // SAFETY: cuSOLVER's contract: as many rows, columns and entries.
+    // SAFETY: the caller's word: as many rows, columns and entries.
     let (rows, columns, before) = unsafe {
         (
             slice(rows.get(), m as usize),

@@ -23,10 +23,13 @@ pub use self::{
 };
 
 /// The work of `geqrf`.
-pub(super) fn qr_of<T: Field>(a: Given<T>, tau: *mut T) -> Result<impl Fn() -> i64> {
+///
+/// # Safety
+/// The arrays are there whenever the work runs.
+pub(super) unsafe fn qr_of<T: Field>(a: Given<T>, tau: *mut T) -> Result<impl Fn() -> i64> {
     let tau = array(tau, a.rows.min(a.columns))?;
     Ok(move || {
-        // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
+        // SAFETY: the caller's word.
         unsafe { qr::geqrf(a.rows, a.columns, a.matrix, tau.get()) };
         0
     })
@@ -47,7 +50,10 @@ pub fn cusolverDnTgeqrf_bufferSize<T: Field>(
     Ok(())
 }
 
-pub fn cusolverDnTgeqrf<T: Field>(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnTgeqrf<T: Field>(
     handle: cusolverDnHandle_t,
     m: c_int,
     n: c_int,
@@ -60,7 +66,8 @@ pub fn cusolverDnTgeqrf<T: Field>(
 ) -> Result {
     let context = computing(handle)?;
     size(Lwork)?;
-    context.run(devInfo, qr_of(matrix(A, (m, n), lda)?, TAU)?)
+    // SAFETY: the caller's word.
+    unsafe { context.run(devInfo, qr_of(matrix(A, (m, n), lda)?, TAU)?) }
 }
 
 fn check_orgqr((m, n, k): (c_int, c_int, c_int)) -> Result {
@@ -84,7 +91,9 @@ pub fn cusolverDnTorgqr_bufferSize<T: Field>(
     Ok(())
 }
 
-pub fn cusolverDnTorgqr<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgeqrf`].
+pub unsafe fn cusolverDnTorgqr<T: Field>(
     handle: cusolverDnHandle_t,
     m: c_int,
     n: c_int,
@@ -100,11 +109,13 @@ pub fn cusolverDnTorgqr<T: Field>(
     size(lwork)?;
     check_orgqr((m, n, k))?;
     let (a, tau) = (matrix(A, (m, n), lda)?, array(tau, k.into())?);
-    context.run(info, move || {
-        // SAFETY: as above.
-        unsafe { qr::orgqr(a.rows, a.columns, k.into(), a.matrix, tau.get()) };
-        0
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(info, move || {
+            qr::orgqr(a.rows, a.columns, k.into(), a.matrix, tau.get());
+            0
+        })
+    }
 }
 
 /// Complex factors are not merely transposed.
@@ -145,7 +156,9 @@ pub fn cusolverDnTormqr_bufferSize<T: Field>(
     Ok(())
 }
 
-pub fn cusolverDnTormqr<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgeqrf`].
+pub unsafe fn cusolverDnTormqr<T: Field>(
     handle: cusolverDnHandle_t,
     side: cublasSideMode_t,
     trans: cublasOperation_t,
@@ -167,11 +180,13 @@ pub fn cusolverDnTormqr<T: Field>(
     let (side, op) = (self::side(side)?, operation(trans)?);
     let rows = if side == cusolver_cpu::Side::Left { m } else { n };
     let (a, c, tau) = (matrix(A, (rows, k), lda)?, matrix(C, (m, n), ldc)?, array(tau, k.into())?);
-    context.run(devInfo, move || {
-        // SAFETY: as above.
-        unsafe { qr::ormqr(side, op, c.rows, c.columns, a.columns, a.matrix, tau.get(), c.matrix) };
-        0
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(devInfo, move || {
+            qr::ormqr(side, op, c.rows, c.columns, a.columns, a.matrix, tau.get(), c.matrix);
+            0
+        })
+    }
 }
 
 pub fn cusolverDnTgebrd_bufferSize(
@@ -187,7 +202,10 @@ pub fn cusolverDnTgebrd_bufferSize(
 }
 
 /// Of matrices that are not wide, as the manual has it.
-pub fn cusolverDnTgebrd<T: Field>(
+///
+/// # Safety
+/// As [`cusolverDnTgeqrf`].
+pub unsafe fn cusolverDnTgebrd<T: Field>(
     handle: cusolverDnHandle_t,
     m: c_int,
     n: c_int,
@@ -207,13 +225,13 @@ pub fn cusolverDnTgebrd<T: Field>(
     let a = matrix(A, (m, n), lda)?;
     let (d, e) = (array(D, a.columns)?, array(E, a.columns - 1)?);
     let (tauq, taup) = (array(TAUQ, a.columns)?, array(TAUP, a.columns)?);
-    context.run(devInfo, move || {
-        // SAFETY: as above.
-        unsafe {
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(devInfo, move || {
             reduction::gebrd(a.rows, a.columns, a.matrix, d.get(), e.get(), tauq.get(), taup.get());
-        }
-        0
-    })
+            0
+        })
+    }
 }
 
 fn check_orgbr(side_: cublasSideMode_t, (m, n, k): (c_int, c_int, c_int), lda: c_int) -> Result<bool> {
@@ -241,7 +259,9 @@ pub fn cusolverDnTorgbr_bufferSize<T: Field>(
     Ok(())
 }
 
-pub fn cusolverDnTorgbr<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgeqrf`].
+pub unsafe fn cusolverDnTorgbr<T: Field>(
     handle: cusolverDnHandle_t,
     side: cublasSideMode_t,
     m: c_int,
@@ -260,13 +280,15 @@ pub fn cusolverDnTorgbr<T: Field>(
     let a = matrix(A, (m, n), lda)?;
     let count = if of_q { m.min(k) } else { n.min(k) };
     let tau = array(tau, if a.rows.min(a.columns) == 0 { 0 } else { count.into() })?;
-    context.run(info, move || {
-        if a.rows.min(a.columns) > 0 {
-            // SAFETY: as above.
-            unsafe { reduction::orgbr(of_q, a.rows, a.columns, k.into(), a.matrix, tau.get()) };
-        }
-        0
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(info, move || {
+            if a.rows.min(a.columns) > 0 {
+                reduction::orgbr(of_q, a.rows, a.columns, k.into(), a.matrix, tau.get());
+            }
+            0
+        })
+    }
 }
 
 pub fn cusolverDnTsytrd_bufferSize<T: Field>(
@@ -283,7 +305,9 @@ pub fn cusolverDnTsytrd_bufferSize<T: Field>(
     square_area(handle, Some(uplo), n, lda, lwork)
 }
 
-pub fn cusolverDnTsytrd<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgeqrf`].
+pub unsafe fn cusolverDnTsytrd<T: Field>(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: c_int,
@@ -300,11 +324,13 @@ pub fn cusolverDnTsytrd<T: Field>(
     size(lwork)?;
     let (uplo, a) = (triangle(uplo)?, matrix(A, (n, n), lda)?);
     let (d, e, tau) = (array(d, a.rows)?, array(e, a.rows - 1)?, array(tau, a.rows - 1)?);
-    context.run(info, move || {
-        // SAFETY: as above.
-        unsafe { reduction::sytrd(uplo, a.rows, a.matrix, d.get(), e.get(), tau.get()) };
-        0
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(info, move || {
+            reduction::sytrd(uplo, a.rows, a.matrix, d.get(), e.get(), tau.get());
+            0
+        })
+    }
 }
 
 pub fn cusolverDnTorgtr_bufferSize<T: Field>(
@@ -319,7 +345,9 @@ pub fn cusolverDnTorgtr_bufferSize<T: Field>(
     square_area(handle, Some(uplo), n, lda, lwork)
 }
 
-pub fn cusolverDnTorgtr<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgeqrf`].
+pub unsafe fn cusolverDnTorgtr<T: Field>(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: c_int,
@@ -334,11 +362,13 @@ pub fn cusolverDnTorgtr<T: Field>(
     size(lwork)?;
     let (uplo, a) = (triangle(uplo)?, matrix(A, (n, n), lda)?);
     let tau = array(tau, a.rows - 1)?;
-    context.run(info, move || {
-        // SAFETY: as above.
-        unsafe { reduction::orgtr(uplo, a.rows, a.matrix, tau.get()) };
-        0
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(info, move || {
+            reduction::orgtr(uplo, a.rows, a.matrix, tau.get());
+            0
+        })
+    }
 }
 
 fn check_ormtr<T: Field>(
@@ -373,7 +403,9 @@ pub fn cusolverDnTormtr_bufferSize<T: Field>(
     Ok(())
 }
 
-pub fn cusolverDnTormtr<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgeqrf`].
+pub unsafe fn cusolverDnTormtr<T: Field>(
     handle: cusolverDnHandle_t,
     side: cublasSideMode_t,
     uplo: cublasFillMode_t,
@@ -396,9 +428,11 @@ pub fn cusolverDnTormtr<T: Field>(
     let rows = if side == cusolver_cpu::Side::Left { m } else { n };
     let (a, c) = (matrix(A, (rows, rows), lda)?, matrix(C, (m, n), ldc)?);
     let tau = array(tau, a.rows - 1)?;
-    context.run(info, move || {
-        // SAFETY: as above.
-        unsafe { reduction::ormtr(side, uplo, op, c.rows, c.columns, a.matrix, tau.get(), c.matrix) };
-        0
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(info, move || {
+            reduction::ormtr(side, uplo, op, c.rows, c.columns, a.matrix, tau.get(), c.matrix);
+            0
+        })
+    }
 }

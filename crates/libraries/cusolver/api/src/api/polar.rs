@@ -63,7 +63,11 @@ pub fn cusolverDnXpolar_bufferSize(
 }
 
 /// Nothing is added to A, whatever `d_res_nrm` says of it on entry, and every rank has its factors.
-pub fn cusolverDnXpolar(
+///
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnXpolar(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     uplo: cublasFillMode_t,
@@ -95,18 +99,17 @@ pub fn cusolverDnXpolar(
     typed!(dataTypeA, T => {
         let a = matrix(A.cast::<T>(), (M, N), lda)?;
         let h = if H.is_null() { None } else { Some(matrix(H.cast::<T>(), (N, N), ldh)?) };
-        context.run(d_info, move || {
-            let wants_residual = !told[0].get().is_null();
-            // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
-            let found = unsafe {
-                polar::polar(is_upper, a.rows, a.columns, a.matrix, h.map(|h| h.matrix), wants_residual)
-            };
-            let values = found.map_or([f64::NAN; 3], |found| [found.residual, found.norm, found.rcond]);
-            for (at, value) in told.iter().zip(values).filter(|(at, _)| !at.get().is_null()) {
-                // SAFETY: as above; a number's place.
-                unsafe { at.get().write(value) };
-            }
-            if found.is_some() { 0 } else { NOT_CONVERGED }
-        })
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(d_info, move || {
+                let wants_residual = !told[0].get().is_null();
+                let found = polar::polar(is_upper, a.rows, a.columns, a.matrix, h.map(|h| h.matrix), wants_residual);
+                let values = found.map_or([f64::NAN; 3], |found| [found.residual, found.norm, found.rcond]);
+                for (at, value) in told.iter().zip(values).filter(|(at, _)| !at.get().is_null()) {
+                    at.get().write(value);
+                }
+                if found.is_some() { 0 } else { NOT_CONVERGED }
+            })
+        }
     })
 }

@@ -386,7 +386,9 @@ fn setup_of(
     })
 }
 
-pub fn cusolverRfSetupHost(
+/// # Safety
+/// The arrays are there as the manual says of them, while the call lasts.
+pub unsafe fn cusolverRfSetupHost(
     n: c_int,
     nnzA: c_int,
     h_csrRowPtrA: *mut c_int,
@@ -414,11 +416,13 @@ pub fn cusolverRfSetupHost(
         None,
     )?;
     let values = array(h_csrValA, nnzA.into())?;
-    // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
+    // SAFETY: the caller's word.
     unsafe { set_up(&handle, &setup, &[slice(values.get(), setup.a.entries)]) }
 }
 
-pub fn cusolverRfSetupDevice(
+/// # Safety
+/// As [`cusolverRfSetupHost`].
+pub unsafe fn cusolverRfSetupDevice(
     n: c_int,
     nnzA: c_int,
     csrRowPtrA: *mut c_int,
@@ -453,7 +457,9 @@ pub fn cusolverRfSetupDevice(
     })
 }
 
-pub fn cusolverRfBatchSetupHost(
+/// # Safety
+/// As [`cusolverRfSetupHost`].
+pub unsafe fn cusolverRfBatchSetupHost(
     batchSize: c_int,
     n: c_int,
     nnzA: c_int,
@@ -543,13 +549,16 @@ pub fn cusolverRfBatchRefactor(handle: cusolverRfHandle_t) -> Result {
 }
 
 /// -1 for each matrix that has its factors, else the first row without a pivot.
-pub fn cusolverRfBatchZeroPivot(handle: cusolverRfHandle_t, position: *mut c_int) -> Result {
+///
+/// # Safety
+/// As [`cusolverRfSetupHost`].
+pub unsafe fn cusolverRfBatchZeroPivot(handle: cusolverRfHandle_t, position: *mut c_int) -> Result {
     computing(handle)?.with(true, |work| {
         require(work.is_factored, "nothing was factored")?;
         let position = array(position, work.outcomes.len() as i64)?;
         for (at, outcome) in work.outcomes.iter().enumerate() {
             let row = outcome.zero_pivot.map_or(-1, |row| row as c_int);
-            // SAFETY: cuSOLVER's contract: a number for each matrix.
+            // SAFETY: the caller's word: a number for each matrix.
             unsafe { position.get().add(at).write(row) };
         }
         let has_all = work.outcomes.iter().all(|outcome| outcome.zero_pivot.is_none());
@@ -605,7 +614,9 @@ impl Reset {
     }
 }
 
-pub fn cusolverRfResetValues(
+/// # Safety
+/// As [`cusolverRfSetupHost`].
+pub unsafe fn cusolverRfResetValues(
     n: c_int,
     nnzA: c_int,
     csrRowPtrA: *mut c_int,
@@ -621,7 +632,7 @@ pub fn cusolverRfResetValues(
     let of = Arc::clone(&handle);
     on_device(&handle.context, move || {
         of.with(false, |work| {
-            // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
+            // SAFETY: the caller's word.
             unsafe {
                 reset.check(work)?;
                 work.reset(vec![slice(values.get(), reset.a.entries).to_vec()])
@@ -630,7 +641,9 @@ pub fn cusolverRfResetValues(
     })
 }
 
-pub fn cusolverRfBatchResetValues(
+/// # Safety
+/// As [`cusolverRfSetupHost`].
+pub unsafe fn cusolverRfBatchResetValues(
     batchSize: c_int,
     n: c_int,
     nnzA: c_int,
@@ -752,7 +765,10 @@ pub fn cusolverRfExtractSplitFactorsHost(
 }
 
 /// Right sides in the place of which solutions come.
-fn solve(
+///
+/// # Safety
+/// The orders' arrays, and the right sides that `sides` answers, are there while the call lasts.
+unsafe fn solve(
     handle: cusolverRfHandle_t,
     is_batch: bool,
     (p, q): (*const c_int, *const c_int),
@@ -779,7 +795,7 @@ fn solve(
             )?;
             let sides = sides(work.factors.len(), n)?;
             let (p, q) = (array(p.get(), n as i64)?, array(q.get(), n as i64)?);
-            // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
+            // SAFETY: the caller's word.
             let (rows, columns) = unsafe { (order(slice(p.get(), n))?, order(slice(q.get(), n))?) };
             cusolver_cpu::each(sides.len() as i64, |number| {
                 let (factors, at) = (&work.factors[number as usize], &sides[number as usize]);
@@ -793,7 +809,10 @@ fn solve(
 }
 
 /// One right side, as the manual has it.
-pub fn cusolverRfSolve(
+///
+/// # Safety
+/// As [`cusolverRfSetupHost`].
+pub unsafe fn cusolverRfSolve(
     handle: cusolverRfHandle_t,
     P: *mut c_int,
     Q: *mut c_int,
@@ -804,11 +823,17 @@ pub fn cusolverRfSolve(
     ldxf: c_int,
 ) -> Result {
     let x = place(XF)?;
-    solve(handle, false, (P, Q), nrhs, (Temp, ldt), ldxf, move |_, n| Ok(vec![array(x.get(), n as i64)?]))
+    // SAFETY: the caller's word.
+    unsafe {
+        solve(handle, false, (P, Q), nrhs, (Temp, ldt), ldxf, move |_, n| Ok(vec![array(x.get(), n as i64)?]))
+    }
 }
 
 /// One right side of each matrix.
-pub fn cusolverRfBatchSolve(
+///
+/// # Safety
+/// As [`cusolverRfSetupHost`].
+pub unsafe fn cusolverRfBatchSolve(
     handle: cusolverRfHandle_t,
     P: *mut c_int,
     Q: *mut c_int,
@@ -819,9 +844,11 @@ pub fn cusolverRfBatchSolve(
     ldxf: c_int,
 ) -> Result {
     let all = place(XF_array)?;
-    solve(handle, true, (P, Q), nrhs, (Temp, ldt), ldxf, move |count, n| {
-        let all = array(all.get(), count as i64)?;
-        // SAFETY: as above; an address for each matrix.
-        unsafe { slice(all.get(), count) }.iter().map(|at| array(*at, n as i64)).collect()
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        solve(handle, true, (P, Q), nrhs, (Temp, ldt), ldxf, move |count, n| {
+            let all = array(all.get(), count as i64)?;
+            slice(all.get(), count).iter().map(|at| array(*at, n as i64)).collect()
+        })
+    }
 }

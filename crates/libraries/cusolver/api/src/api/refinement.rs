@@ -304,7 +304,10 @@ struct System<T> {
 
 impl<T: Field> System<T> {
     /// Solves it when the stream has come to it, and waits: the number of iterations goes to the host.
-    fn run(
+    ///
+    /// # Safety
+    /// Places for numbers: the host's while the call lasts, the device's until the stream has done the work.
+    unsafe fn run(
         self,
         context: &Context,
         niters: *mut c_int,
@@ -312,13 +315,15 @@ impl<T: Field> System<T> {
         solve: impl Fn(&System<T>) -> i64 + Send + Sync + 'static,
     ) -> Result {
         let niters = place(niters)?;
-        context.run(d_info, move || {
-            let info = solve(&self);
-            self.tell(info == 0);
-            // SAFETY: cuSOLVER's contract: a number's place.
-            unsafe { niters.get().write(0) };
-            info
-        })?;
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(d_info, move || {
+                let info = solve(&self);
+                self.tell(info == 0);
+                niters.get().write(0);
+                info
+            })
+        }?;
         context.deliver()
     }
 
@@ -331,7 +336,7 @@ impl<T: Field> System<T> {
         let (length, columns) = (self.max_iterations as usize + 1, self.b.columns.max(0) as usize);
         let mut norms = vec![0.0; length * columns];
         if is_solved {
-            // SAFETY: cuSOLVER's contract: the arrays are there until the call has come back.
+            // SAFETY: the promise to `system`.
             let found = unsafe {
                 least::residuals(
                     self.a.rows,
@@ -351,7 +356,9 @@ impl<T: Field> System<T> {
     }
 }
 
-fn system<T: Field>(
+/// # Safety
+/// The matrices are there until the stream has done the work.
+unsafe fn system<T: Field>(
     (m, n, nrhs): (c_int, c_int, c_int),
     (dA, ldda): (*mut c_void, c_int),
     (dB, lddb): (*mut c_void, c_int),
@@ -364,7 +371,10 @@ fn system<T: Field>(
     Ok(System { a, b, x: matrix(dX.cast::<T>(), (n, nrhs), lddx)?, told, max_iterations })
 }
 
-pub fn cusolverDnIRSXgesv(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnIRSXgesv(
     handle: cusolverDnHandle_t,
     gesv_irs_params: cusolverDnIRSParams_t,
     gesv_irs_infos: cusolverDnIRSInfos_t,
@@ -386,16 +396,21 @@ pub fn cusolverDnIRSXgesv(
     let told = infos(gesv_irs_infos)?;
     precise!(main_precision(&settings)?, T => {
         let sizes = (n, n, nrhs);
-        let system = system::<T>(sizes, (dA, ldda), (dB, lddb), (dX, lddx), told, settings.max_iterations)?;
-        system.run(&context, niters, d_info, |of| {
-            // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
-            unsafe { least::gesv(of.a.rows, of.b.columns, of.a.matrix, of.b.matrix, of.x.matrix).0 }
-        })
+        // SAFETY: the caller's word.
+        unsafe {
+            let system = system::<T>(sizes, (dA, ldda), (dB, lddb), (dX, lddx), told, settings.max_iterations)?;
+            system.run(&context, niters, d_info, |of| {
+                least::gesv(of.a.rows, of.b.columns, of.a.matrix, of.b.matrix, of.x.matrix).0
+            })
+        }
     })
 }
 
 /// Of matrices that are not wide, as the manual has it.
-pub fn cusolverDnIRSXgels(
+///
+/// # Safety
+/// As [`cusolverDnIRSXgesv`].
+pub unsafe fn cusolverDnIRSXgels(
     handle: cusolverDnHandle_t,
     gels_irs_params: cusolverDnIRSParams_t,
     gels_irs_infos: cusolverDnIRSInfos_t,
@@ -418,10 +433,12 @@ pub fn cusolverDnIRSXgels(
     let told = infos(gels_irs_infos)?;
     precise!(main_precision(&settings)?, T => {
         let sizes = (m, n, nrhs);
-        let system = system::<T>(sizes, (dA, ldda), (dB, lddb), (dX, lddx), told, settings.max_iterations)?;
-        system.run(&context, niters, d_info, |of| {
-            // SAFETY: as above.
-            unsafe { least::gels(of.a.rows, of.a.columns, of.b.columns, of.a.matrix, of.b.matrix, of.x.matrix) }
-        })
+        // SAFETY: the caller's word.
+        unsafe {
+            let system = system::<T>(sizes, (dA, ldda), (dB, lddb), (dX, lddx), told, settings.max_iterations)?;
+            system.run(&context, niters, d_info, |of| {
+                least::gels(of.a.rows, of.a.columns, of.b.columns, of.a.matrix, of.b.matrix, of.x.matrix)
+            })
+        }
     })
 }

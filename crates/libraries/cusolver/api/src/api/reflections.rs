@@ -61,7 +61,11 @@ pub fn cusolverDnXlarft_bufferSize(
 }
 
 /// The other triangle of T stays as it is, as LAPACK leaves it.
-pub fn cusolverDnXlarft(
+///
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnXlarft(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     direct: cusolverDirectMode_t,
@@ -89,7 +93,7 @@ pub fn cusolverDnXlarft(
     typed!(dataTypeV, S => {
         let (v, t) = (matrix(V.cast::<S>(), (n, k), ldv)?, matrix(T.cast::<S>(), (k, k), ldt)?);
         let tau = array(tau.cast::<S>(), k)?;
-        // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
+        // SAFETY: the caller's word.
         context.enqueue(move || unsafe { qr::larft(forward, n, k, v.matrix, tau.get(), t.matrix) })
     })
 }

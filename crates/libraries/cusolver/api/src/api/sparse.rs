@@ -157,7 +157,10 @@ pub(super) unsafe fn slice<'a, T>(at: *const T, count: usize) -> &'a [T] {
 
 /// Solves a system, and tells the first column that makes its matrix singular, or -1. Columns may be taken in another order where `reorder`
 /// is not 0: every one that it names is the one that suits the method.
-fn system<T: Field>(
+///
+/// # Safety
+/// The arrays are there whenever the work runs.
+unsafe fn system<T: Field>(
     method: Method,
     a: Rows<T>,
     (b, x): (*const T, *mut T),
@@ -170,7 +173,7 @@ fn system<T: Field>(
     let singularity = place(singularity)?;
     let tol = tol.to_f64().unwrap_or(0.0);
     Ok(move || {
-        // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
+        // SAFETY: the caller's word.
         let solved = unsafe { sparse::solve(method, &a.read()?, slice(b.get(), a.n), tol, reorder != 0)? };
         let singular = solved.singular.and_then(|column| c_int::try_from(column).ok());
         // SAFETY: as above; the solution is `n` long.
@@ -196,7 +199,9 @@ pub(super) fn on_device(context: &Context, work: impl Fn() -> Result + Send + Sy
     *done.lock()
 }
 
-pub fn cusolverSpTcsrlsvqr<T: Field>(
+/// # Safety
+/// The arrays are there as the manual says of them, while the call lasts.
+pub unsafe fn cusolverSpTcsrlsvqr<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     nnz: c_int,
@@ -213,10 +218,13 @@ pub fn cusolverSpTcsrlsvqr<T: Field>(
     let context = get(handle)?;
     context.can_compute()?;
     let a = Rows::new((m, nnz), descrA, (csrVal, csrRowPtr, csrColInd))?;
-    on_device(&context, system(Method::Qr, a, (b, x), tol, reorder, singularity)?)
+    // SAFETY: the caller's word.
+    on_device(&context, unsafe { system(Method::Qr, a, (b, x), tol, reorder, singularity) }?)
 }
 
-pub fn cusolverSpTcsrlsvchol<T: Field>(
+/// # Safety
+/// As [`cusolverSpTcsrlsvqr`].
+pub unsafe fn cusolverSpTcsrlsvchol<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     nnz: c_int,
@@ -233,10 +241,13 @@ pub fn cusolverSpTcsrlsvchol<T: Field>(
     let context = get(handle)?;
     context.can_compute()?;
     let a = Rows::new((m, nnz), descrA, (csrVal, csrRowPtr, csrColInd))?;
-    on_device(&context, system(Method::Cholesky, a, (b, x), tol, reorder, singularity)?)
+    // SAFETY: the caller's word.
+    on_device(&context, unsafe { system(Method::Cholesky, a, (b, x), tol, reorder, singularity) }?)
 }
 
-pub fn cusolverSpTcsrlsvqrHost<T: Field>(
+/// # Safety
+/// As [`cusolverSpTcsrlsvqr`].
+pub unsafe fn cusolverSpTcsrlsvqrHost<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     nnz: c_int,
@@ -252,10 +263,13 @@ pub fn cusolverSpTcsrlsvqrHost<T: Field>(
 ) -> Result {
     get(handle)?;
     let a = Rows::new((m, nnz), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
-    system(Method::Qr, a, (b, x), tol, reorder, singularity)?()
+    // SAFETY: the caller's word.
+    unsafe { system(Method::Qr, a, (b, x), tol, reorder, singularity) }?()
 }
 
-pub fn cusolverSpTcsrlsvcholHost<T: Field>(
+/// # Safety
+/// As [`cusolverSpTcsrlsvqr`].
+pub unsafe fn cusolverSpTcsrlsvcholHost<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     nnz: c_int,
@@ -271,10 +285,13 @@ pub fn cusolverSpTcsrlsvcholHost<T: Field>(
 ) -> Result {
     get(handle)?;
     let a = Rows::new((m, nnz), descrA, (csrVal, csrRowPtr, csrColInd))?;
-    system(Method::Cholesky, a, (b, x), tol, reorder, singularity)?()
+    // SAFETY: the caller's word.
+    unsafe { system(Method::Cholesky, a, (b, x), tol, reorder, singularity) }?()
 }
 
-pub fn cusolverSpTcsrlsvluHost<T: Field>(
+/// # Safety
+/// As [`cusolverSpTcsrlsvqr`].
+pub unsafe fn cusolverSpTcsrlsvluHost<T: Field>(
     handle: cusolverSpHandle_t,
     n: c_int,
     nnzA: c_int,
@@ -290,5 +307,6 @@ pub fn cusolverSpTcsrlsvluHost<T: Field>(
 ) -> Result {
     get(handle)?;
     let a = Rows::new((n, nnzA), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
-    system(Method::Lu, a, (b, x), tol, reorder, singularity)?()
+    // SAFETY: the caller's word.
+    unsafe { system(Method::Lu, a, (b, x), tol, reorder, singularity) }?()
 }

@@ -21,7 +21,10 @@ fn check_sizes(sizes: &[c_int]) -> Result {
 }
 
 /// The eigenvalue nearest to `mu0`, with the vector that is found with it, whether the iteration has converged or not.
-fn nearest<T: Field>(
+///
+/// # Safety
+/// The arrays are there whenever the work runs.
+unsafe fn nearest<T: Field>(
     a: Rows<T>,
     (mu0, x0): (T, *const T),
     maxite: c_int,
@@ -33,7 +36,7 @@ fn nearest<T: Field>(
     let tol = tol.to_f64().unwrap_or(0.0).max(0.0);
     let most = usize::try_from(maxite).unwrap_or(0);
     Ok(move || {
-        // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
+        // SAFETY: the caller's word.
         let (value, vector) = unsafe { spectrum::nearest(&a.read()?, mu0, slice(x0.get(), a.n), most, tol)? };
         // SAFETY: as above.
         unsafe {
@@ -45,7 +48,10 @@ fn nearest<T: Field>(
 }
 
 /// `mu` and `x` are in the device's memory.
-pub fn cusolverSpTcsreigvsi<T: Field>(
+///
+/// # Safety
+/// The arrays are there as the manual says of them, while the call lasts.
+pub unsafe fn cusolverSpTcsreigvsi<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     nnz: c_int,
@@ -64,10 +70,13 @@ pub fn cusolverSpTcsreigvsi<T: Field>(
     context.can_compute()?;
     check_sizes(&[m, nnz])?;
     let a = Rows::new((m, nnz), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
-    on_device(&context, nearest(a, (mu0, x0), maxite, eps, (mu, x))?)
+    // SAFETY: the caller's word.
+    on_device(&context, unsafe { nearest(a, (mu0, x0), maxite, eps, (mu, x)) }?)
 }
 
-pub fn cusolverSpTcsreigvsiHost<T: Field>(
+/// # Safety
+/// As [`cusolverSpTcsreigvsi`].
+pub unsafe fn cusolverSpTcsreigvsiHost<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     nnz: c_int,
@@ -85,7 +94,8 @@ pub fn cusolverSpTcsreigvsiHost<T: Field>(
     get(handle)?;
     check_sizes(&[m, nnz])?;
     let a = Rows::new((m, nnz), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
-    nearest(a, (mu0, x0), maxite, tol, (mu, x))?()
+    // SAFETY: the caller's word.
+    unsafe { nearest(a, (mu0, x0), maxite, tol, (mu, x)) }?()
 }
 
 fn double<R: Real>(value: Complex<R>) -> Complex<f64> {
@@ -94,7 +104,10 @@ fn double<R: Real>(value: Complex<R>) -> Complex<f64> {
 }
 
 /// How many eigenvalues are in the rectangle between two corners, whichever of them is which.
-pub fn cusolverSpTcsreigsHost<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpTcsreigvsi`].
+pub unsafe fn cusolverSpTcsreigsHost<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     nnz: c_int,
@@ -109,7 +122,7 @@ pub fn cusolverSpTcsreigsHost<T: Field>(
     get(handle)?;
     check_sizes(&[m, nnz])?;
     let a = Rows::new((m, nnz), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
-    // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
+    // SAFETY: the caller's word.
     let a = unsafe { a.read()? }.map(|value| double(Complex::new(value.real(), value.imag())));
     let corners = (double(left_bottom_corner), double(right_upper_corner));
     num_eigs.write(spectrum::count_within(&a, corners)? as c_int);
@@ -117,7 +130,10 @@ pub fn cusolverSpTcsreigsHost<T: Field>(
 }
 
 /// Of a matrix of any shape: 0 for unknowns whose columns depend on those before them in `p`.
-pub fn cusolverSpTcsrlsqvqrHost<T: Field>(
+///
+/// # Safety
+/// As [`cusolverSpTcsreigvsi`].
+pub unsafe fn cusolverSpTcsrlsqvqrHost<T: Field>(
     handle: cusolverSpHandle_t,
     m: c_int,
     n: c_int,
@@ -138,7 +154,7 @@ pub fn cusolverSpTcsrlsqvqrHost<T: Field>(
     let a = Rows::of((m, n, nnz), descrA, (csrValA, csrRowPtrA, csrColIndA))?;
     let (b, x, p) = (array(b, m.into())?, array(x, n.into())?, array(p, n.into())?);
     let min_norm = place(min_norm)?;
-    // SAFETY: cuSOLVER's contract: the arrays are there while the call lasts.
+    // SAFETY: the caller's word.
     let found = unsafe {
         spectrum::least_squares(&a.read()?, slice(b.get(), m as usize), tol.to_f64().unwrap_or(0.0))?
     };

@@ -31,7 +31,10 @@ pub(super) fn check_jobs(jobu: c_schar, jobvt: c_schar) -> Result {
 }
 
 /// The work of `gesvd`; matrices that are wide are not supported, as the manual has it.
-pub(super) fn singular<T: Field>(
+///
+/// # Safety
+/// The arrays are there whenever the work runs.
+pub(super) unsafe fn singular<T: Field>(
     (jobu, jobvt): (c_schar, c_schar),
     a: Given<T>,
     s: *mut T::Real,
@@ -54,7 +57,7 @@ pub(super) fn singular<T: Field>(
         vt = matrix(vt.start(), (n, n), ldvt)?.matrix;
     }
     let (in_place_u, in_place_vt) = (matches!(to_u, Wanted::InPlace), matches!(to_vt, Wanted::InPlace));
-    // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
+    // SAFETY: the caller's word.
     Ok(move || unsafe {
         let to = |job: c_schar, in_place: bool, to: Matrix<T>| match job as u8 {
             _ if in_place => Wanted::InPlace,
@@ -79,7 +82,10 @@ pub fn cusolverDnTgesvd_bufferSize(
     Ok(())
 }
 
-pub fn cusolverDnTgesvd<T: Field>(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnTgesvd<T: Field>(
     handle: cusolverDnHandle_t,
     jobu: c_schar,
     jobvt: c_schar,
@@ -100,7 +106,8 @@ pub fn cusolverDnTgesvd<T: Field>(
     let context = computing(handle)?;
     size(lwork)?;
     let a = matrix(A, (m, n), lda)?;
-    context.run(info, singular((jobu, jobvt), a, S, (U, ldu.into()), (VT, ldvt.into()))?)
+    // SAFETY: the caller's word.
+    unsafe { context.run(info, singular((jobu, jobvt), a, S, (U, ldu.into()), (VT, ldvt.into()))?) }
 }
 
 fn check_strided(rank: c_int, (m, n): (c_int, c_int), batch: c_int) -> Result<i64> {
@@ -139,7 +146,10 @@ pub fn cusolverDnTgesvdaStridedBatched_bufferSize<T: Field>(
 }
 
 /// The norms of what is left go to the host, for which the call waits where they are asked for.
-pub fn cusolverDnTgesvdaStridedBatched<T: Field>(
+///
+/// # Safety
+/// As [`cusolverDnTgesvd`].
+pub unsafe fn cusolverDnTgesvdaStridedBatched<T: Field>(
     handle: cusolverDnHandle_t,
     jobz: cusolverEigMode_t,
     rank: c_int,
@@ -188,7 +198,7 @@ pub fn cusolverDnTgesvdaStridedBatched<T: Field>(
                 Matrix::new(start, of.matrix.ld())
             };
             let made = made.map(|(u, v)| (nth(u, strideU), nth(v, strideV)));
-            // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here; a matrix for each call.
+            // SAFETY: the caller's word; a matrix for each call.
             unsafe {
                 let s = s.get().wrapping_offset((number * strideS) as isize);
                 let (info, norm) = svd::gesvda(rank, a.rows, a.columns, nth(a, strideA), s, made);

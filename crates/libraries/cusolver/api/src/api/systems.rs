@@ -55,10 +55,13 @@ unsafe fn read_pivots<P: Pivot>(from: *const P, count: i64) -> Vec<i64> {
 }
 
 /// The work of `getrf`; no pivots, no pivoting.
-pub(super) fn lu_of<T: Field, P: Pivot>(a: Given<T>, pivots: *mut P) -> Result<impl Fn() -> i64> {
+///
+/// # Safety
+/// The arrays are there whenever the work runs.
+pub(super) unsafe fn lu_of<T: Field, P: Pivot>(a: Given<T>, pivots: *mut P) -> Result<impl Fn() -> i64> {
     let pivoting = !pivots.is_null();
     let pivots = array(pivots, if pivoting { a.rows.min(a.columns) } else { 0 })?;
-    // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
+    // SAFETY: the caller's word.
     Ok(move || unsafe {
         let (info, found) = lu::getrf(a.rows, a.columns, a.matrix, pivoting);
         if pivoting {
@@ -69,7 +72,10 @@ pub(super) fn lu_of<T: Field, P: Pivot>(a: Given<T>, pivots: *mut P) -> Result<i
 }
 
 /// The work of `getrs`.
-pub(super) fn solve_lu<T: Field, P: Pivot>(
+///
+/// # Safety
+/// The arrays are there whenever the work runs.
+pub(super) unsafe fn solve_lu<T: Field, P: Pivot>(
     op: Op,
     a: Given<T>,
     pivots: *const P,
@@ -110,7 +116,11 @@ pub fn cusolverDnTgetrf_bufferSize<T: Field>(
 }
 
 /// Without pivots no rows are swapped.
-pub fn cusolverDnTgetrf<T: Field>(
+///
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnTgetrf<T: Field>(
     handle: cusolverDnHandle_t,
     m: c_int,
     n: c_int,
@@ -121,10 +131,13 @@ pub fn cusolverDnTgetrf<T: Field>(
     devInfo: *mut c_int,
 ) -> Result {
     let context = computing(handle)?;
-    context.run(devInfo, lu_of(matrix(A, (m, n), lda)?, devIpiv)?)
+    // SAFETY: the caller's word.
+    unsafe { context.run(devInfo, lu_of(matrix(A, (m, n), lda)?, devIpiv)?) }
 }
 
-pub fn cusolverDnTgetrs<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgetrf`].
+pub unsafe fn cusolverDnTgetrs<T: Field>(
     handle: cusolverDnHandle_t,
     trans: cublasOperation_t,
     n: c_int,
@@ -139,11 +152,15 @@ pub fn cusolverDnTgetrs<T: Field>(
     let context = computing(handle)?;
     let op = operation(trans)?;
     let (a, b) = (matrix(A, (n, n), lda)?, matrix(B, (n, nrhs), ldb)?);
-    context.run(devInfo, solve_lu(op, a, devIpiv, b)?)
+    // SAFETY: the caller's word.
+    unsafe { context.run(devInfo, solve_lu(op, a, devIpiv, b)?) }
 }
 
 /// Swaps rows; an increment of 1 or -1 says in which order.
-pub fn cusolverDnTlaswp<T: Field>(
+///
+/// # Safety
+/// As [`cusolverDnTgetrf`].
+pub unsafe fn cusolverDnTlaswp<T: Field>(
     handle: cusolverDnHandle_t,
     n: c_int,
     A: *mut T,
@@ -160,7 +177,7 @@ pub fn cusolverDnTlaswp<T: Field>(
     let pivots = array(devIpiv, k2.into())?;
     require(k2 <= lda, "a row beyond the leading dimension")?;
     context.enqueue(move || {
-        // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
+        // SAFETY: the caller's word.
         let pivots = unsafe { core::slice::from_raw_parts(pivots.get().cast_const(), k2 as usize) };
         if pivots[k1 as usize - 1..].iter().any(|&pivot| pivot < 1 || pivot > lda) {
             tracing::error!(target: "cudaway::solver", "laswp: a pivot is no row's number");
@@ -198,7 +215,9 @@ pub(super) fn square_area(
     Ok(())
 }
 
-pub fn cusolverDnTpotrf<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgetrf`].
+pub unsafe fn cusolverDnTpotrf<T: Field>(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: c_int,
@@ -211,11 +230,13 @@ pub fn cusolverDnTpotrf<T: Field>(
     let context = computing(handle)?;
     size(Lwork)?;
     let (uplo, a) = (triangle(uplo)?, matrix(A, (n, n), lda)?);
-    // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
-    context.run(devInfo, move || unsafe { cholesky::potrf(uplo, a.rows, a.matrix) })
+    // SAFETY: the caller's word.
+    unsafe { context.run(devInfo, move || cholesky::potrf(uplo, a.rows, a.matrix)) }
 }
 
-pub fn cusolverDnTpotrs<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgetrf`].
+pub unsafe fn cusolverDnTpotrs<T: Field>(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: c_int,
@@ -228,11 +249,13 @@ pub fn cusolverDnTpotrs<T: Field>(
 ) -> Result {
     let context = computing(handle)?;
     let (uplo, a, b) = (triangle(uplo)?, matrix(A, (n, n), lda)?, matrix(B, (n, nrhs), ldb)?);
-    context.run(devInfo, move || {
-        // SAFETY: as above.
-        unsafe { cholesky::potrs(uplo, a.rows, b.columns, a.matrix, b.matrix) };
-        0
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(devInfo, move || {
+            cholesky::potrs(uplo, a.rows, b.columns, a.matrix, b.matrix);
+            0
+        })
+    }
 }
 
 pub fn cusolverDnTpotri_bufferSize<T: Field>(
@@ -246,7 +269,9 @@ pub fn cusolverDnTpotri_bufferSize<T: Field>(
     square_area(handle, Some(uplo), n, lda, lwork)
 }
 
-pub fn cusolverDnTpotri<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgetrf`].
+pub unsafe fn cusolverDnTpotri<T: Field>(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: c_int,
@@ -260,7 +285,7 @@ pub fn cusolverDnTpotri<T: Field>(
     size(lwork)?;
     let (uplo, a) = (triangle(uplo)?, matrix(A, (n, n), lda)?);
     // SAFETY: as above.
-    context.run(devInfo, move || unsafe { cholesky::potri(uplo, a.rows, a.matrix) })
+    unsafe { context.run(devInfo, move || cholesky::potri(uplo, a.rows, a.matrix)) }
 }
 
 pub fn cusolverDnTlauum_bufferSize<T: Field>(
@@ -274,7 +299,9 @@ pub fn cusolverDnTlauum_bufferSize<T: Field>(
     square_area(handle, Some(uplo), n, lda, lwork)
 }
 
-pub fn cusolverDnTlauum<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgetrf`].
+pub unsafe fn cusolverDnTlauum<T: Field>(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: c_int,
@@ -287,11 +314,13 @@ pub fn cusolverDnTlauum<T: Field>(
     let context = computing(handle)?;
     size(lwork)?;
     let (uplo, a) = (triangle(uplo)?, matrix(A, (n, n), lda)?);
-    context.run(devInfo, move || {
-        // SAFETY: as above.
-        unsafe { cholesky::lauum(uplo, a.rows, a.matrix) };
-        0
-    })
+    // SAFETY: the caller's word.
+    unsafe {
+        context.run(devInfo, move || {
+            cholesky::lauum(uplo, a.rows, a.matrix);
+            0
+        })
+    }
 }
 
 /// Addresses in the device's memory, a matrix each, looked at when the stream has come to them.
@@ -335,7 +364,9 @@ impl<T: Field> Batch<T> {
     }
 }
 
-pub fn cusolverDnTpotrfBatched<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgetrf`].
+pub unsafe fn cusolverDnTpotrfBatched<T: Field>(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: c_int,
@@ -361,7 +392,10 @@ pub fn cusolverDnTpotrfBatched<T: Field>(
 }
 
 /// One right side each, as the manual has it.
-pub fn cusolverDnTpotrsBatched<T: Field>(
+///
+/// # Safety
+/// As [`cusolverDnTgetrf`].
+pub unsafe fn cusolverDnTpotrsBatched<T: Field>(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: c_int,
@@ -392,7 +426,10 @@ pub fn cusolverDnTpotrsBatched<T: Field>(
 }
 
 /// The work of `sytrf` and `hetrf`. Without an array of pivots no rows move.
-pub(super) fn bunch_kaufman<T: Field, P: Pivot>(
+///
+/// # Safety
+/// The arrays are there whenever the work runs.
+pub(super) unsafe fn bunch_kaufman<T: Field, P: Pivot>(
     kind: Kind,
     uplo: cublasFillMode_t,
     a: Given<T>,
@@ -411,6 +448,9 @@ pub(super) fn bunch_kaufman<T: Field, P: Pivot>(
 }
 
 /// Pivots of `sytrf` for what comes behind it: none names a row that is not there, and blocks of two are whole.
+///
+/// # Safety
+/// As [`read_pivots`].
 unsafe fn read_block_pivots<P: Pivot>(is_lower: bool, from: *const P, n: i64) -> Option<Vec<i64>> {
     // SAFETY: the caller's word.
     let pivots = unsafe { read_pivots(from, n) };
@@ -430,7 +470,10 @@ unsafe fn read_block_pivots<P: Pivot>(is_lower: bool, from: *const P, n: i64) ->
 }
 
 /// The work of `sytrs` and `hetrs`. Without an array of pivots no rows have moved.
-pub(super) fn solve_symmetric<T: Field, P: Pivot>(
+///
+/// # Safety
+/// The arrays are there whenever the work runs.
+pub(super) unsafe fn solve_symmetric<T: Field, P: Pivot>(
     kind: Kind,
     uplo: cublasFillMode_t,
     a: Given<T>,
@@ -464,7 +507,9 @@ pub fn cusolverDnTsytrf_bufferSize<T: Field>(
     square_area(handle, None, n, lda, lwork)
 }
 
-pub fn cusolverDnTsytrf<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgetrf`].
+pub unsafe fn cusolverDnTsytrf<T: Field>(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: c_int,
@@ -477,7 +522,8 @@ pub fn cusolverDnTsytrf<T: Field>(
 ) -> Result {
     let context = computing(handle)?;
     size(lwork)?;
-    context.run(info, bunch_kaufman(Kind::Symmetric, uplo, matrix(A, (n, n), lda)?, ipiv)?)
+    // SAFETY: the caller's word.
+    unsafe { context.run(info, bunch_kaufman(Kind::Symmetric, uplo, matrix(A, (n, n), lda)?, ipiv)?) }
 }
 
 pub fn cusolverDnTsytri_bufferSize<T: Field>(
@@ -492,7 +538,9 @@ pub fn cusolverDnTsytri_bufferSize<T: Field>(
     square_area(handle, Some(uplo), n, lda, lwork)
 }
 
-pub fn cusolverDnTsytri<T: Field>(
+/// # Safety
+/// As [`cusolverDnTgetrf`].
+pub unsafe fn cusolverDnTsytri<T: Field>(
     handle: cusolverDnHandle_t,
     uplo: cublasFillMode_t,
     n: c_int,
@@ -508,14 +556,16 @@ pub fn cusolverDnTsytri<T: Field>(
     let (uplo, a) = (triangle(uplo)?, matrix(A, (n, n), lda)?);
     let pivots = array(ipiv, a.rows)?;
     // SAFETY: as above.
-    context.run(info, move || unsafe {
-        let is_lower = uplo == cusolver_cpu::Uplo::Lower;
-        match read_block_pivots(is_lower, pivots.get().cast_const(), a.rows) {
-            Some(pivots) => indefinite::sytri(uplo, a.rows, a.matrix, &pivots),
-            None => {
-                tracing::error!(target: "cudaway::solver", "sytri: a pivot is no row's number");
-                0
+    unsafe {
+        context.run(info, move || {
+            let is_lower = uplo == cusolver_cpu::Uplo::Lower;
+            match read_block_pivots(is_lower, pivots.get().cast_const(), a.rows) {
+                Some(pivots) => indefinite::sytri(uplo, a.rows, a.matrix, &pivots),
+                None => {
+                    tracing::error!(target: "cudaway::solver", "sytri: a pivot is no row's number");
+                    0
+                }
             }
-        }
-    })
+        })
+    }
 }

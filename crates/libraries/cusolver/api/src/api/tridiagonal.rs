@@ -62,7 +62,11 @@ pub fn cusolverDnXstedc_bufferSize(
 }
 
 /// E stays as it is.
-pub fn cusolverDnXstedc(
+///
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusolverDnXstedc(
     handle: cusolverDnHandle_t,
     params: cusolverDnParams_t,
     compz: cusolverEigComp_t,
@@ -90,14 +94,16 @@ pub fn cusolverDnXstedc(
             Wanted::Nothing => None,
             _ => Some(matrix(Z.cast::<T>(), (n, n), ldz)?),
         };
-        context.run(info, move || {
-            let vectors = match (wanted, z) {
-                (Wanted::Own, Some(z)) => Tridiagonal::Own(z.matrix),
-                (Wanted::OfZ, Some(z)) => Tridiagonal::Of(z.matrix),
-                _ => Tridiagonal::<T>::None,
-            };
-            // SAFETY: cuSOLVER's contract: the arrays are there until the stream has come here.
-            unsafe { eigen::stedc(n, d.get(), e.get(), vectors) }
-        })
+        // SAFETY: the caller's word.
+        unsafe {
+            context.run(info, move || {
+                let vectors = match (wanted, z) {
+                    (Wanted::Own, Some(z)) => Tridiagonal::Own(z.matrix),
+                    (Wanted::OfZ, Some(z)) => Tridiagonal::Of(z.matrix),
+                    _ => Tridiagonal::<T>::None,
+                };
+                eigen::stedc(n, d.get(), e.get(), vectors)
+            })
+        }
     })
 }

@@ -50,7 +50,10 @@ fn elements(area: usize, ty: cudaDataType) -> c_int {
 }
 
 /// Sizes of work areas, which hipSOLVER has on the device alone.
-fn areas(lwork: c_int, ty: cudaDataType, device: *mut usize, host: *mut usize) -> Result<bool> {
+///
+/// # Safety
+/// NULL, or places of numbers.
+unsafe fn areas(lwork: c_int, ty: cudaDataType, device: *mut usize, host: *mut usize) -> Result<bool> {
     require(!device.is_null() && !host.is_null(), "a place for a size is NULL")?;
     let size = usize::try_from(lwork).unwrap_or_default().saturating_mul(bytes(ty));
     // SAFETY: cuSOLVER's contract: places of numbers.
@@ -87,8 +90,8 @@ pub unsafe fn cusolverDnXpotrf_bufferSize(
             cusolverDnDpotrf_bufferSize,
             cusolverDnCpotrf_bufferSize,
             cusolverDnZpotrf_bufferSize
-        ](hip, uplo, n, A.cast(), lda, &mut lwork)
-    )? && areas(lwork, dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost)?)
+        ](hip, uplo, n, A.cast(), lda, &mut lwork) // SAFETY: the caller's word.
+    )? && unsafe { areas(lwork, dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost) }?)
 }
 
 /// # Safety
@@ -190,8 +193,8 @@ pub unsafe fn cusolverDnXgeqrf_bufferSize(
             cusolverDnDgeqrf_bufferSize,
             cusolverDnCgeqrf_bufferSize,
             cusolverDnZgeqrf_bufferSize
-        ](hip, m, n, A.cast(), lda, &mut lwork)
-    )? && areas(lwork, dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost)?)
+        ](hip, m, n, A.cast(), lda, &mut lwork) // SAFETY: the caller's word.
+    )? && unsafe { areas(lwork, dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost) }?)
 }
 
 /// # Safety
@@ -262,8 +265,8 @@ pub unsafe fn cusolverDnXsyevd_bufferSize(
             cusolverDnDsyevd_bufferSize,
             cusolverDnCheevd_bufferSize,
             cusolverDnZheevd_bufferSize
-        ](hip, jobz, uplo, n, A.cast(), lda, W.cast(), &mut lwork)
-    )? && areas(lwork, dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost)?)
+        ](hip, jobz, uplo, n, A.cast(), lda, W.cast(), &mut lwork) // SAFETY: the caller's word.
+    )? && unsafe { areas(lwork, dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost) }?)
 }
 
 /// # Safety
@@ -344,8 +347,8 @@ pub unsafe fn cusolverDnXgesvd_bufferSize(
             cusolverDnDgesvd_bufferSize,
             cusolverDnCgesvd_bufferSize,
             cusolverDnZgesvd_bufferSize
-        ](hip, m, n, &mut lwork)
-    )? && areas(lwork, dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost)?)
+        ](hip, m, n, &mut lwork) // SAFETY: the caller's word.
+    )? && unsafe { areas(lwork, dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost) }?)
 }
 
 /// # Safety
@@ -462,8 +465,8 @@ pub unsafe fn cusolverDnXsyevdx_bufferSize(
             &mut found,
             W.cast(),
             &mut lwork
-        )
-    )? && areas(lwork, dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost)?)
+        ) // SAFETY: the caller's word.
+    )? && unsafe { areas(lwork, dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost) }?)
 }
 
 /// # Safety

@@ -33,7 +33,7 @@ pub unsafe extern "C" fn cusolverDnCCgels(
     ), {
         ::cusolver::entry("cusolverDnCCgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCCgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnCCgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnCCgels(
                 handle,
                 m,
                 n,
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn cusolverDnCCgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn cusolverDnCCgesv(
     ), {
         ::cusolver::entry("cusolverDnCCgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCCgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnCCgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnCCgesv(
                 handle,
                 n,
                 nrhs,
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn cusolverDnCCgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn cusolverDnCEgels(
     ), {
         ::cusolver::entry("cusolverDnCEgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCEgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnCEgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnCEgels(
                 handle,
                 m,
                 n,
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn cusolverDnCEgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn cusolverDnCEgesv(
     ), {
         ::cusolver::entry("cusolverDnCEgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCEgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnCEgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnCEgesv(
                 handle,
                 n,
                 nrhs,
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn cusolverDnCEgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -353,7 +353,7 @@ pub unsafe extern "C" fn cusolverDnCKgels(
     ), {
         ::cusolver::entry("cusolverDnCKgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCKgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnCKgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnCKgels(
                 handle,
                 m,
                 n,
@@ -368,7 +368,7 @@ pub unsafe extern "C" fn cusolverDnCKgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -433,7 +433,7 @@ pub unsafe extern "C" fn cusolverDnCKgesv(
     ), {
         ::cusolver::entry("cusolverDnCKgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCKgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnCKgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnCKgesv(
                 handle,
                 n,
                 nrhs,
@@ -448,7 +448,7 @@ pub unsafe extern "C" fn cusolverDnCKgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -513,7 +513,7 @@ pub unsafe extern "C" fn cusolverDnCYgels(
     ), {
         ::cusolver::entry("cusolverDnCYgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCYgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnCYgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnCYgels(
                 handle,
                 m,
                 n,
@@ -528,7 +528,7 @@ pub unsafe extern "C" fn cusolverDnCYgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -593,7 +593,7 @@ pub unsafe extern "C" fn cusolverDnCYgesv(
     ), {
         ::cusolver::entry("cusolverDnCYgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCYgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnCYgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnCYgesv(
                 handle,
                 n,
                 nrhs,
@@ -608,7 +608,7 @@ pub unsafe extern "C" fn cusolverDnCYgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -671,7 +671,7 @@ pub unsafe extern "C" fn cusolverDnCgebrd(
     ), {
         ::cusolver::entry("cusolverDnCgebrd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCgebrd(m, n, A, lda, D, E, TAUQ, TAUP, Work, Lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTgebrd(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTgebrd(
                 handle,
                 m,
                 n,
@@ -684,7 +684,7 @@ pub unsafe extern "C" fn cusolverDnCgebrd(
                 Work,
                 Lwork,
                 devInfo,
-            )
+            ) }
         })
     })
 }
@@ -726,7 +726,17 @@ pub unsafe extern "C" fn cusolverDnCgeqrf(
     ), {
         ::cusolver::entry("cusolverDnCgeqrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCgeqrf(m, n, A, lda, TAU, Workspace, Lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTgeqrf(handle, m, n, A, lda, TAU, Workspace, Lwork, devInfo)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTgeqrf(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                TAU,
+                Workspace,
+                Lwork,
+                devInfo,
+            ) }
         })
     })
 }
@@ -779,7 +789,7 @@ pub unsafe extern "C" fn cusolverDnCgesvd(
     ), {
         ::cusolver::entry("cusolverDnCgesvd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCgesvd(jobu, jobvt, m, n, A, lda, S, U, ldu, VT, ldvt, work, lwork, rwork, info));
-            ::cusolver::api::svd::cusolverDnTgesvd(
+            unsafe { ::cusolver::api::svd::cusolverDnTgesvd(
                 handle,
                 jobu,
                 jobvt,
@@ -796,7 +806,7 @@ pub unsafe extern "C" fn cusolverDnCgesvd(
                 lwork,
                 rwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -845,7 +855,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdaStridedBatched(
     ), {
         ::cusolver::entry("cusolverDnCgesvdaStridedBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCgesvdaStridedBatched(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, d_work, lwork, d_info, h_R_nrmF, batchSize));
-            ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
+            unsafe { ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
                 handle,
                 jobz,
                 rank,
@@ -867,7 +877,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdaStridedBatched(
                 d_info,
                 h_R_nrmF,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -946,7 +956,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdj(
     ), {
         ::cusolver::entry("cusolverDnCgesvdj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCgesvdj(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnTgesvdj(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTgesvdj(
                 handle,
                 jobz,
                 econ,
@@ -963,7 +973,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdj(
                 lwork,
                 info,
                 params,
-            )
+            ) }
         })
     })
 }
@@ -992,7 +1002,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdjBatched(
     ), {
         ::cusolver::entry("cusolverDnCgesvdjBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCgesvdjBatched(jobz, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params, batchSize));
-            ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
                 handle,
                 jobz,
                 m,
@@ -1009,7 +1019,7 @@ pub unsafe extern "C" fn cusolverDnCgesvdjBatched(
                 info,
                 params,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -1114,7 +1124,16 @@ pub unsafe extern "C" fn cusolverDnCgetrf(
     ), {
         ::cusolver::entry("cusolverDnCgetrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCgetrf(m, n, A, lda, Workspace, devIpiv, devInfo));
-            ::cusolver::api::systems::cusolverDnTgetrf(handle, m, n, A, lda, Workspace, devIpiv, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTgetrf(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                Workspace,
+                devIpiv,
+                devInfo,
+            ) }
         })
     })
 }
@@ -1161,7 +1180,18 @@ pub unsafe extern "C" fn cusolverDnCgetrs(
     ), {
         ::cusolver::entry("cusolverDnCgetrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCgetrs(trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo));
-            ::cusolver::api::systems::cusolverDnTgetrs(handle, trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTgetrs(
+                handle,
+                trans,
+                n,
+                nrhs,
+                A,
+                lda,
+                devIpiv,
+                B,
+                ldb,
+                devInfo,
+            ) }
         })
     })
 }
@@ -1184,7 +1214,18 @@ pub unsafe extern "C" fn cusolverDnCheevd(
     ), {
         ::cusolver::entry("cusolverDnCheevd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCheevd(jobz, uplo, n, A, lda, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTheevd(handle, jobz, uplo, n, A, lda, W, work, lwork, info)
+            unsafe { ::cusolver::api::eigen::cusolverDnTheevd(
+                handle,
+                jobz,
+                uplo,
+                n,
+                A,
+                lda,
+                W,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -1243,7 +1284,7 @@ pub unsafe extern "C" fn cusolverDnCheevdx(
     ), {
         ::cusolver::entry("cusolverDnCheevdx", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCheevdx(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTheevdx(
+            unsafe { ::cusolver::api::eigen::cusolverDnTheevdx(
                 handle,
                 jobz,
                 range,
@@ -1260,7 +1301,7 @@ pub unsafe extern "C" fn cusolverDnCheevdx(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -1326,7 +1367,19 @@ pub unsafe extern "C" fn cusolverDnCheevj(
     ), {
         ::cusolver::entry("cusolverDnCheevj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCheevj(jobz, uplo, n, A, lda, W, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnTheevj(handle, jobz, uplo, n, A, lda, W, work, lwork, info, params)
+            unsafe { ::cusolver::api::jacobi::cusolverDnTheevj(
+                handle,
+                jobz,
+                uplo,
+                n,
+                A,
+                lda,
+                W,
+                work,
+                lwork,
+                info,
+                params,
+            ) }
         })
     })
 }
@@ -1351,7 +1404,7 @@ pub unsafe extern "C" fn cusolverDnCheevjBatched(
     ), {
         ::cusolver::entry("cusolverDnCheevjBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCheevjBatched(jobz, uplo, n, A, lda, W, work, lwork, info, params, batchSize));
-            ::cusolver::api::jacobi::cusolverDnTheevjBatched(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTheevjBatched(
                 handle,
                 jobz,
                 uplo,
@@ -1364,7 +1417,7 @@ pub unsafe extern "C" fn cusolverDnCheevjBatched(
                 info,
                 params,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -1456,7 +1509,7 @@ pub unsafe extern "C" fn cusolverDnChegvd(
     ), {
         ::cusolver::entry("cusolverDnChegvd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnChegvd(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnThegvd(
+            unsafe { ::cusolver::api::eigen::cusolverDnThegvd(
                 handle,
                 itype,
                 jobz,
@@ -1470,7 +1523,7 @@ pub unsafe extern "C" fn cusolverDnChegvd(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -1538,7 +1591,7 @@ pub unsafe extern "C" fn cusolverDnChegvdx(
     ), {
         ::cusolver::entry("cusolverDnChegvdx", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnChegvdx(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnThegvdx(
+            unsafe { ::cusolver::api::eigen::cusolverDnThegvdx(
                 handle,
                 itype,
                 jobz,
@@ -1558,7 +1611,7 @@ pub unsafe extern "C" fn cusolverDnChegvdx(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -1633,7 +1686,7 @@ pub unsafe extern "C" fn cusolverDnChegvj(
     ), {
         ::cusolver::entry("cusolverDnChegvj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnChegvj(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnThegvj(
+            unsafe { ::cusolver::api::jacobi::cusolverDnThegvj(
                 handle,
                 itype,
                 jobz,
@@ -1648,7 +1701,7 @@ pub unsafe extern "C" fn cusolverDnChegvj(
                 lwork,
                 info,
                 params,
-            )
+            ) }
         })
     })
 }
@@ -1710,7 +1763,19 @@ pub unsafe extern "C" fn cusolverDnChetrd(
     ), {
         ::cusolver::entry("cusolverDnChetrd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnChetrd(uplo, n, A, lda, d, e, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnThetrd(handle, uplo, n, A, lda, d, e, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnThetrd(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                d,
+                e,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -1762,7 +1827,7 @@ pub unsafe extern "C" fn cusolverDnClaswp(
         value handle, value n, value A, value lda, value k1, value k2, value devIpiv, value incx
     ), {
         ::cusolver::entry("cusolverDnClaswp", || {
-            ::cusolver::api::systems::cusolverDnTlaswp(handle, n, A, lda, k1, k2, devIpiv, incx)
+            unsafe { ::cusolver::api::systems::cusolverDnTlaswp(handle, n, A, lda, k1, k2, devIpiv, incx) }
         })
     })
 }
@@ -1782,7 +1847,7 @@ pub unsafe extern "C" fn cusolverDnClauum(
         value handle, value uplo, value n, value A, value lda, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnClauum", || {
-            ::cusolver::api::systems::cusolverDnTlauum(handle, uplo, n, A, lda, work, lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTlauum(handle, uplo, n, A, lda, work, lwork, devInfo) }
         })
     })
 }
@@ -1826,7 +1891,16 @@ pub unsafe extern "C" fn cusolverDnCpotrf(
     ), {
         ::cusolver::entry("cusolverDnCpotrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCpotrf(uplo, n, A, lda, Workspace, Lwork, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotrf(handle, uplo, n, A, lda, Workspace, Lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrf(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                Workspace,
+                Lwork,
+                devInfo,
+            ) }
         })
     })
 }
@@ -1846,7 +1920,15 @@ pub unsafe extern "C" fn cusolverDnCpotrfBatched(
     ), {
         ::cusolver::entry("cusolverDnCpotrfBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCpotrfBatched(uplo, n, Aarray, lda, infoArray, batchSize));
-            ::cusolver::api::systems::cusolverDnTpotrfBatched(handle, uplo, n, Aarray, lda, infoArray, batchSize)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrfBatched(
+                handle,
+                uplo,
+                n,
+                Aarray,
+                lda,
+                infoArray,
+                batchSize,
+            ) }
         })
     })
 }
@@ -1891,7 +1973,7 @@ pub unsafe extern "C" fn cusolverDnCpotri(
     ), {
         ::cusolver::entry("cusolverDnCpotri", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCpotri(uplo, n, A, lda, work, lwork, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo) }
         })
     })
 }
@@ -1937,7 +2019,7 @@ pub unsafe extern "C" fn cusolverDnCpotrs(
     ), {
         ::cusolver::entry("cusolverDnCpotrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCpotrs(uplo, n, nrhs, A, lda, B, ldb, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo) }
         })
     })
 }
@@ -1960,7 +2042,7 @@ pub unsafe extern "C" fn cusolverDnCpotrsBatched(
     ), {
         ::cusolver::entry("cusolverDnCpotrsBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCpotrsBatched(uplo, n, nrhs, A, lda, B, ldb, d_info, batchSize));
-            ::cusolver::api::systems::cusolverDnTpotrsBatched(
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrsBatched(
                 handle,
                 uplo,
                 n,
@@ -1971,7 +2053,7 @@ pub unsafe extern "C" fn cusolverDnCpotrsBatched(
                 ldb,
                 d_info,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -2029,7 +2111,17 @@ pub unsafe extern "C" fn cusolverDnCsytrf(
     ), {
         ::cusolver::entry("cusolverDnCsytrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCsytrf(uplo, n, A, lda, ipiv, work, lwork, info));
-            ::cusolver::api::systems::cusolverDnTsytrf(handle, uplo, n, A, lda, ipiv, work, lwork, info)
+            unsafe { ::cusolver::api::systems::cusolverDnTsytrf(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                ipiv,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -2072,7 +2164,17 @@ pub unsafe extern "C" fn cusolverDnCsytri(
         value handle, value uplo, value n, value A, value lda, value ipiv, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnCsytri", || {
-            ::cusolver::api::systems::cusolverDnTsytri(handle, uplo, n, A, lda, ipiv, work, lwork, info)
+            unsafe { ::cusolver::api::systems::cusolverDnTsytri(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                ipiv,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -2123,7 +2225,19 @@ pub unsafe extern "C" fn cusolverDnCungbr(
     ), {
         ::cusolver::entry("cusolverDnCungbr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCungbr(side, m, n, k, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTungbr(handle, side, m, n, k, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTungbr(
+                handle,
+                side,
+                m,
+                n,
+                k,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -2178,7 +2292,18 @@ pub unsafe extern "C" fn cusolverDnCungqr(
     ), {
         ::cusolver::entry("cusolverDnCungqr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCungqr(m, n, k, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTungqr(handle, m, n, k, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTungqr(
+                handle,
+                m,
+                n,
+                k,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -2230,7 +2355,17 @@ pub unsafe extern "C" fn cusolverDnCungtr(
     ), {
         ::cusolver::entry("cusolverDnCungtr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCungtr(uplo, n, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTungtr(handle, uplo, n, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTungtr(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -2285,7 +2420,7 @@ pub unsafe extern "C" fn cusolverDnCunmqr(
     ), {
         ::cusolver::entry("cusolverDnCunmqr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCunmqr(side, trans, m, n, k, A, lda, tau, C, ldc, work, lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTunmqr(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTunmqr(
                 handle,
                 side,
                 trans,
@@ -2300,7 +2435,7 @@ pub unsafe extern "C" fn cusolverDnCunmqr(
                 work,
                 lwork,
                 devInfo,
-            )
+            ) }
         })
     })
 }
@@ -2365,7 +2500,7 @@ pub unsafe extern "C" fn cusolverDnCunmtr(
     ), {
         ::cusolver::entry("cusolverDnCunmtr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnCunmtr(side, uplo, trans, m, n, A, lda, tau, C, ldc, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTunmtr(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTunmtr(
                 handle,
                 side,
                 uplo,
@@ -2380,7 +2515,7 @@ pub unsafe extern "C" fn cusolverDnCunmtr(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -2445,7 +2580,7 @@ pub unsafe extern "C" fn cusolverDnDBgels(
     ), {
         ::cusolver::entry("cusolverDnDBgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDBgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnDBgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnDBgels(
                 handle,
                 m,
                 n,
@@ -2460,7 +2595,7 @@ pub unsafe extern "C" fn cusolverDnDBgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -2525,7 +2660,7 @@ pub unsafe extern "C" fn cusolverDnDBgesv(
     ), {
         ::cusolver::entry("cusolverDnDBgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDBgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnDBgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnDBgesv(
                 handle,
                 n,
                 nrhs,
@@ -2540,7 +2675,7 @@ pub unsafe extern "C" fn cusolverDnDBgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -2605,7 +2740,7 @@ pub unsafe extern "C" fn cusolverDnDDgels(
     ), {
         ::cusolver::entry("cusolverDnDDgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDDgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnDDgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnDDgels(
                 handle,
                 m,
                 n,
@@ -2620,7 +2755,7 @@ pub unsafe extern "C" fn cusolverDnDDgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -2685,7 +2820,7 @@ pub unsafe extern "C" fn cusolverDnDDgesv(
     ), {
         ::cusolver::entry("cusolverDnDDgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDDgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnDDgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnDDgesv(
                 handle,
                 n,
                 nrhs,
@@ -2700,7 +2835,7 @@ pub unsafe extern "C" fn cusolverDnDDgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -2765,7 +2900,7 @@ pub unsafe extern "C" fn cusolverDnDHgels(
     ), {
         ::cusolver::entry("cusolverDnDHgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDHgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnDHgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnDHgels(
                 handle,
                 m,
                 n,
@@ -2780,7 +2915,7 @@ pub unsafe extern "C" fn cusolverDnDHgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -2845,7 +2980,7 @@ pub unsafe extern "C" fn cusolverDnDHgesv(
     ), {
         ::cusolver::entry("cusolverDnDHgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDHgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnDHgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnDHgesv(
                 handle,
                 n,
                 nrhs,
@@ -2860,7 +2995,7 @@ pub unsafe extern "C" fn cusolverDnDHgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -2925,7 +3060,7 @@ pub unsafe extern "C" fn cusolverDnDSgels(
     ), {
         ::cusolver::entry("cusolverDnDSgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDSgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnDSgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnDSgels(
                 handle,
                 m,
                 n,
@@ -2940,7 +3075,7 @@ pub unsafe extern "C" fn cusolverDnDSgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -3005,7 +3140,7 @@ pub unsafe extern "C" fn cusolverDnDSgesv(
     ), {
         ::cusolver::entry("cusolverDnDSgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDSgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnDSgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnDSgesv(
                 handle,
                 n,
                 nrhs,
@@ -3020,7 +3155,7 @@ pub unsafe extern "C" fn cusolverDnDSgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -3085,7 +3220,7 @@ pub unsafe extern "C" fn cusolverDnDXgels(
     ), {
         ::cusolver::entry("cusolverDnDXgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDXgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnDXgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnDXgels(
                 handle,
                 m,
                 n,
@@ -3100,7 +3235,7 @@ pub unsafe extern "C" fn cusolverDnDXgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -3165,7 +3300,7 @@ pub unsafe extern "C" fn cusolverDnDXgesv(
     ), {
         ::cusolver::entry("cusolverDnDXgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDXgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnDXgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnDXgesv(
                 handle,
                 n,
                 nrhs,
@@ -3180,7 +3315,7 @@ pub unsafe extern "C" fn cusolverDnDXgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -3277,7 +3412,7 @@ pub unsafe extern "C" fn cusolverDnDgebrd(
     ), {
         ::cusolver::entry("cusolverDnDgebrd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDgebrd(m, n, A, lda, D, E, TAUQ, TAUP, Work, Lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTgebrd(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTgebrd(
                 handle,
                 m,
                 n,
@@ -3290,7 +3425,7 @@ pub unsafe extern "C" fn cusolverDnDgebrd(
                 Work,
                 Lwork,
                 devInfo,
-            )
+            ) }
         })
     })
 }
@@ -3332,7 +3467,17 @@ pub unsafe extern "C" fn cusolverDnDgeqrf(
     ), {
         ::cusolver::entry("cusolverDnDgeqrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDgeqrf(m, n, A, lda, TAU, Workspace, Lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTgeqrf(handle, m, n, A, lda, TAU, Workspace, Lwork, devInfo)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTgeqrf(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                TAU,
+                Workspace,
+                Lwork,
+                devInfo,
+            ) }
         })
     })
 }
@@ -3385,7 +3530,7 @@ pub unsafe extern "C" fn cusolverDnDgesvd(
     ), {
         ::cusolver::entry("cusolverDnDgesvd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDgesvd(jobu, jobvt, m, n, A, lda, S, U, ldu, VT, ldvt, work, lwork, rwork, info));
-            ::cusolver::api::svd::cusolverDnTgesvd(
+            unsafe { ::cusolver::api::svd::cusolverDnTgesvd(
                 handle,
                 jobu,
                 jobvt,
@@ -3402,7 +3547,7 @@ pub unsafe extern "C" fn cusolverDnDgesvd(
                 lwork,
                 rwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -3451,7 +3596,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdaStridedBatched(
     ), {
         ::cusolver::entry("cusolverDnDgesvdaStridedBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDgesvdaStridedBatched(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, d_work, lwork, d_info, h_R_nrmF, batchSize));
-            ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
+            unsafe { ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
                 handle,
                 jobz,
                 rank,
@@ -3473,7 +3618,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdaStridedBatched(
                 d_info,
                 h_R_nrmF,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -3552,7 +3697,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdj(
     ), {
         ::cusolver::entry("cusolverDnDgesvdj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDgesvdj(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnTgesvdj(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTgesvdj(
                 handle,
                 jobz,
                 econ,
@@ -3569,7 +3714,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdj(
                 lwork,
                 info,
                 params,
-            )
+            ) }
         })
     })
 }
@@ -3598,7 +3743,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdjBatched(
     ), {
         ::cusolver::entry("cusolverDnDgesvdjBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDgesvdjBatched(jobz, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params, batchSize));
-            ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
                 handle,
                 jobz,
                 m,
@@ -3615,7 +3760,7 @@ pub unsafe extern "C" fn cusolverDnDgesvdjBatched(
                 info,
                 params,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -3720,7 +3865,16 @@ pub unsafe extern "C" fn cusolverDnDgetrf(
     ), {
         ::cusolver::entry("cusolverDnDgetrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDgetrf(m, n, A, lda, Workspace, devIpiv, devInfo));
-            ::cusolver::api::systems::cusolverDnTgetrf(handle, m, n, A, lda, Workspace, devIpiv, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTgetrf(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                Workspace,
+                devIpiv,
+                devInfo,
+            ) }
         })
     })
 }
@@ -3767,7 +3921,18 @@ pub unsafe extern "C" fn cusolverDnDgetrs(
     ), {
         ::cusolver::entry("cusolverDnDgetrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDgetrs(trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo));
-            ::cusolver::api::systems::cusolverDnTgetrs(handle, trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTgetrs(
+                handle,
+                trans,
+                n,
+                nrhs,
+                A,
+                lda,
+                devIpiv,
+                B,
+                ldb,
+                devInfo,
+            ) }
         })
     })
 }
@@ -3787,7 +3952,7 @@ pub unsafe extern "C" fn cusolverDnDlaswp(
         value handle, value n, value A, value lda, value k1, value k2, value devIpiv, value incx
     ), {
         ::cusolver::entry("cusolverDnDlaswp", || {
-            ::cusolver::api::systems::cusolverDnTlaswp(handle, n, A, lda, k1, k2, devIpiv, incx)
+            unsafe { ::cusolver::api::systems::cusolverDnTlaswp(handle, n, A, lda, k1, k2, devIpiv, incx) }
         })
     })
 }
@@ -3807,7 +3972,7 @@ pub unsafe extern "C" fn cusolverDnDlauum(
         value handle, value uplo, value n, value A, value lda, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnDlauum", || {
-            ::cusolver::api::systems::cusolverDnTlauum(handle, uplo, n, A, lda, work, lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTlauum(handle, uplo, n, A, lda, work, lwork, devInfo) }
         })
     })
 }
@@ -3854,7 +4019,19 @@ pub unsafe extern "C" fn cusolverDnDorgbr(
     ), {
         ::cusolver::entry("cusolverDnDorgbr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDorgbr(side, m, n, k, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTorgbr(handle, side, m, n, k, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTorgbr(
+                handle,
+                side,
+                m,
+                n,
+                k,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -3909,7 +4086,18 @@ pub unsafe extern "C" fn cusolverDnDorgqr(
     ), {
         ::cusolver::entry("cusolverDnDorgqr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDorgqr(m, n, k, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTorgqr(handle, m, n, k, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTorgqr(
+                handle,
+                m,
+                n,
+                k,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -3961,7 +4149,17 @@ pub unsafe extern "C" fn cusolverDnDorgtr(
     ), {
         ::cusolver::entry("cusolverDnDorgtr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDorgtr(uplo, n, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTorgtr(handle, uplo, n, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTorgtr(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -4016,7 +4214,7 @@ pub unsafe extern "C" fn cusolverDnDormqr(
     ), {
         ::cusolver::entry("cusolverDnDormqr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDormqr(side, trans, m, n, k, A, lda, tau, C, ldc, work, lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTormqr(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTormqr(
                 handle,
                 side,
                 trans,
@@ -4031,7 +4229,7 @@ pub unsafe extern "C" fn cusolverDnDormqr(
                 work,
                 lwork,
                 devInfo,
-            )
+            ) }
         })
     })
 }
@@ -4096,7 +4294,7 @@ pub unsafe extern "C" fn cusolverDnDormtr(
     ), {
         ::cusolver::entry("cusolverDnDormtr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDormtr(side, uplo, trans, m, n, A, lda, tau, C, ldc, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTormtr(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTormtr(
                 handle,
                 side,
                 uplo,
@@ -4111,7 +4309,7 @@ pub unsafe extern "C" fn cusolverDnDormtr(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -4170,7 +4368,16 @@ pub unsafe extern "C" fn cusolverDnDpotrf(
     ), {
         ::cusolver::entry("cusolverDnDpotrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDpotrf(uplo, n, A, lda, Workspace, Lwork, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotrf(handle, uplo, n, A, lda, Workspace, Lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrf(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                Workspace,
+                Lwork,
+                devInfo,
+            ) }
         })
     })
 }
@@ -4190,7 +4397,15 @@ pub unsafe extern "C" fn cusolverDnDpotrfBatched(
     ), {
         ::cusolver::entry("cusolverDnDpotrfBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDpotrfBatched(uplo, n, Aarray, lda, infoArray, batchSize));
-            ::cusolver::api::systems::cusolverDnTpotrfBatched(handle, uplo, n, Aarray, lda, infoArray, batchSize)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrfBatched(
+                handle,
+                uplo,
+                n,
+                Aarray,
+                lda,
+                infoArray,
+                batchSize,
+            ) }
         })
     })
 }
@@ -4235,7 +4450,7 @@ pub unsafe extern "C" fn cusolverDnDpotri(
     ), {
         ::cusolver::entry("cusolverDnDpotri", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDpotri(uplo, n, A, lda, work, lwork, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo) }
         })
     })
 }
@@ -4281,7 +4496,7 @@ pub unsafe extern "C" fn cusolverDnDpotrs(
     ), {
         ::cusolver::entry("cusolverDnDpotrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDpotrs(uplo, n, nrhs, A, lda, B, ldb, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo) }
         })
     })
 }
@@ -4304,7 +4519,7 @@ pub unsafe extern "C" fn cusolverDnDpotrsBatched(
     ), {
         ::cusolver::entry("cusolverDnDpotrsBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDpotrsBatched(uplo, n, nrhs, A, lda, B, ldb, d_info, batchSize));
-            ::cusolver::api::systems::cusolverDnTpotrsBatched(
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrsBatched(
                 handle,
                 uplo,
                 n,
@@ -4315,7 +4530,7 @@ pub unsafe extern "C" fn cusolverDnDpotrsBatched(
                 ldb,
                 d_info,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -4338,7 +4553,18 @@ pub unsafe extern "C" fn cusolverDnDsyevd(
     ), {
         ::cusolver::entry("cusolverDnDsyevd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDsyevd(jobz, uplo, n, A, lda, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTsyevd(handle, jobz, uplo, n, A, lda, W, work, lwork, info)
+            unsafe { ::cusolver::api::eigen::cusolverDnTsyevd(
+                handle,
+                jobz,
+                uplo,
+                n,
+                A,
+                lda,
+                W,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -4397,7 +4623,7 @@ pub unsafe extern "C" fn cusolverDnDsyevdx(
     ), {
         ::cusolver::entry("cusolverDnDsyevdx", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDsyevdx(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTsyevdx(
+            unsafe { ::cusolver::api::eigen::cusolverDnTsyevdx(
                 handle,
                 jobz,
                 range,
@@ -4414,7 +4640,7 @@ pub unsafe extern "C" fn cusolverDnDsyevdx(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -4480,7 +4706,19 @@ pub unsafe extern "C" fn cusolverDnDsyevj(
     ), {
         ::cusolver::entry("cusolverDnDsyevj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDsyevj(jobz, uplo, n, A, lda, W, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnTsyevj(handle, jobz, uplo, n, A, lda, W, work, lwork, info, params)
+            unsafe { ::cusolver::api::jacobi::cusolverDnTsyevj(
+                handle,
+                jobz,
+                uplo,
+                n,
+                A,
+                lda,
+                W,
+                work,
+                lwork,
+                info,
+                params,
+            ) }
         })
     })
 }
@@ -4505,7 +4743,7 @@ pub unsafe extern "C" fn cusolverDnDsyevjBatched(
     ), {
         ::cusolver::entry("cusolverDnDsyevjBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDsyevjBatched(jobz, uplo, n, A, lda, W, work, lwork, info, params, batchSize));
-            ::cusolver::api::jacobi::cusolverDnTsyevjBatched(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTsyevjBatched(
                 handle,
                 jobz,
                 uplo,
@@ -4518,7 +4756,7 @@ pub unsafe extern "C" fn cusolverDnDsyevjBatched(
                 info,
                 params,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -4610,7 +4848,7 @@ pub unsafe extern "C" fn cusolverDnDsygvd(
     ), {
         ::cusolver::entry("cusolverDnDsygvd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDsygvd(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTsygvd(
+            unsafe { ::cusolver::api::eigen::cusolverDnTsygvd(
                 handle,
                 itype,
                 jobz,
@@ -4624,7 +4862,7 @@ pub unsafe extern "C" fn cusolverDnDsygvd(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -4692,7 +4930,7 @@ pub unsafe extern "C" fn cusolverDnDsygvdx(
     ), {
         ::cusolver::entry("cusolverDnDsygvdx", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDsygvdx(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTsygvdx(
+            unsafe { ::cusolver::api::eigen::cusolverDnTsygvdx(
                 handle,
                 itype,
                 jobz,
@@ -4712,7 +4950,7 @@ pub unsafe extern "C" fn cusolverDnDsygvdx(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -4787,7 +5025,7 @@ pub unsafe extern "C" fn cusolverDnDsygvj(
     ), {
         ::cusolver::entry("cusolverDnDsygvj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDsygvj(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnTsygvj(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTsygvj(
                 handle,
                 itype,
                 jobz,
@@ -4802,7 +5040,7 @@ pub unsafe extern "C" fn cusolverDnDsygvj(
                 lwork,
                 info,
                 params,
-            )
+            ) }
         })
     })
 }
@@ -4864,7 +5102,19 @@ pub unsafe extern "C" fn cusolverDnDsytrd(
     ), {
         ::cusolver::entry("cusolverDnDsytrd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDsytrd(uplo, n, A, lda, d, e, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTsytrd(handle, uplo, n, A, lda, d, e, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTsytrd(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                d,
+                e,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -4918,7 +5168,17 @@ pub unsafe extern "C" fn cusolverDnDsytrf(
     ), {
         ::cusolver::entry("cusolverDnDsytrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnDsytrf(uplo, n, A, lda, ipiv, work, lwork, info));
-            ::cusolver::api::systems::cusolverDnTsytrf(handle, uplo, n, A, lda, ipiv, work, lwork, info)
+            unsafe { ::cusolver::api::systems::cusolverDnTsytrf(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                ipiv,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -4961,7 +5221,17 @@ pub unsafe extern "C" fn cusolverDnDsytri(
         value handle, value uplo, value n, value A, value lda, value ipiv, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnDsytri", || {
-            ::cusolver::api::systems::cusolverDnTsytri(handle, uplo, n, A, lda, ipiv, work, lwork, info)
+            unsafe { ::cusolver::api::systems::cusolverDnTsytri(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                ipiv,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -5014,7 +5284,7 @@ pub unsafe extern "C" fn cusolverDnGeqrf(
     ), {
         ::cusolver::entry("cusolverDnGeqrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnGeqrf(params, m, n, dataTypeA, A, lda, dataTypeTau, tau, computeType, pBuffer, workspaceInBytes, info));
-            ::cusolver::api::first::cusolverDnGeqrf(
+            unsafe { ::cusolver::api::first::cusolverDnGeqrf(
                 handle,
                 params,
                 m,
@@ -5028,7 +5298,7 @@ pub unsafe extern "C" fn cusolverDnGeqrf(
                 pBuffer,
                 workspaceInBytes,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -5097,7 +5367,7 @@ pub unsafe extern "C" fn cusolverDnGesvd(
         value handle, value params, value jobu, value jobvt, value m, value n, value dataTypeA, value A, value lda, value dataTypeS, value S, value dataTypeU, value U, value ldu, value dataTypeVT, value VT, value ldvt, value computeType, value pBuffer, value workspaceInBytes, value info
     ), {
         ::cusolver::entry("cusolverDnGesvd", || {
-            ::cusolver::api::first::cusolverDnGesvd(
+            unsafe { ::cusolver::api::first::cusolverDnGesvd(
                 handle,
                 params,
                 jobu,
@@ -5119,7 +5389,7 @@ pub unsafe extern "C" fn cusolverDnGesvd(
                 pBuffer,
                 workspaceInBytes,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -5306,7 +5576,7 @@ pub unsafe extern "C" fn cusolverDnGetrf(
     ), {
         ::cusolver::entry("cusolverDnGetrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnGetrf(params, m, n, dataTypeA, A, lda, ipiv, computeType, pBuffer, workspaceInBytes, info));
-            ::cusolver::api::first::cusolverDnGetrf(
+            unsafe { ::cusolver::api::first::cusolverDnGetrf(
                 handle,
                 params,
                 m,
@@ -5319,7 +5589,7 @@ pub unsafe extern "C" fn cusolverDnGetrf(
                 pBuffer,
                 workspaceInBytes,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -5377,7 +5647,7 @@ pub unsafe extern "C" fn cusolverDnGetrs(
     ), {
         ::cusolver::entry("cusolverDnGetrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnGetrs(params, trans, n, nrhs, dataTypeA, A, lda, ipiv, dataTypeB, B, ldb, info));
-            ::cusolver::api::first::cusolverDnGetrs(
+            unsafe { ::cusolver::api::first::cusolverDnGetrs(
                 handle,
                 params,
                 trans,
@@ -5391,7 +5661,7 @@ pub unsafe extern "C" fn cusolverDnGetrs(
                 B,
                 ldb,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -5669,7 +5939,7 @@ pub unsafe extern "C" fn cusolverDnIRSXgels(
         value handle, value gels_irs_params, value gels_irs_infos, value m, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value niters, value d_info
     ), {
         ::cusolver::entry("cusolverDnIRSXgels", || {
-            ::cusolver::api::refinement::cusolverDnIRSXgels(
+            unsafe { ::cusolver::api::refinement::cusolverDnIRSXgels(
                 handle,
                 gels_irs_params,
                 gels_irs_infos,
@@ -5686,7 +5956,7 @@ pub unsafe extern "C" fn cusolverDnIRSXgels(
                 lwork_bytes,
                 niters,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -5738,7 +6008,7 @@ pub unsafe extern "C" fn cusolverDnIRSXgesv(
         value handle, value gesv_irs_params, value gesv_irs_infos, value n, value nrhs, value dA, value ldda, value dB, value lddb, value dX, value lddx, value dWorkspace, value lwork_bytes, value niters, value d_info
     ), {
         ::cusolver::entry("cusolverDnIRSXgesv", || {
-            ::cusolver::api::refinement::cusolverDnIRSXgesv(
+            unsafe { ::cusolver::api::refinement::cusolverDnIRSXgesv(
                 handle,
                 gesv_irs_params,
                 gesv_irs_infos,
@@ -5754,7 +6024,7 @@ pub unsafe extern "C" fn cusolverDnIRSXgesv(
                 lwork_bytes,
                 niters,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -5799,7 +6069,7 @@ pub unsafe extern "C" fn cusolverDnPotrf(
     ), {
         ::cusolver::entry("cusolverDnPotrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnPotrf(params, uplo, n, dataTypeA, A, lda, computeType, pBuffer, workspaceInBytes, info));
-            ::cusolver::api::first::cusolverDnPotrf(
+            unsafe { ::cusolver::api::first::cusolverDnPotrf(
                 handle,
                 params,
                 uplo,
@@ -5811,7 +6081,7 @@ pub unsafe extern "C" fn cusolverDnPotrf(
                 pBuffer,
                 workspaceInBytes,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -5868,7 +6138,7 @@ pub unsafe extern "C" fn cusolverDnPotrs(
     ), {
         ::cusolver::entry("cusolverDnPotrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnPotrs(params, uplo, n, nrhs, dataTypeA, A, lda, dataTypeB, B, ldb, info));
-            ::cusolver::api::first::cusolverDnPotrs(
+            unsafe { ::cusolver::api::first::cusolverDnPotrs(
                 handle,
                 params,
                 uplo,
@@ -5881,7 +6151,7 @@ pub unsafe extern "C" fn cusolverDnPotrs(
                 B,
                 ldb,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -5908,7 +6178,7 @@ pub unsafe extern "C" fn cusolverDnSBgels(
     ), {
         ::cusolver::entry("cusolverDnSBgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSBgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnSBgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnSBgels(
                 handle,
                 m,
                 n,
@@ -5923,7 +6193,7 @@ pub unsafe extern "C" fn cusolverDnSBgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -5988,7 +6258,7 @@ pub unsafe extern "C" fn cusolverDnSBgesv(
     ), {
         ::cusolver::entry("cusolverDnSBgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSBgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnSBgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnSBgesv(
                 handle,
                 n,
                 nrhs,
@@ -6003,7 +6273,7 @@ pub unsafe extern "C" fn cusolverDnSBgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -6068,7 +6338,7 @@ pub unsafe extern "C" fn cusolverDnSHgels(
     ), {
         ::cusolver::entry("cusolverDnSHgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSHgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnSHgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnSHgels(
                 handle,
                 m,
                 n,
@@ -6083,7 +6353,7 @@ pub unsafe extern "C" fn cusolverDnSHgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -6148,7 +6418,7 @@ pub unsafe extern "C" fn cusolverDnSHgesv(
     ), {
         ::cusolver::entry("cusolverDnSHgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSHgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnSHgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnSHgesv(
                 handle,
                 n,
                 nrhs,
@@ -6163,7 +6433,7 @@ pub unsafe extern "C" fn cusolverDnSHgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -6228,7 +6498,7 @@ pub unsafe extern "C" fn cusolverDnSSgels(
     ), {
         ::cusolver::entry("cusolverDnSSgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSSgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnSSgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnSSgels(
                 handle,
                 m,
                 n,
@@ -6243,7 +6513,7 @@ pub unsafe extern "C" fn cusolverDnSSgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -6308,7 +6578,7 @@ pub unsafe extern "C" fn cusolverDnSSgesv(
     ), {
         ::cusolver::entry("cusolverDnSSgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSSgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnSSgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnSSgesv(
                 handle,
                 n,
                 nrhs,
@@ -6323,7 +6593,7 @@ pub unsafe extern "C" fn cusolverDnSSgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -6388,7 +6658,7 @@ pub unsafe extern "C" fn cusolverDnSXgels(
     ), {
         ::cusolver::entry("cusolverDnSXgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSXgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnSXgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnSXgels(
                 handle,
                 m,
                 n,
@@ -6403,7 +6673,7 @@ pub unsafe extern "C" fn cusolverDnSXgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -6468,7 +6738,7 @@ pub unsafe extern "C" fn cusolverDnSXgesv(
     ), {
         ::cusolver::entry("cusolverDnSXgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSXgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnSXgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnSXgesv(
                 handle,
                 n,
                 nrhs,
@@ -6483,7 +6753,7 @@ pub unsafe extern "C" fn cusolverDnSXgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -6661,7 +6931,7 @@ pub unsafe extern "C" fn cusolverDnSgebrd(
     ), {
         ::cusolver::entry("cusolverDnSgebrd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSgebrd(m, n, A, lda, D, E, TAUQ, TAUP, Work, Lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTgebrd(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTgebrd(
                 handle,
                 m,
                 n,
@@ -6674,7 +6944,7 @@ pub unsafe extern "C" fn cusolverDnSgebrd(
                 Work,
                 Lwork,
                 devInfo,
-            )
+            ) }
         })
     })
 }
@@ -6716,7 +6986,17 @@ pub unsafe extern "C" fn cusolverDnSgeqrf(
     ), {
         ::cusolver::entry("cusolverDnSgeqrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSgeqrf(m, n, A, lda, TAU, Workspace, Lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTgeqrf(handle, m, n, A, lda, TAU, Workspace, Lwork, devInfo)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTgeqrf(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                TAU,
+                Workspace,
+                Lwork,
+                devInfo,
+            ) }
         })
     })
 }
@@ -6769,7 +7049,7 @@ pub unsafe extern "C" fn cusolverDnSgesvd(
     ), {
         ::cusolver::entry("cusolverDnSgesvd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSgesvd(jobu, jobvt, m, n, A, lda, S, U, ldu, VT, ldvt, work, lwork, rwork, info));
-            ::cusolver::api::svd::cusolverDnTgesvd(
+            unsafe { ::cusolver::api::svd::cusolverDnTgesvd(
                 handle,
                 jobu,
                 jobvt,
@@ -6786,7 +7066,7 @@ pub unsafe extern "C" fn cusolverDnSgesvd(
                 lwork,
                 rwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -6835,7 +7115,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdaStridedBatched(
     ), {
         ::cusolver::entry("cusolverDnSgesvdaStridedBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSgesvdaStridedBatched(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, d_work, lwork, d_info, h_R_nrmF, batchSize));
-            ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
+            unsafe { ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
                 handle,
                 jobz,
                 rank,
@@ -6857,7 +7137,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdaStridedBatched(
                 d_info,
                 h_R_nrmF,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -6936,7 +7216,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdj(
     ), {
         ::cusolver::entry("cusolverDnSgesvdj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSgesvdj(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnTgesvdj(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTgesvdj(
                 handle,
                 jobz,
                 econ,
@@ -6953,7 +7233,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdj(
                 lwork,
                 info,
                 params,
-            )
+            ) }
         })
     })
 }
@@ -6982,7 +7262,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdjBatched(
     ), {
         ::cusolver::entry("cusolverDnSgesvdjBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSgesvdjBatched(jobz, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params, batchSize));
-            ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
                 handle,
                 jobz,
                 m,
@@ -6999,7 +7279,7 @@ pub unsafe extern "C" fn cusolverDnSgesvdjBatched(
                 info,
                 params,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -7104,7 +7384,16 @@ pub unsafe extern "C" fn cusolverDnSgetrf(
     ), {
         ::cusolver::entry("cusolverDnSgetrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSgetrf(m, n, A, lda, Workspace, devIpiv, devInfo));
-            ::cusolver::api::systems::cusolverDnTgetrf(handle, m, n, A, lda, Workspace, devIpiv, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTgetrf(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                Workspace,
+                devIpiv,
+                devInfo,
+            ) }
         })
     })
 }
@@ -7151,7 +7440,18 @@ pub unsafe extern "C" fn cusolverDnSgetrs(
     ), {
         ::cusolver::entry("cusolverDnSgetrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSgetrs(trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo));
-            ::cusolver::api::systems::cusolverDnTgetrs(handle, trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTgetrs(
+                handle,
+                trans,
+                n,
+                nrhs,
+                A,
+                lda,
+                devIpiv,
+                B,
+                ldb,
+                devInfo,
+            ) }
         })
     })
 }
@@ -7171,7 +7471,7 @@ pub unsafe extern "C" fn cusolverDnSlaswp(
         value handle, value n, value A, value lda, value k1, value k2, value devIpiv, value incx
     ), {
         ::cusolver::entry("cusolverDnSlaswp", || {
-            ::cusolver::api::systems::cusolverDnTlaswp(handle, n, A, lda, k1, k2, devIpiv, incx)
+            unsafe { ::cusolver::api::systems::cusolverDnTlaswp(handle, n, A, lda, k1, k2, devIpiv, incx) }
         })
     })
 }
@@ -7191,7 +7491,7 @@ pub unsafe extern "C" fn cusolverDnSlauum(
         value handle, value uplo, value n, value A, value lda, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnSlauum", || {
-            ::cusolver::api::systems::cusolverDnTlauum(handle, uplo, n, A, lda, work, lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTlauum(handle, uplo, n, A, lda, work, lwork, devInfo) }
         })
     })
 }
@@ -7238,7 +7538,19 @@ pub unsafe extern "C" fn cusolverDnSorgbr(
     ), {
         ::cusolver::entry("cusolverDnSorgbr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSorgbr(side, m, n, k, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTorgbr(handle, side, m, n, k, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTorgbr(
+                handle,
+                side,
+                m,
+                n,
+                k,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -7293,7 +7605,18 @@ pub unsafe extern "C" fn cusolverDnSorgqr(
     ), {
         ::cusolver::entry("cusolverDnSorgqr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSorgqr(m, n, k, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTorgqr(handle, m, n, k, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTorgqr(
+                handle,
+                m,
+                n,
+                k,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -7345,7 +7668,17 @@ pub unsafe extern "C" fn cusolverDnSorgtr(
     ), {
         ::cusolver::entry("cusolverDnSorgtr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSorgtr(uplo, n, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTorgtr(handle, uplo, n, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTorgtr(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -7400,7 +7733,7 @@ pub unsafe extern "C" fn cusolverDnSormqr(
     ), {
         ::cusolver::entry("cusolverDnSormqr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSormqr(side, trans, m, n, k, A, lda, tau, C, ldc, work, lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTormqr(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTormqr(
                 handle,
                 side,
                 trans,
@@ -7415,7 +7748,7 @@ pub unsafe extern "C" fn cusolverDnSormqr(
                 work,
                 lwork,
                 devInfo,
-            )
+            ) }
         })
     })
 }
@@ -7480,7 +7813,7 @@ pub unsafe extern "C" fn cusolverDnSormtr(
     ), {
         ::cusolver::entry("cusolverDnSormtr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSormtr(side, uplo, trans, m, n, A, lda, tau, C, ldc, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTormtr(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTormtr(
                 handle,
                 side,
                 uplo,
@@ -7495,7 +7828,7 @@ pub unsafe extern "C" fn cusolverDnSormtr(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -7554,7 +7887,16 @@ pub unsafe extern "C" fn cusolverDnSpotrf(
     ), {
         ::cusolver::entry("cusolverDnSpotrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSpotrf(uplo, n, A, lda, Workspace, Lwork, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotrf(handle, uplo, n, A, lda, Workspace, Lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrf(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                Workspace,
+                Lwork,
+                devInfo,
+            ) }
         })
     })
 }
@@ -7574,7 +7916,15 @@ pub unsafe extern "C" fn cusolverDnSpotrfBatched(
     ), {
         ::cusolver::entry("cusolverDnSpotrfBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSpotrfBatched(uplo, n, Aarray, lda, infoArray, batchSize));
-            ::cusolver::api::systems::cusolverDnTpotrfBatched(handle, uplo, n, Aarray, lda, infoArray, batchSize)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrfBatched(
+                handle,
+                uplo,
+                n,
+                Aarray,
+                lda,
+                infoArray,
+                batchSize,
+            ) }
         })
     })
 }
@@ -7619,7 +7969,7 @@ pub unsafe extern "C" fn cusolverDnSpotri(
     ), {
         ::cusolver::entry("cusolverDnSpotri", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSpotri(uplo, n, A, lda, work, lwork, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo) }
         })
     })
 }
@@ -7665,7 +8015,7 @@ pub unsafe extern "C" fn cusolverDnSpotrs(
     ), {
         ::cusolver::entry("cusolverDnSpotrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSpotrs(uplo, n, nrhs, A, lda, B, ldb, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo) }
         })
     })
 }
@@ -7688,7 +8038,7 @@ pub unsafe extern "C" fn cusolverDnSpotrsBatched(
     ), {
         ::cusolver::entry("cusolverDnSpotrsBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSpotrsBatched(uplo, n, nrhs, A, lda, B, ldb, d_info, batchSize));
-            ::cusolver::api::systems::cusolverDnTpotrsBatched(
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrsBatched(
                 handle,
                 uplo,
                 n,
@@ -7699,7 +8049,7 @@ pub unsafe extern "C" fn cusolverDnSpotrsBatched(
                 ldb,
                 d_info,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -7722,7 +8072,18 @@ pub unsafe extern "C" fn cusolverDnSsyevd(
     ), {
         ::cusolver::entry("cusolverDnSsyevd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSsyevd(jobz, uplo, n, A, lda, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTsyevd(handle, jobz, uplo, n, A, lda, W, work, lwork, info)
+            unsafe { ::cusolver::api::eigen::cusolverDnTsyevd(
+                handle,
+                jobz,
+                uplo,
+                n,
+                A,
+                lda,
+                W,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -7781,7 +8142,7 @@ pub unsafe extern "C" fn cusolverDnSsyevdx(
     ), {
         ::cusolver::entry("cusolverDnSsyevdx", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSsyevdx(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTsyevdx(
+            unsafe { ::cusolver::api::eigen::cusolverDnTsyevdx(
                 handle,
                 jobz,
                 range,
@@ -7798,7 +8159,7 @@ pub unsafe extern "C" fn cusolverDnSsyevdx(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -7864,7 +8225,19 @@ pub unsafe extern "C" fn cusolverDnSsyevj(
     ), {
         ::cusolver::entry("cusolverDnSsyevj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSsyevj(jobz, uplo, n, A, lda, W, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnTsyevj(handle, jobz, uplo, n, A, lda, W, work, lwork, info, params)
+            unsafe { ::cusolver::api::jacobi::cusolverDnTsyevj(
+                handle,
+                jobz,
+                uplo,
+                n,
+                A,
+                lda,
+                W,
+                work,
+                lwork,
+                info,
+                params,
+            ) }
         })
     })
 }
@@ -7889,7 +8262,7 @@ pub unsafe extern "C" fn cusolverDnSsyevjBatched(
     ), {
         ::cusolver::entry("cusolverDnSsyevjBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSsyevjBatched(jobz, uplo, n, A, lda, W, work, lwork, info, params, batchSize));
-            ::cusolver::api::jacobi::cusolverDnTsyevjBatched(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTsyevjBatched(
                 handle,
                 jobz,
                 uplo,
@@ -7902,7 +8275,7 @@ pub unsafe extern "C" fn cusolverDnSsyevjBatched(
                 info,
                 params,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -7994,7 +8367,7 @@ pub unsafe extern "C" fn cusolverDnSsygvd(
     ), {
         ::cusolver::entry("cusolverDnSsygvd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSsygvd(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTsygvd(
+            unsafe { ::cusolver::api::eigen::cusolverDnTsygvd(
                 handle,
                 itype,
                 jobz,
@@ -8008,7 +8381,7 @@ pub unsafe extern "C" fn cusolverDnSsygvd(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -8076,7 +8449,7 @@ pub unsafe extern "C" fn cusolverDnSsygvdx(
     ), {
         ::cusolver::entry("cusolverDnSsygvdx", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSsygvdx(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTsygvdx(
+            unsafe { ::cusolver::api::eigen::cusolverDnTsygvdx(
                 handle,
                 itype,
                 jobz,
@@ -8096,7 +8469,7 @@ pub unsafe extern "C" fn cusolverDnSsygvdx(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -8171,7 +8544,7 @@ pub unsafe extern "C" fn cusolverDnSsygvj(
     ), {
         ::cusolver::entry("cusolverDnSsygvj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSsygvj(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnTsygvj(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTsygvj(
                 handle,
                 itype,
                 jobz,
@@ -8186,7 +8559,7 @@ pub unsafe extern "C" fn cusolverDnSsygvj(
                 lwork,
                 info,
                 params,
-            )
+            ) }
         })
     })
 }
@@ -8248,7 +8621,19 @@ pub unsafe extern "C" fn cusolverDnSsytrd(
     ), {
         ::cusolver::entry("cusolverDnSsytrd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSsytrd(uplo, n, A, lda, d, e, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTsytrd(handle, uplo, n, A, lda, d, e, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTsytrd(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                d,
+                e,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -8302,7 +8687,17 @@ pub unsafe extern "C" fn cusolverDnSsytrf(
     ), {
         ::cusolver::entry("cusolverDnSsytrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnSsytrf(uplo, n, A, lda, ipiv, work, lwork, info));
-            ::cusolver::api::systems::cusolverDnTsytrf(handle, uplo, n, A, lda, ipiv, work, lwork, info)
+            unsafe { ::cusolver::api::systems::cusolverDnTsytrf(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                ipiv,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -8345,7 +8740,17 @@ pub unsafe extern "C" fn cusolverDnSsytri(
         value handle, value uplo, value n, value A, value lda, value ipiv, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnSsytri", || {
-            ::cusolver::api::systems::cusolverDnTsytri(handle, uplo, n, A, lda, ipiv, work, lwork, info)
+            unsafe { ::cusolver::api::systems::cusolverDnTsytri(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                ipiv,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -8398,7 +8803,7 @@ pub unsafe extern "C" fn cusolverDnSyevd(
         value handle, value params, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value dataTypeW, value W, value computeType, value pBuffer, value workspaceInBytes, value info
     ), {
         ::cusolver::entry("cusolverDnSyevd", || {
-            ::cusolver::api::first::cusolverDnSyevd(
+            unsafe { ::cusolver::api::first::cusolverDnSyevd(
                 handle,
                 params,
                 jobz,
@@ -8413,7 +8818,7 @@ pub unsafe extern "C" fn cusolverDnSyevd(
                 pBuffer,
                 workspaceInBytes,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -8482,7 +8887,7 @@ pub unsafe extern "C" fn cusolverDnSyevdx(
         value handle, value params, value jobz, value range, value uplo, value n, value dataTypeA, value A, value lda, value vl, value vu, value il, value iu, value meig64, value dataTypeW, value W, value computeType, value pBuffer, value workspaceInBytes, value info
     ), {
         ::cusolver::entry("cusolverDnSyevdx", || {
-            ::cusolver::api::first::cusolverDnSyevdx(
+            unsafe { ::cusolver::api::first::cusolverDnSyevdx(
                 handle,
                 params,
                 jobz,
@@ -8503,7 +8908,7 @@ pub unsafe extern "C" fn cusolverDnSyevdx(
                 pBuffer,
                 workspaceInBytes,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -8533,7 +8938,7 @@ pub unsafe extern "C" fn cusolverDnSyevdx_bufferSize(
         value handle, value params, value jobz, value range, value uplo, value n, value dataTypeA, value A, value lda, value vl, value vu, value il, value iu, value h_meig, value dataTypeW, value W, value computeType, out workspaceInBytes
     ), {
         ::cusolver::entry("cusolverDnSyevdx_bufferSize", || {
-            ::cusolver::api::first::cusolverDnSyevdx_bufferSize(
+            unsafe { ::cusolver::api::first::cusolverDnSyevdx_bufferSize(
                 handle,
                 params,
                 jobz,
@@ -8551,8 +8956,8 @@ pub unsafe extern "C" fn cusolverDnSyevdx_bufferSize(
                 dataTypeW,
                 W,
                 computeType,
-                unsafe { Out::new(workspaceInBytes, "workspaceInBytes") }?,
-            )
+                Out::new(workspaceInBytes, "workspaceInBytes")?,
+            ) }
         })
     })
 }
@@ -8587,7 +8992,7 @@ pub unsafe extern "C" fn cusolverDnXgeev(
     ), {
         ::cusolver::entry("cusolverDnXgeev", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnXgeev(params, jobvl, jobvr, n, dataTypeA, A, lda, dataTypeW, W, dataTypeVL, VL, ldvl, dataTypeVR, VR, ldvr, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
-            ::cusolver::api::generic::cusolverDnXgeev(
+            unsafe { ::cusolver::api::generic::cusolverDnXgeev(
                 handle,
                 params,
                 jobvl,
@@ -8610,7 +9015,7 @@ pub unsafe extern "C" fn cusolverDnXgeev(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -8690,7 +9095,7 @@ pub unsafe extern "C" fn cusolverDnXgeqrf(
     ), {
         ::cusolver::entry("cusolverDnXgeqrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnXgeqrf(params, m, n, dataTypeA, A, lda, dataTypeTau, tau, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
-            ::cusolver::api::generic::cusolverDnXgeqrf(
+            unsafe { ::cusolver::api::generic::cusolverDnXgeqrf(
                 handle,
                 params,
                 m,
@@ -8706,7 +9111,7 @@ pub unsafe extern "C" fn cusolverDnXgeqrf(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -8780,7 +9185,7 @@ pub unsafe extern "C" fn cusolverDnXgesvd(
     ), {
         ::cusolver::entry("cusolverDnXgesvd", || {
             ::cusolver::on_hip!(handle, true, by_hand::cusolverDnXgesvd(params, jobu, jobvt, m, n, dataTypeA, A, lda, dataTypeS, S, dataTypeU, U, ldu, dataTypeVT, VT, ldvt, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
-            ::cusolver::api::generic::cusolverDnXgesvd(
+            unsafe { ::cusolver::api::generic::cusolverDnXgesvd(
                 handle,
                 params,
                 jobu,
@@ -8804,7 +9209,7 @@ pub unsafe extern "C" fn cusolverDnXgesvd(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -8966,7 +9371,7 @@ pub unsafe extern "C" fn cusolverDnXgesvdp(
         value handle, value params, value jobz, value econ, value m, value n, value dataTypeA, value A, value lda, value dataTypeS, value S, value dataTypeU, value U, value ldu, value dataTypeV, value V, value ldv, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_info, value h_err_sigma
     ), {
         ::cusolver::entry("cusolverDnXgesvdp", || {
-            ::cusolver::api::approximate::cusolverDnXgesvdp(
+            unsafe { ::cusolver::api::approximate::cusolverDnXgesvdp(
                 handle,
                 params,
                 jobz,
@@ -8991,7 +9396,7 @@ pub unsafe extern "C" fn cusolverDnXgesvdp(
                 workspaceInBytesOnHost,
                 d_info,
                 h_err_sigma,
-            )
+            ) }
         })
     })
 }
@@ -9082,7 +9487,7 @@ pub unsafe extern "C" fn cusolverDnXgesvdr(
         value handle, value params, value jobu, value jobv, value m, value n, value k, value p, value niters, value dataTypeA, value A, value lda, value dataTypeSrand, value Srand, value dataTypeUrand, value Urand, value ldUrand, value dataTypeVrand, value Vrand, value ldVrand, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_info
     ), {
         ::cusolver::entry("cusolverDnXgesvdr", || {
-            ::cusolver::api::approximate::cusolverDnXgesvdr(
+            unsafe { ::cusolver::api::approximate::cusolverDnXgesvdr(
                 handle,
                 params,
                 jobu,
@@ -9109,7 +9514,7 @@ pub unsafe extern "C" fn cusolverDnXgesvdr(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -9195,7 +9600,7 @@ pub unsafe extern "C" fn cusolverDnXgetrf(
     ), {
         ::cusolver::entry("cusolverDnXgetrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnXgetrf(params, m, n, dataTypeA, A, lda, ipiv, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
-            ::cusolver::api::generic::cusolverDnXgetrf(
+            unsafe { ::cusolver::api::generic::cusolverDnXgetrf(
                 handle,
                 params,
                 m,
@@ -9210,7 +9615,7 @@ pub unsafe extern "C" fn cusolverDnXgetrf(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -9270,7 +9675,7 @@ pub unsafe extern "C" fn cusolverDnXgetrs(
     ), {
         ::cusolver::entry("cusolverDnXgetrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnXgetrs(params, trans, n, nrhs, dataTypeA, A, lda, ipiv, dataTypeB, B, ldb, info));
-            ::cusolver::api::generic::cusolverDnXgetrs(
+            unsafe { ::cusolver::api::generic::cusolverDnXgetrs(
                 handle,
                 params,
                 trans,
@@ -9284,7 +9689,7 @@ pub unsafe extern "C" fn cusolverDnXgetrs(
                 B,
                 ldb,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -9310,7 +9715,7 @@ pub unsafe extern "C" fn cusolverDnXhetrf(
         value handle, value params, value uplo, value n, value dataTypeA, value A, value lda, value ipiv, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXhetrf", || {
-            ::cusolver::api::indefinite::cusolverDnXhetrf(
+            unsafe { ::cusolver::api::indefinite::cusolverDnXhetrf(
                 handle,
                 params,
                 uplo,
@@ -9325,7 +9730,7 @@ pub unsafe extern "C" fn cusolverDnXhetrf(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -9389,7 +9794,7 @@ pub unsafe extern "C" fn cusolverDnXhetrs(
         value handle, value params, value uplo, value n, value nrhs, value dataTypeA, value A, value lda, value ipiv, value dataTypeB, value B, value ldb, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXhetrs", || {
-            ::cusolver::api::indefinite::cusolverDnXhetrs(
+            unsafe { ::cusolver::api::indefinite::cusolverDnXhetrs(
                 handle,
                 params,
                 uplo,
@@ -9407,7 +9812,7 @@ pub unsafe extern "C" fn cusolverDnXhetrs(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -9479,7 +9884,7 @@ pub unsafe extern "C" fn cusolverDnXlarft(
         value handle, value params, value direct, value storev, value n, value k, value dataTypeV, value V, value ldv, value dataTypeTau, value tau, value dataTypeT, value T, value ldt, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost
     ), {
         ::cusolver::entry("cusolverDnXlarft", || {
-            ::cusolver::api::reflections::cusolverDnXlarft(
+            unsafe { ::cusolver::api::reflections::cusolverDnXlarft(
                 handle,
                 params,
                 direct,
@@ -9499,7 +9904,7 @@ pub unsafe extern "C" fn cusolverDnXlarft(
                 workspaceInBytesOnDevice,
                 bufferOnHost,
                 workspaceInBytesOnHost,
-            )
+            ) }
         })
     })
 }
@@ -9578,7 +9983,7 @@ pub unsafe extern "C" fn cusolverDnXpolar(
         value handle, value params, value uplo, value M, value N, value dataTypeA, value A, value lda, value dataTypeH, value H, value ldh, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_res_nrm, value d_A_nrmF, value d_rcond, value d_info
     ), {
         ::cusolver::entry("cusolverDnXpolar", || {
-            ::cusolver::api::polar::cusolverDnXpolar(
+            unsafe { ::cusolver::api::polar::cusolverDnXpolar(
                 handle,
                 params,
                 uplo,
@@ -9599,7 +10004,7 @@ pub unsafe extern "C" fn cusolverDnXpolar(
                 d_A_nrmF,
                 d_rcond,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -9666,7 +10071,7 @@ pub unsafe extern "C" fn cusolverDnXpotrf(
     ), {
         ::cusolver::entry("cusolverDnXpotrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnXpotrf(params, uplo, n, dataTypeA, A, lda, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
-            ::cusolver::api::generic::cusolverDnXpotrf(
+            unsafe { ::cusolver::api::generic::cusolverDnXpotrf(
                 handle,
                 params,
                 uplo,
@@ -9680,7 +10085,7 @@ pub unsafe extern "C" fn cusolverDnXpotrf(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -9739,7 +10144,7 @@ pub unsafe extern "C" fn cusolverDnXpotrs(
     ), {
         ::cusolver::entry("cusolverDnXpotrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnXpotrs(params, uplo, n, nrhs, dataTypeA, A, lda, dataTypeB, B, ldb, info));
-            ::cusolver::api::generic::cusolverDnXpotrs(
+            unsafe { ::cusolver::api::generic::cusolverDnXpotrs(
                 handle,
                 params,
                 uplo,
@@ -9752,7 +10157,7 @@ pub unsafe extern "C" fn cusolverDnXpotrs(
                 B,
                 ldb,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -9780,7 +10185,7 @@ pub unsafe extern "C" fn cusolverDnXstedc(
         value handle, value params, value compz, value n, value dataTypeDE, value D, value E, value dataTypeZ, value Z, value ldz, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXstedc", || {
-            ::cusolver::api::tridiagonal::cusolverDnXstedc(
+            unsafe { ::cusolver::api::tridiagonal::cusolverDnXstedc(
                 handle,
                 params,
                 compz,
@@ -9797,7 +10202,7 @@ pub unsafe extern "C" fn cusolverDnXstedc(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -9866,7 +10271,7 @@ pub unsafe extern "C" fn cusolverDnXsyevBatched(
     ), {
         ::cusolver::entry("cusolverDnXsyevBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnXsyevBatched(params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info, batchSize));
-            ::cusolver::api::generic::cusolverDnXsyevBatched(
+            unsafe { ::cusolver::api::generic::cusolverDnXsyevBatched(
                 handle,
                 params,
                 jobz,
@@ -9884,7 +10289,7 @@ pub unsafe extern "C" fn cusolverDnXsyevBatched(
                 workspaceInBytesOnHost,
                 info,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -9955,7 +10360,7 @@ pub unsafe extern "C" fn cusolverDnXsyevd(
     ), {
         ::cusolver::entry("cusolverDnXsyevd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnXsyevd(params, jobz, uplo, n, dataTypeA, A, lda, dataTypeW, W, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
-            ::cusolver::api::generic::cusolverDnXsyevd(
+            unsafe { ::cusolver::api::generic::cusolverDnXsyevd(
                 handle,
                 params,
                 jobz,
@@ -9972,7 +10377,7 @@ pub unsafe extern "C" fn cusolverDnXsyevd(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -10047,7 +10452,7 @@ pub unsafe extern "C" fn cusolverDnXsyevdx(
     ), {
         ::cusolver::entry("cusolverDnXsyevdx", || {
             ::cusolver::on_hip!(handle, true, by_hand::cusolverDnXsyevdx(params, jobz, range, uplo, n, dataTypeA, A, lda, vl, vu, il, iu, meig64, dataTypeW, W, computeType, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
-            ::cusolver::api::generic::cusolverDnXsyevdx(
+            unsafe { ::cusolver::api::generic::cusolverDnXsyevdx(
                 handle,
                 params,
                 jobz,
@@ -10070,7 +10475,7 @@ pub unsafe extern "C" fn cusolverDnXsyevdx(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -10102,7 +10507,7 @@ pub unsafe extern "C" fn cusolverDnXsyevdx_bufferSize(
     ), {
         ::cusolver::entry("cusolverDnXsyevdx_bufferSize", || {
             ::cusolver::on_hip!(handle, false, by_hand::cusolverDnXsyevdx_bufferSize(params, jobz, range, uplo, n, dataTypeA, A, lda, vl, vu, il, iu, h_meig, dataTypeW, W, computeType, workspaceInBytesOnDevice, workspaceInBytesOnHost));
-            ::cusolver::api::generic::cusolverDnXsyevdx_bufferSize(
+            unsafe { ::cusolver::api::generic::cusolverDnXsyevdx_bufferSize(
                 handle,
                 params,
                 jobz,
@@ -10120,9 +10525,9 @@ pub unsafe extern "C" fn cusolverDnXsyevdx_bufferSize(
                 dataTypeW,
                 W,
                 computeType,
-                unsafe { Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice") }?,
-                unsafe { Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost") }?,
-            )
+                Out::new(workspaceInBytesOnDevice, "workspaceInBytesOnDevice")?,
+                Out::new(workspaceInBytesOnHost, "workspaceInBytesOnHost")?,
+            ) }
         })
     })
 }
@@ -10224,7 +10629,7 @@ pub unsafe extern "C" fn cusolverDnXsygvStridedBatched(
         value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value A, value lda, value strideA, value dataTypeB, value B, value ldb, value strideB, value dataTypeW, value W, value strideW, value computeType, value batchSize, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXsygvStridedBatched", || {
-            ::cusolver::api::generalised::cusolverDnXsygvStridedBatched(
+            unsafe { ::cusolver::api::generalised::cusolverDnXsygvStridedBatched(
                 handle,
                 params,
                 itype,
@@ -10249,7 +10654,7 @@ pub unsafe extern "C" fn cusolverDnXsygvStridedBatched(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -10336,7 +10741,7 @@ pub unsafe extern "C" fn cusolverDnXsygvd(
         value handle, value params, value itype, value jobz, value uplo, value n, value dataTypeA, value d_A, value lda, value dataTypeB, value d_B, value ldb, value dataTypeW, value d_W, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_info
     ), {
         ::cusolver::entry("cusolverDnXsygvd", || {
-            ::cusolver::api::generalised::cusolverDnXsygvd(
+            unsafe { ::cusolver::api::generalised::cusolverDnXsygvd(
                 handle,
                 params,
                 itype,
@@ -10357,7 +10762,7 @@ pub unsafe extern "C" fn cusolverDnXsygvd(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -10442,7 +10847,7 @@ pub unsafe extern "C" fn cusolverDnXsygvdx(
         value handle, value params, value itype, value jobz, value range, value uplo, value n, value dataTypeA, value d_A, value lda, value dataTypeB, value d_B, value ldb, value vl, value vu, value il, value iu, value meig, value dataTypeW, value d_W, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value d_info
     ), {
         ::cusolver::entry("cusolverDnXsygvdx", || {
-            ::cusolver::api::generalised::cusolverDnXsygvdx(
+            unsafe { ::cusolver::api::generalised::cusolverDnXsygvdx(
                 handle,
                 params,
                 itype,
@@ -10469,7 +10874,7 @@ pub unsafe extern "C" fn cusolverDnXsygvdx(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -10552,7 +10957,7 @@ pub unsafe extern "C" fn cusolverDnXsytrf(
         value handle, value params, value uplo, value n, value dataTypeA, value A, value lda, value ipiv, value computeType, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value info
     ), {
         ::cusolver::entry("cusolverDnXsytrf", || {
-            ::cusolver::api::generic::cusolverDnXsytrf(
+            unsafe { ::cusolver::api::generic::cusolverDnXsytrf(
                 handle,
                 params,
                 uplo,
@@ -10567,7 +10972,7 @@ pub unsafe extern "C" fn cusolverDnXsytrf(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -10631,7 +11036,7 @@ pub unsafe extern "C" fn cusolverDnXsytrs(
     ), {
         ::cusolver::entry("cusolverDnXsytrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnXsytrs(uplo, n, nrhs, dataTypeA, A, lda, ipiv, dataTypeB, B, ldb, bufferOnDevice, workspaceInBytesOnDevice, bufferOnHost, workspaceInBytesOnHost, info));
-            ::cusolver::api::generic::cusolverDnXsytrs(
+            unsafe { ::cusolver::api::generic::cusolverDnXsytrs(
                 handle,
                 uplo,
                 n,
@@ -10648,7 +11053,7 @@ pub unsafe extern "C" fn cusolverDnXsytrs(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -10712,7 +11117,7 @@ pub unsafe extern "C" fn cusolverDnXtrtri(
         value handle, value uplo, value diag, value n, value dataTypeA, value A, value lda, value bufferOnDevice, value workspaceInBytesOnDevice, value bufferOnHost, value workspaceInBytesOnHost, value devInfo
     ), {
         ::cusolver::entry("cusolverDnXtrtri", || {
-            ::cusolver::api::generic::cusolverDnXtrtri(
+            unsafe { ::cusolver::api::generic::cusolverDnXtrtri(
                 handle,
                 uplo,
                 diag,
@@ -10725,7 +11130,7 @@ pub unsafe extern "C" fn cusolverDnXtrtri(
                 bufferOnHost,
                 workspaceInBytesOnHost,
                 devInfo,
-            )
+            ) }
         })
     })
 }
@@ -10783,7 +11188,7 @@ pub unsafe extern "C" fn cusolverDnZCgels(
     ), {
         ::cusolver::entry("cusolverDnZCgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZCgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnZCgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnZCgels(
                 handle,
                 m,
                 n,
@@ -10798,7 +11203,7 @@ pub unsafe extern "C" fn cusolverDnZCgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -10863,7 +11268,7 @@ pub unsafe extern "C" fn cusolverDnZCgesv(
     ), {
         ::cusolver::entry("cusolverDnZCgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZCgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnZCgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnZCgesv(
                 handle,
                 n,
                 nrhs,
@@ -10878,7 +11283,7 @@ pub unsafe extern "C" fn cusolverDnZCgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -10943,7 +11348,7 @@ pub unsafe extern "C" fn cusolverDnZEgels(
     ), {
         ::cusolver::entry("cusolverDnZEgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZEgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnZEgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnZEgels(
                 handle,
                 m,
                 n,
@@ -10958,7 +11363,7 @@ pub unsafe extern "C" fn cusolverDnZEgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -11023,7 +11428,7 @@ pub unsafe extern "C" fn cusolverDnZEgesv(
     ), {
         ::cusolver::entry("cusolverDnZEgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZEgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnZEgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnZEgesv(
                 handle,
                 n,
                 nrhs,
@@ -11038,7 +11443,7 @@ pub unsafe extern "C" fn cusolverDnZEgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -11103,7 +11508,7 @@ pub unsafe extern "C" fn cusolverDnZKgels(
     ), {
         ::cusolver::entry("cusolverDnZKgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZKgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnZKgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnZKgels(
                 handle,
                 m,
                 n,
@@ -11118,7 +11523,7 @@ pub unsafe extern "C" fn cusolverDnZKgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -11183,7 +11588,7 @@ pub unsafe extern "C" fn cusolverDnZKgesv(
     ), {
         ::cusolver::entry("cusolverDnZKgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZKgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnZKgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnZKgesv(
                 handle,
                 n,
                 nrhs,
@@ -11198,7 +11603,7 @@ pub unsafe extern "C" fn cusolverDnZKgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -11263,7 +11668,7 @@ pub unsafe extern "C" fn cusolverDnZYgels(
     ), {
         ::cusolver::entry("cusolverDnZYgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZYgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnZYgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnZYgels(
                 handle,
                 m,
                 n,
@@ -11278,7 +11683,7 @@ pub unsafe extern "C" fn cusolverDnZYgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -11343,7 +11748,7 @@ pub unsafe extern "C" fn cusolverDnZYgesv(
     ), {
         ::cusolver::entry("cusolverDnZYgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZYgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnZYgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnZYgesv(
                 handle,
                 n,
                 nrhs,
@@ -11358,7 +11763,7 @@ pub unsafe extern "C" fn cusolverDnZYgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -11423,7 +11828,7 @@ pub unsafe extern "C" fn cusolverDnZZgels(
     ), {
         ::cusolver::entry("cusolverDnZZgels", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZZgels(m, n, nrhs, dA, ldda, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnZZgels(
+            unsafe { ::cusolver::api::mixed::cusolverDnZZgels(
                 handle,
                 m,
                 n,
@@ -11438,7 +11843,7 @@ pub unsafe extern "C" fn cusolverDnZZgels(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -11503,7 +11908,7 @@ pub unsafe extern "C" fn cusolverDnZZgesv(
     ), {
         ::cusolver::entry("cusolverDnZZgesv", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZZgesv(n, nrhs, dA, ldda, dipiv, dB, lddb, dX, lddx, dWorkspace, lwork_bytes, iter, d_info));
-            ::cusolver::api::mixed::cusolverDnZZgesv(
+            unsafe { ::cusolver::api::mixed::cusolverDnZZgesv(
                 handle,
                 n,
                 nrhs,
@@ -11518,7 +11923,7 @@ pub unsafe extern "C" fn cusolverDnZZgesv(
                 lwork_bytes,
                 iter,
                 d_info,
-            )
+            ) }
         })
     })
 }
@@ -11581,7 +11986,7 @@ pub unsafe extern "C" fn cusolverDnZgebrd(
     ), {
         ::cusolver::entry("cusolverDnZgebrd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZgebrd(m, n, A, lda, D, E, TAUQ, TAUP, Work, Lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTgebrd(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTgebrd(
                 handle,
                 m,
                 n,
@@ -11594,7 +11999,7 @@ pub unsafe extern "C" fn cusolverDnZgebrd(
                 Work,
                 Lwork,
                 devInfo,
-            )
+            ) }
         })
     })
 }
@@ -11636,7 +12041,17 @@ pub unsafe extern "C" fn cusolverDnZgeqrf(
     ), {
         ::cusolver::entry("cusolverDnZgeqrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZgeqrf(m, n, A, lda, TAU, Workspace, Lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTgeqrf(handle, m, n, A, lda, TAU, Workspace, Lwork, devInfo)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTgeqrf(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                TAU,
+                Workspace,
+                Lwork,
+                devInfo,
+            ) }
         })
     })
 }
@@ -11689,7 +12104,7 @@ pub unsafe extern "C" fn cusolverDnZgesvd(
     ), {
         ::cusolver::entry("cusolverDnZgesvd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZgesvd(jobu, jobvt, m, n, A, lda, S, U, ldu, VT, ldvt, work, lwork, rwork, info));
-            ::cusolver::api::svd::cusolverDnTgesvd(
+            unsafe { ::cusolver::api::svd::cusolverDnTgesvd(
                 handle,
                 jobu,
                 jobvt,
@@ -11706,7 +12121,7 @@ pub unsafe extern "C" fn cusolverDnZgesvd(
                 lwork,
                 rwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -11755,7 +12170,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdaStridedBatched(
     ), {
         ::cusolver::entry("cusolverDnZgesvdaStridedBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZgesvdaStridedBatched(jobz, rank, m, n, d_A, lda, strideA, d_S, strideS, d_U, ldu, strideU, d_V, ldv, strideV, d_work, lwork, d_info, h_R_nrmF, batchSize));
-            ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
+            unsafe { ::cusolver::api::svd::cusolverDnTgesvdaStridedBatched(
                 handle,
                 jobz,
                 rank,
@@ -11777,7 +12192,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdaStridedBatched(
                 d_info,
                 h_R_nrmF,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -11856,7 +12271,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdj(
     ), {
         ::cusolver::entry("cusolverDnZgesvdj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZgesvdj(jobz, econ, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnTgesvdj(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTgesvdj(
                 handle,
                 jobz,
                 econ,
@@ -11873,7 +12288,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdj(
                 lwork,
                 info,
                 params,
-            )
+            ) }
         })
     })
 }
@@ -11902,7 +12317,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdjBatched(
     ), {
         ::cusolver::entry("cusolverDnZgesvdjBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZgesvdjBatched(jobz, m, n, A, lda, S, U, ldu, V, ldv, work, lwork, info, params, batchSize));
-            ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTgesvdjBatched(
                 handle,
                 jobz,
                 m,
@@ -11919,7 +12334,7 @@ pub unsafe extern "C" fn cusolverDnZgesvdjBatched(
                 info,
                 params,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -12024,7 +12439,16 @@ pub unsafe extern "C" fn cusolverDnZgetrf(
     ), {
         ::cusolver::entry("cusolverDnZgetrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZgetrf(m, n, A, lda, Workspace, devIpiv, devInfo));
-            ::cusolver::api::systems::cusolverDnTgetrf(handle, m, n, A, lda, Workspace, devIpiv, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTgetrf(
+                handle,
+                m,
+                n,
+                A,
+                lda,
+                Workspace,
+                devIpiv,
+                devInfo,
+            ) }
         })
     })
 }
@@ -12071,7 +12495,18 @@ pub unsafe extern "C" fn cusolverDnZgetrs(
     ), {
         ::cusolver::entry("cusolverDnZgetrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZgetrs(trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo));
-            ::cusolver::api::systems::cusolverDnTgetrs(handle, trans, n, nrhs, A, lda, devIpiv, B, ldb, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTgetrs(
+                handle,
+                trans,
+                n,
+                nrhs,
+                A,
+                lda,
+                devIpiv,
+                B,
+                ldb,
+                devInfo,
+            ) }
         })
     })
 }
@@ -12094,7 +12529,18 @@ pub unsafe extern "C" fn cusolverDnZheevd(
     ), {
         ::cusolver::entry("cusolverDnZheevd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZheevd(jobz, uplo, n, A, lda, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTheevd(handle, jobz, uplo, n, A, lda, W, work, lwork, info)
+            unsafe { ::cusolver::api::eigen::cusolverDnTheevd(
+                handle,
+                jobz,
+                uplo,
+                n,
+                A,
+                lda,
+                W,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -12153,7 +12599,7 @@ pub unsafe extern "C" fn cusolverDnZheevdx(
     ), {
         ::cusolver::entry("cusolverDnZheevdx", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZheevdx(jobz, range, uplo, n, A, lda, vl, vu, il, iu, meig, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnTheevdx(
+            unsafe { ::cusolver::api::eigen::cusolverDnTheevdx(
                 handle,
                 jobz,
                 range,
@@ -12170,7 +12616,7 @@ pub unsafe extern "C" fn cusolverDnZheevdx(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -12236,7 +12682,19 @@ pub unsafe extern "C" fn cusolverDnZheevj(
     ), {
         ::cusolver::entry("cusolverDnZheevj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZheevj(jobz, uplo, n, A, lda, W, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnTheevj(handle, jobz, uplo, n, A, lda, W, work, lwork, info, params)
+            unsafe { ::cusolver::api::jacobi::cusolverDnTheevj(
+                handle,
+                jobz,
+                uplo,
+                n,
+                A,
+                lda,
+                W,
+                work,
+                lwork,
+                info,
+                params,
+            ) }
         })
     })
 }
@@ -12261,7 +12719,7 @@ pub unsafe extern "C" fn cusolverDnZheevjBatched(
     ), {
         ::cusolver::entry("cusolverDnZheevjBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZheevjBatched(jobz, uplo, n, A, lda, W, work, lwork, info, params, batchSize));
-            ::cusolver::api::jacobi::cusolverDnTheevjBatched(
+            unsafe { ::cusolver::api::jacobi::cusolverDnTheevjBatched(
                 handle,
                 jobz,
                 uplo,
@@ -12274,7 +12732,7 @@ pub unsafe extern "C" fn cusolverDnZheevjBatched(
                 info,
                 params,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -12366,7 +12824,7 @@ pub unsafe extern "C" fn cusolverDnZhegvd(
     ), {
         ::cusolver::entry("cusolverDnZhegvd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZhegvd(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnThegvd(
+            unsafe { ::cusolver::api::eigen::cusolverDnThegvd(
                 handle,
                 itype,
                 jobz,
@@ -12380,7 +12838,7 @@ pub unsafe extern "C" fn cusolverDnZhegvd(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -12448,7 +12906,7 @@ pub unsafe extern "C" fn cusolverDnZhegvdx(
     ), {
         ::cusolver::entry("cusolverDnZhegvdx", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZhegvdx(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, meig, W, work, lwork, info));
-            ::cusolver::api::eigen::cusolverDnThegvdx(
+            unsafe { ::cusolver::api::eigen::cusolverDnThegvdx(
                 handle,
                 itype,
                 jobz,
@@ -12468,7 +12926,7 @@ pub unsafe extern "C" fn cusolverDnZhegvdx(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -12543,7 +13001,7 @@ pub unsafe extern "C" fn cusolverDnZhegvj(
     ), {
         ::cusolver::entry("cusolverDnZhegvj", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZhegvj(itype, jobz, uplo, n, A, lda, B, ldb, W, work, lwork, info, params));
-            ::cusolver::api::jacobi::cusolverDnThegvj(
+            unsafe { ::cusolver::api::jacobi::cusolverDnThegvj(
                 handle,
                 itype,
                 jobz,
@@ -12558,7 +13016,7 @@ pub unsafe extern "C" fn cusolverDnZhegvj(
                 lwork,
                 info,
                 params,
-            )
+            ) }
         })
     })
 }
@@ -12620,7 +13078,19 @@ pub unsafe extern "C" fn cusolverDnZhetrd(
     ), {
         ::cusolver::entry("cusolverDnZhetrd", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZhetrd(uplo, n, A, lda, d, e, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnThetrd(handle, uplo, n, A, lda, d, e, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnThetrd(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                d,
+                e,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -12672,7 +13142,7 @@ pub unsafe extern "C" fn cusolverDnZlaswp(
         value handle, value n, value A, value lda, value k1, value k2, value devIpiv, value incx
     ), {
         ::cusolver::entry("cusolverDnZlaswp", || {
-            ::cusolver::api::systems::cusolverDnTlaswp(handle, n, A, lda, k1, k2, devIpiv, incx)
+            unsafe { ::cusolver::api::systems::cusolverDnTlaswp(handle, n, A, lda, k1, k2, devIpiv, incx) }
         })
     })
 }
@@ -12692,7 +13162,7 @@ pub unsafe extern "C" fn cusolverDnZlauum(
         value handle, value uplo, value n, value A, value lda, value work, value lwork, value devInfo
     ), {
         ::cusolver::entry("cusolverDnZlauum", || {
-            ::cusolver::api::systems::cusolverDnTlauum(handle, uplo, n, A, lda, work, lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTlauum(handle, uplo, n, A, lda, work, lwork, devInfo) }
         })
     })
 }
@@ -12736,7 +13206,16 @@ pub unsafe extern "C" fn cusolverDnZpotrf(
     ), {
         ::cusolver::entry("cusolverDnZpotrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZpotrf(uplo, n, A, lda, Workspace, Lwork, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotrf(handle, uplo, n, A, lda, Workspace, Lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrf(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                Workspace,
+                Lwork,
+                devInfo,
+            ) }
         })
     })
 }
@@ -12756,7 +13235,15 @@ pub unsafe extern "C" fn cusolverDnZpotrfBatched(
     ), {
         ::cusolver::entry("cusolverDnZpotrfBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZpotrfBatched(uplo, n, Aarray, lda, infoArray, batchSize));
-            ::cusolver::api::systems::cusolverDnTpotrfBatched(handle, uplo, n, Aarray, lda, infoArray, batchSize)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrfBatched(
+                handle,
+                uplo,
+                n,
+                Aarray,
+                lda,
+                infoArray,
+                batchSize,
+            ) }
         })
     })
 }
@@ -12801,7 +13288,7 @@ pub unsafe extern "C" fn cusolverDnZpotri(
     ), {
         ::cusolver::entry("cusolverDnZpotri", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZpotri(uplo, n, A, lda, work, lwork, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotri(handle, uplo, n, A, lda, work, lwork, devInfo) }
         })
     })
 }
@@ -12847,7 +13334,7 @@ pub unsafe extern "C" fn cusolverDnZpotrs(
     ), {
         ::cusolver::entry("cusolverDnZpotrs", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZpotrs(uplo, n, nrhs, A, lda, B, ldb, devInfo));
-            ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo)
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrs(handle, uplo, n, nrhs, A, lda, B, ldb, devInfo) }
         })
     })
 }
@@ -12870,7 +13357,7 @@ pub unsafe extern "C" fn cusolverDnZpotrsBatched(
     ), {
         ::cusolver::entry("cusolverDnZpotrsBatched", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZpotrsBatched(uplo, n, nrhs, A, lda, B, ldb, d_info, batchSize));
-            ::cusolver::api::systems::cusolverDnTpotrsBatched(
+            unsafe { ::cusolver::api::systems::cusolverDnTpotrsBatched(
                 handle,
                 uplo,
                 n,
@@ -12881,7 +13368,7 @@ pub unsafe extern "C" fn cusolverDnZpotrsBatched(
                 ldb,
                 d_info,
                 batchSize,
-            )
+            ) }
         })
     })
 }
@@ -12903,7 +13390,17 @@ pub unsafe extern "C" fn cusolverDnZsytrf(
     ), {
         ::cusolver::entry("cusolverDnZsytrf", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZsytrf(uplo, n, A, lda, ipiv, work, lwork, info));
-            ::cusolver::api::systems::cusolverDnTsytrf(handle, uplo, n, A, lda, ipiv, work, lwork, info)
+            unsafe { ::cusolver::api::systems::cusolverDnTsytrf(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                ipiv,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -12946,7 +13443,17 @@ pub unsafe extern "C" fn cusolverDnZsytri(
         value handle, value uplo, value n, value A, value lda, value ipiv, value work, value lwork, value info
     ), {
         ::cusolver::entry("cusolverDnZsytri", || {
-            ::cusolver::api::systems::cusolverDnTsytri(handle, uplo, n, A, lda, ipiv, work, lwork, info)
+            unsafe { ::cusolver::api::systems::cusolverDnTsytri(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                ipiv,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -12997,7 +13504,19 @@ pub unsafe extern "C" fn cusolverDnZungbr(
     ), {
         ::cusolver::entry("cusolverDnZungbr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZungbr(side, m, n, k, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTungbr(handle, side, m, n, k, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTungbr(
+                handle,
+                side,
+                m,
+                n,
+                k,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -13052,7 +13571,18 @@ pub unsafe extern "C" fn cusolverDnZungqr(
     ), {
         ::cusolver::entry("cusolverDnZungqr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZungqr(m, n, k, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTungqr(handle, m, n, k, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTungqr(
+                handle,
+                m,
+                n,
+                k,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -13104,7 +13634,17 @@ pub unsafe extern "C" fn cusolverDnZungtr(
     ), {
         ::cusolver::entry("cusolverDnZungtr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZungtr(uplo, n, A, lda, tau, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTungtr(handle, uplo, n, A, lda, tau, work, lwork, info)
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTungtr(
+                handle,
+                uplo,
+                n,
+                A,
+                lda,
+                tau,
+                work,
+                lwork,
+                info,
+            ) }
         })
     })
 }
@@ -13159,7 +13699,7 @@ pub unsafe extern "C" fn cusolverDnZunmqr(
     ), {
         ::cusolver::entry("cusolverDnZunmqr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZunmqr(side, trans, m, n, k, A, lda, tau, C, ldc, work, lwork, devInfo));
-            ::cusolver::api::orthogonal::cusolverDnTunmqr(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTunmqr(
                 handle,
                 side,
                 trans,
@@ -13174,7 +13714,7 @@ pub unsafe extern "C" fn cusolverDnZunmqr(
                 work,
                 lwork,
                 devInfo,
-            )
+            ) }
         })
     })
 }
@@ -13239,7 +13779,7 @@ pub unsafe extern "C" fn cusolverDnZunmtr(
     ), {
         ::cusolver::entry("cusolverDnZunmtr", || {
             ::cusolver::on_hip!(handle, true, calls::cusolverDnZunmtr(side, uplo, trans, m, n, A, lda, tau, C, ldc, work, lwork, info));
-            ::cusolver::api::orthogonal::cusolverDnTunmtr(
+            unsafe { ::cusolver::api::orthogonal::cusolverDnTunmtr(
                 handle,
                 side,
                 uplo,
@@ -13254,7 +13794,7 @@ pub unsafe extern "C" fn cusolverDnZunmtr(
                 work,
                 lwork,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -13931,7 +14471,7 @@ pub unsafe extern "C" fn cusolverRfBatchResetValues(
         value batchSize, value n, value nnzA, value csrRowPtrA, value csrColIndA, value csrValA_array, value P, value Q, value handle
     ), {
         ::cusolver::entry("cusolverRfBatchResetValues", || {
-            ::cusolver::api::refactorisation::cusolverRfBatchResetValues(
+            unsafe { ::cusolver::api::refactorisation::cusolverRfBatchResetValues(
                 batchSize,
                 n,
                 nnzA,
@@ -13941,7 +14481,7 @@ pub unsafe extern "C" fn cusolverRfBatchResetValues(
                 P,
                 Q,
                 handle,
-            )
+            ) }
         })
     })
 }
@@ -13970,7 +14510,7 @@ pub unsafe extern "C" fn cusolverRfBatchSetupHost(
         value batchSize, value n, value nnzA, value h_csrRowPtrA, value h_csrColIndA, value h_csrValA_array, value nnzL, value h_csrRowPtrL, value h_csrColIndL, value h_csrValL, value nnzU, value h_csrRowPtrU, value h_csrColIndU, value h_csrValU, value h_P, value h_Q, value handle
     ), {
         ::cusolver::entry("cusolverRfBatchSetupHost", || {
-            ::cusolver::api::refactorisation::cusolverRfBatchSetupHost(
+            unsafe { ::cusolver::api::refactorisation::cusolverRfBatchSetupHost(
                 batchSize,
                 n,
                 nnzA,
@@ -13988,7 +14528,7 @@ pub unsafe extern "C" fn cusolverRfBatchSetupHost(
                 h_P,
                 h_Q,
                 handle,
-            )
+            ) }
         })
     })
 }
@@ -14008,7 +14548,16 @@ pub unsafe extern "C" fn cusolverRfBatchSolve(
         value handle, value P, value Q, value nrhs, value Temp, value ldt, value XF_array, value ldxf
     ), {
         ::cusolver::entry("cusolverRfBatchSolve", || {
-            ::cusolver::api::refactorisation::cusolverRfBatchSolve(handle, P, Q, nrhs, Temp, ldt, XF_array, ldxf)
+            unsafe { ::cusolver::api::refactorisation::cusolverRfBatchSolve(
+                handle,
+                P,
+                Q,
+                nrhs,
+                Temp,
+                ldt,
+                XF_array,
+                ldxf,
+            ) }
         })
     })
 }
@@ -14020,7 +14569,7 @@ pub unsafe extern "C" fn cusolverRfBatchZeroPivot(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverRfBatchZeroPivot", (value handle, value position), {
         ::cusolver::entry("cusolverRfBatchZeroPivot", || {
-            ::cusolver::api::refactorisation::cusolverRfBatchZeroPivot(handle, position)
+            unsafe { ::cusolver::api::refactorisation::cusolverRfBatchZeroPivot(handle, position) }
         })
     })
 }
@@ -14196,7 +14745,7 @@ pub unsafe extern "C" fn cusolverRfResetValues(
         value n, value nnzA, value csrRowPtrA, value csrColIndA, value csrValA, value P, value Q, value handle
     ), {
         ::cusolver::entry("cusolverRfResetValues", || {
-            ::cusolver::api::refactorisation::cusolverRfResetValues(
+            unsafe { ::cusolver::api::refactorisation::cusolverRfResetValues(
                 n,
                 nnzA,
                 csrRowPtrA,
@@ -14205,7 +14754,7 @@ pub unsafe extern "C" fn cusolverRfResetValues(
                 P,
                 Q,
                 handle,
-            )
+            ) }
         })
     })
 }
@@ -14284,7 +14833,7 @@ pub unsafe extern "C" fn cusolverRfSetupDevice(
         value n, value nnzA, value csrRowPtrA, value csrColIndA, value csrValA, value nnzL, value csrRowPtrL, value csrColIndL, value csrValL, value nnzU, value csrRowPtrU, value csrColIndU, value csrValU, value P, value Q, value handle
     ), {
         ::cusolver::entry("cusolverRfSetupDevice", || {
-            ::cusolver::api::refactorisation::cusolverRfSetupDevice(
+            unsafe { ::cusolver::api::refactorisation::cusolverRfSetupDevice(
                 n,
                 nnzA,
                 csrRowPtrA,
@@ -14301,7 +14850,7 @@ pub unsafe extern "C" fn cusolverRfSetupDevice(
                 P,
                 Q,
                 handle,
-            )
+            ) }
         })
     })
 }
@@ -14329,7 +14878,7 @@ pub unsafe extern "C" fn cusolverRfSetupHost(
         value n, value nnzA, value h_csrRowPtrA, value h_csrColIndA, value h_csrValA, value nnzL, value h_csrRowPtrL, value h_csrColIndL, value h_csrValL, value nnzU, value h_csrRowPtrU, value h_csrColIndU, value h_csrValU, value h_P, value h_Q, value handle
     ), {
         ::cusolver::entry("cusolverRfSetupHost", || {
-            ::cusolver::api::refactorisation::cusolverRfSetupHost(
+            unsafe { ::cusolver::api::refactorisation::cusolverRfSetupHost(
                 n,
                 nnzA,
                 h_csrRowPtrA,
@@ -14346,7 +14895,7 @@ pub unsafe extern "C" fn cusolverRfSetupHost(
                 h_P,
                 h_Q,
                 handle,
-            )
+            ) }
         })
     })
 }
@@ -14366,7 +14915,7 @@ pub unsafe extern "C" fn cusolverRfSolve(
         value handle, value P, value Q, value nrhs, value Temp, value ldt, value XF, value ldxf
     ), {
         ::cusolver::entry("cusolverRfSolve", || {
-            ::cusolver::api::refactorisation::cusolverRfSolve(handle, P, Q, nrhs, Temp, ldt, XF, ldxf)
+            unsafe { ::cusolver::api::refactorisation::cusolverRfSolve(handle, P, Q, nrhs, Temp, ldt, XF, ldxf) }
         })
     })
 }
@@ -14445,7 +14994,7 @@ pub unsafe extern "C" fn cusolverSpCcsrcholDiag(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpCcsrcholDiag", (value handle, value info, value diag), {
         ::cusolver::entry("cusolverSpCcsrcholDiag", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag) }
         })
     })
 }
@@ -14466,7 +15015,7 @@ pub unsafe extern "C" fn cusolverSpCcsrcholFactor(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpCcsrcholFactor", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
                 handle,
                 n,
                 nnzA,
@@ -14476,7 +15025,7 @@ pub unsafe extern "C" fn cusolverSpCcsrcholFactor(
                 csrColIndA,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14497,7 +15046,7 @@ pub unsafe extern "C" fn cusolverSpCcsrcholFactorHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpCcsrcholFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
                 handle,
                 n,
                 nnzA,
@@ -14507,7 +15056,7 @@ pub unsafe extern "C" fn cusolverSpCcsrcholFactorHost(
                 csrColIndA,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14523,7 +15072,7 @@ pub unsafe extern "C" fn cusolverSpCcsrcholSolve(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpCcsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpCcsrcholSolve", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -14539,7 +15088,7 @@ pub unsafe extern "C" fn cusolverSpCcsrcholSolveHost(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpCcsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpCcsrcholSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -14599,7 +15148,7 @@ pub unsafe extern "C" fn cusolverSpCcsreigsHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
     ), {
         ::cusolver::entry("cusolverSpCcsreigsHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
                 handle,
                 m,
                 nnz,
@@ -14609,8 +15158,8 @@ pub unsafe extern "C" fn cusolverSpCcsreigsHost(
                 csrColIndA,
                 left_bottom_corner,
                 right_upper_corner,
-                unsafe { Out::new(num_eigs, "num_eigs") }?,
-            )
+                Out::new(num_eigs, "num_eigs")?,
+            ) }
         })
     })
 }
@@ -14635,7 +15184,7 @@ pub unsafe extern "C" fn cusolverSpCcsreigvsi(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
     ), {
         ::cusolver::entry("cusolverSpCcsreigvsi", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
                 handle,
                 m,
                 nnz,
@@ -14649,7 +15198,7 @@ pub unsafe extern "C" fn cusolverSpCcsreigvsi(
                 eps,
                 mu,
                 x,
-            )
+            ) }
         })
     })
 }
@@ -14674,7 +15223,7 @@ pub unsafe extern "C" fn cusolverSpCcsreigvsiHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
     ), {
         ::cusolver::entry("cusolverSpCcsreigvsiHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
                 handle,
                 m,
                 nnz,
@@ -14688,7 +15237,7 @@ pub unsafe extern "C" fn cusolverSpCcsreigvsiHost(
                 tol,
                 mu,
                 x,
-            )
+            ) }
         })
     })
 }
@@ -14714,7 +15263,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsqvqrHost(
         value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
     ), {
         ::cusolver::entry("cusolverSpCcsrlsqvqrHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
                 handle,
                 m,
                 n,
@@ -14725,11 +15274,11 @@ pub unsafe extern "C" fn cusolverSpCcsrlsqvqrHost(
                 csrColIndA,
                 b,
                 tol,
-                unsafe { Out::new(rankA, "rankA") }?,
+                Out::new(rankA, "rankA")?,
                 x,
                 p,
                 min_norm,
-            )
+            ) }
         })
     })
 }
@@ -14753,7 +15302,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvchol(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpCcsrlsvchol", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
                 handle,
                 m,
                 nnz,
@@ -14766,7 +15315,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvchol(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -14790,7 +15339,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvcholHost(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpCcsrlsvcholHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
                 handle,
                 m,
                 nnz,
@@ -14803,7 +15352,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvcholHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -14827,7 +15376,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvluHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpCcsrlsvluHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
                 handle,
                 n,
                 nnzA,
@@ -14840,7 +15389,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvluHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -14864,7 +15413,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvqr(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpCcsrlsvqr", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
                 handle,
                 m,
                 nnz,
@@ -14877,7 +15426,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvqr(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -14901,7 +15450,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvqrHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpCcsrlsvqrHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
                 handle,
                 m,
                 nnz,
@@ -14914,7 +15463,7 @@ pub unsafe extern "C" fn cusolverSpCcsrlsvqrHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -14972,7 +15521,7 @@ pub unsafe extern "C" fn cusolverSpCcsrluExtractHost(
         value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpCcsrluExtractHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
                 handle,
                 P,
                 Q,
@@ -14986,7 +15535,7 @@ pub unsafe extern "C" fn cusolverSpCcsrluExtractHost(
                 csrColIndU,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15008,7 +15557,7 @@ pub unsafe extern "C" fn cusolverSpCcsrluFactorHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpCcsrluFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
                 handle,
                 n,
                 nnzA,
@@ -15019,7 +15568,7 @@ pub unsafe extern "C" fn cusolverSpCcsrluFactorHost(
                 info,
                 pivot_threshold,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15035,7 +15584,7 @@ pub unsafe extern "C" fn cusolverSpCcsrluSolveHost(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpCcsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpCcsrluSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -15181,7 +15730,7 @@ pub unsafe extern "C" fn cusolverSpCcsrqrFactor(
         value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpCcsrqrFactor", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer) }
         })
     })
 }
@@ -15201,7 +15750,16 @@ pub unsafe extern "C" fn cusolverSpCcsrqrFactorHost(
         value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpCcsrqrFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                b,
+                x,
+                info,
+                pBuffer,
+            ) }
         })
     })
 }
@@ -15223,7 +15781,7 @@ pub unsafe extern "C" fn cusolverSpCcsrqrSetup(
         value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
     ), {
         ::cusolver::entry("cusolverSpCcsrqrSetup", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
                 handle,
                 m,
                 n,
@@ -15234,7 +15792,7 @@ pub unsafe extern "C" fn cusolverSpCcsrqrSetup(
                 csrColIndA,
                 mu,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -15256,7 +15814,7 @@ pub unsafe extern "C" fn cusolverSpCcsrqrSetupHost(
         value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
     ), {
         ::cusolver::entry("cusolverSpCcsrqrSetupHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
                 handle,
                 m,
                 n,
@@ -15267,7 +15825,7 @@ pub unsafe extern "C" fn cusolverSpCcsrqrSetupHost(
                 csrColIndA,
                 mu,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -15286,7 +15844,7 @@ pub unsafe extern "C" fn cusolverSpCcsrqrSolve(
         value handle, value m, value n, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpCcsrqrSolve", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -15305,7 +15863,7 @@ pub unsafe extern "C" fn cusolverSpCcsrqrSolveHost(
         value handle, value m, value n, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpCcsrqrSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -15368,7 +15926,7 @@ pub unsafe extern "C" fn cusolverSpCcsrqrsvBatched(
         value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpCcsrqrsvBatched", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
                 handle,
                 m,
                 n,
@@ -15382,7 +15940,7 @@ pub unsafe extern "C" fn cusolverSpCcsrqrsvBatched(
                 batchSize,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15403,7 +15961,7 @@ pub unsafe extern "C" fn cusolverSpCcsrzfdHost(
         value handle, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value P, out numnz
     ), {
         ::cusolver::entry("cusolverSpCcsrzfdHost", || {
-            ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
                 handle,
                 n,
                 nnz,
@@ -15412,8 +15970,8 @@ pub unsafe extern "C" fn cusolverSpCcsrzfdHost(
                 csrRowPtrA,
                 csrColIndA,
                 P,
-                unsafe { Out::new(numnz, "numnz") }?,
-            )
+                Out::new(numnz, "numnz")?,
+            ) }
         })
     })
 }
@@ -15546,7 +16104,7 @@ pub unsafe extern "C" fn cusolverSpDcsrcholDiag(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpDcsrcholDiag", (value handle, value info, value diag), {
         ::cusolver::entry("cusolverSpDcsrcholDiag", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag) }
         })
     })
 }
@@ -15567,7 +16125,7 @@ pub unsafe extern "C" fn cusolverSpDcsrcholFactor(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpDcsrcholFactor", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
                 handle,
                 n,
                 nnzA,
@@ -15577,7 +16135,7 @@ pub unsafe extern "C" fn cusolverSpDcsrcholFactor(
                 csrColIndA,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15598,7 +16156,7 @@ pub unsafe extern "C" fn cusolverSpDcsrcholFactorHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpDcsrcholFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
                 handle,
                 n,
                 nnzA,
@@ -15608,7 +16166,7 @@ pub unsafe extern "C" fn cusolverSpDcsrcholFactorHost(
                 csrColIndA,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15624,7 +16182,7 @@ pub unsafe extern "C" fn cusolverSpDcsrcholSolve(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpDcsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpDcsrcholSolve", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -15640,7 +16198,7 @@ pub unsafe extern "C" fn cusolverSpDcsrcholSolveHost(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpDcsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpDcsrcholSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -15700,7 +16258,7 @@ pub unsafe extern "C" fn cusolverSpDcsreigsHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
     ), {
         ::cusolver::entry("cusolverSpDcsreigsHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
                 handle,
                 m,
                 nnz,
@@ -15710,8 +16268,8 @@ pub unsafe extern "C" fn cusolverSpDcsreigsHost(
                 csrColIndA,
                 left_bottom_corner,
                 right_upper_corner,
-                unsafe { Out::new(num_eigs, "num_eigs") }?,
-            )
+                Out::new(num_eigs, "num_eigs")?,
+            ) }
         })
     })
 }
@@ -15736,7 +16294,7 @@ pub unsafe extern "C" fn cusolverSpDcsreigvsi(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
     ), {
         ::cusolver::entry("cusolverSpDcsreigvsi", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
                 handle,
                 m,
                 nnz,
@@ -15750,7 +16308,7 @@ pub unsafe extern "C" fn cusolverSpDcsreigvsi(
                 eps,
                 mu,
                 x,
-            )
+            ) }
         })
     })
 }
@@ -15775,7 +16333,7 @@ pub unsafe extern "C" fn cusolverSpDcsreigvsiHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
     ), {
         ::cusolver::entry("cusolverSpDcsreigvsiHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
                 handle,
                 m,
                 nnz,
@@ -15789,7 +16347,7 @@ pub unsafe extern "C" fn cusolverSpDcsreigvsiHost(
                 tol,
                 mu,
                 x,
-            )
+            ) }
         })
     })
 }
@@ -15815,7 +16373,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsqvqrHost(
         value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
     ), {
         ::cusolver::entry("cusolverSpDcsrlsqvqrHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
                 handle,
                 m,
                 n,
@@ -15826,11 +16384,11 @@ pub unsafe extern "C" fn cusolverSpDcsrlsqvqrHost(
                 csrColIndA,
                 b,
                 tol,
-                unsafe { Out::new(rankA, "rankA") }?,
+                Out::new(rankA, "rankA")?,
                 x,
                 p,
                 min_norm,
-            )
+            ) }
         })
     })
 }
@@ -15854,7 +16412,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvchol(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpDcsrlsvchol", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
                 handle,
                 m,
                 nnz,
@@ -15867,7 +16425,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvchol(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -15891,7 +16449,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvcholHost(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpDcsrlsvcholHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
                 handle,
                 m,
                 nnz,
@@ -15904,7 +16462,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvcholHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -15928,7 +16486,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvluHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpDcsrlsvluHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
                 handle,
                 n,
                 nnzA,
@@ -15941,7 +16499,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvluHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -15965,7 +16523,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvqr(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpDcsrlsvqr", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
                 handle,
                 m,
                 nnz,
@@ -15978,7 +16536,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvqr(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -16002,7 +16560,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvqrHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpDcsrlsvqrHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
                 handle,
                 m,
                 nnz,
@@ -16015,7 +16573,7 @@ pub unsafe extern "C" fn cusolverSpDcsrlsvqrHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -16073,7 +16631,7 @@ pub unsafe extern "C" fn cusolverSpDcsrluExtractHost(
         value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpDcsrluExtractHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
                 handle,
                 P,
                 Q,
@@ -16087,7 +16645,7 @@ pub unsafe extern "C" fn cusolverSpDcsrluExtractHost(
                 csrColIndU,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -16109,7 +16667,7 @@ pub unsafe extern "C" fn cusolverSpDcsrluFactorHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpDcsrluFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
                 handle,
                 n,
                 nnzA,
@@ -16120,7 +16678,7 @@ pub unsafe extern "C" fn cusolverSpDcsrluFactorHost(
                 info,
                 pivot_threshold,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -16136,7 +16694,7 @@ pub unsafe extern "C" fn cusolverSpDcsrluSolveHost(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpDcsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpDcsrluSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -16282,7 +16840,7 @@ pub unsafe extern "C" fn cusolverSpDcsrqrFactor(
         value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpDcsrqrFactor", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer) }
         })
     })
 }
@@ -16302,7 +16860,16 @@ pub unsafe extern "C" fn cusolverSpDcsrqrFactorHost(
         value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpDcsrqrFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                b,
+                x,
+                info,
+                pBuffer,
+            ) }
         })
     })
 }
@@ -16324,7 +16891,7 @@ pub unsafe extern "C" fn cusolverSpDcsrqrSetup(
         value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
     ), {
         ::cusolver::entry("cusolverSpDcsrqrSetup", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
                 handle,
                 m,
                 n,
@@ -16335,7 +16902,7 @@ pub unsafe extern "C" fn cusolverSpDcsrqrSetup(
                 csrColIndA,
                 mu,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -16357,7 +16924,7 @@ pub unsafe extern "C" fn cusolverSpDcsrqrSetupHost(
         value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
     ), {
         ::cusolver::entry("cusolverSpDcsrqrSetupHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
                 handle,
                 m,
                 n,
@@ -16368,7 +16935,7 @@ pub unsafe extern "C" fn cusolverSpDcsrqrSetupHost(
                 csrColIndA,
                 mu,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -16387,7 +16954,7 @@ pub unsafe extern "C" fn cusolverSpDcsrqrSolve(
         value handle, value m, value n, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpDcsrqrSolve", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -16406,7 +16973,7 @@ pub unsafe extern "C" fn cusolverSpDcsrqrSolveHost(
         value handle, value m, value n, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpDcsrqrSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -16469,7 +17036,7 @@ pub unsafe extern "C" fn cusolverSpDcsrqrsvBatched(
         value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpDcsrqrsvBatched", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
                 handle,
                 m,
                 n,
@@ -16483,7 +17050,7 @@ pub unsafe extern "C" fn cusolverSpDcsrqrsvBatched(
                 batchSize,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -16504,7 +17071,7 @@ pub unsafe extern "C" fn cusolverSpDcsrzfdHost(
         value handle, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value P, out numnz
     ), {
         ::cusolver::entry("cusolverSpDcsrzfdHost", || {
-            ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
                 handle,
                 n,
                 nnz,
@@ -16513,8 +17080,8 @@ pub unsafe extern "C" fn cusolverSpDcsrzfdHost(
                 csrRowPtrA,
                 csrColIndA,
                 P,
-                unsafe { Out::new(numnz, "numnz") }?,
-            )
+                Out::new(numnz, "numnz")?,
+            ) }
         })
     })
 }
@@ -16657,7 +17224,7 @@ pub unsafe extern "C" fn cusolverSpScsrcholDiag(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpScsrcholDiag", (value handle, value info, value diag), {
         ::cusolver::entry("cusolverSpScsrcholDiag", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag) }
         })
     })
 }
@@ -16678,7 +17245,7 @@ pub unsafe extern "C" fn cusolverSpScsrcholFactor(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpScsrcholFactor", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
                 handle,
                 n,
                 nnzA,
@@ -16688,7 +17255,7 @@ pub unsafe extern "C" fn cusolverSpScsrcholFactor(
                 csrColIndA,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -16709,7 +17276,7 @@ pub unsafe extern "C" fn cusolverSpScsrcholFactorHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpScsrcholFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
                 handle,
                 n,
                 nnzA,
@@ -16719,7 +17286,7 @@ pub unsafe extern "C" fn cusolverSpScsrcholFactorHost(
                 csrColIndA,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -16735,7 +17302,7 @@ pub unsafe extern "C" fn cusolverSpScsrcholSolve(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpScsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpScsrcholSolve", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -16751,7 +17318,7 @@ pub unsafe extern "C" fn cusolverSpScsrcholSolveHost(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpScsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpScsrcholSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -16811,7 +17378,7 @@ pub unsafe extern "C" fn cusolverSpScsreigsHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
     ), {
         ::cusolver::entry("cusolverSpScsreigsHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
                 handle,
                 m,
                 nnz,
@@ -16821,8 +17388,8 @@ pub unsafe extern "C" fn cusolverSpScsreigsHost(
                 csrColIndA,
                 left_bottom_corner,
                 right_upper_corner,
-                unsafe { Out::new(num_eigs, "num_eigs") }?,
-            )
+                Out::new(num_eigs, "num_eigs")?,
+            ) }
         })
     })
 }
@@ -16847,7 +17414,7 @@ pub unsafe extern "C" fn cusolverSpScsreigvsi(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
     ), {
         ::cusolver::entry("cusolverSpScsreigvsi", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
                 handle,
                 m,
                 nnz,
@@ -16861,7 +17428,7 @@ pub unsafe extern "C" fn cusolverSpScsreigvsi(
                 eps,
                 mu,
                 x,
-            )
+            ) }
         })
     })
 }
@@ -16886,7 +17453,7 @@ pub unsafe extern "C" fn cusolverSpScsreigvsiHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
     ), {
         ::cusolver::entry("cusolverSpScsreigvsiHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
                 handle,
                 m,
                 nnz,
@@ -16900,7 +17467,7 @@ pub unsafe extern "C" fn cusolverSpScsreigvsiHost(
                 tol,
                 mu,
                 x,
-            )
+            ) }
         })
     })
 }
@@ -16926,7 +17493,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsqvqrHost(
         value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
     ), {
         ::cusolver::entry("cusolverSpScsrlsqvqrHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
                 handle,
                 m,
                 n,
@@ -16937,11 +17504,11 @@ pub unsafe extern "C" fn cusolverSpScsrlsqvqrHost(
                 csrColIndA,
                 b,
                 tol,
-                unsafe { Out::new(rankA, "rankA") }?,
+                Out::new(rankA, "rankA")?,
                 x,
                 p,
                 min_norm,
-            )
+            ) }
         })
     })
 }
@@ -16965,7 +17532,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsvchol(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpScsrlsvchol", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
                 handle,
                 m,
                 nnz,
@@ -16978,7 +17545,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsvchol(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -17002,7 +17569,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsvcholHost(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpScsrlsvcholHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
                 handle,
                 m,
                 nnz,
@@ -17015,7 +17582,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsvcholHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -17039,7 +17606,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsvluHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpScsrlsvluHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
                 handle,
                 n,
                 nnzA,
@@ -17052,7 +17619,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsvluHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -17076,7 +17643,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsvqr(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpScsrlsvqr", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
                 handle,
                 m,
                 nnz,
@@ -17089,7 +17656,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsvqr(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -17113,7 +17680,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsvqrHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpScsrlsvqrHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
                 handle,
                 m,
                 nnz,
@@ -17126,7 +17693,7 @@ pub unsafe extern "C" fn cusolverSpScsrlsvqrHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -17184,7 +17751,7 @@ pub unsafe extern "C" fn cusolverSpScsrluExtractHost(
         value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpScsrluExtractHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
                 handle,
                 P,
                 Q,
@@ -17198,7 +17765,7 @@ pub unsafe extern "C" fn cusolverSpScsrluExtractHost(
                 csrColIndU,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -17220,7 +17787,7 @@ pub unsafe extern "C" fn cusolverSpScsrluFactorHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpScsrluFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
                 handle,
                 n,
                 nnzA,
@@ -17231,7 +17798,7 @@ pub unsafe extern "C" fn cusolverSpScsrluFactorHost(
                 info,
                 pivot_threshold,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -17247,7 +17814,7 @@ pub unsafe extern "C" fn cusolverSpScsrluSolveHost(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpScsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpScsrluSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -17393,7 +17960,7 @@ pub unsafe extern "C" fn cusolverSpScsrqrFactor(
         value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpScsrqrFactor", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer) }
         })
     })
 }
@@ -17413,7 +17980,16 @@ pub unsafe extern "C" fn cusolverSpScsrqrFactorHost(
         value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpScsrqrFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                b,
+                x,
+                info,
+                pBuffer,
+            ) }
         })
     })
 }
@@ -17435,7 +18011,7 @@ pub unsafe extern "C" fn cusolverSpScsrqrSetup(
         value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
     ), {
         ::cusolver::entry("cusolverSpScsrqrSetup", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
                 handle,
                 m,
                 n,
@@ -17446,7 +18022,7 @@ pub unsafe extern "C" fn cusolverSpScsrqrSetup(
                 csrColIndA,
                 mu,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -17468,7 +18044,7 @@ pub unsafe extern "C" fn cusolverSpScsrqrSetupHost(
         value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
     ), {
         ::cusolver::entry("cusolverSpScsrqrSetupHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
                 handle,
                 m,
                 n,
@@ -17479,7 +18055,7 @@ pub unsafe extern "C" fn cusolverSpScsrqrSetupHost(
                 csrColIndA,
                 mu,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -17498,7 +18074,7 @@ pub unsafe extern "C" fn cusolverSpScsrqrSolve(
         value handle, value m, value n, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpScsrqrSolve", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -17517,7 +18093,7 @@ pub unsafe extern "C" fn cusolverSpScsrqrSolveHost(
         value handle, value m, value n, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpScsrqrSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -17580,7 +18156,7 @@ pub unsafe extern "C" fn cusolverSpScsrqrsvBatched(
         value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpScsrqrsvBatched", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
                 handle,
                 m,
                 n,
@@ -17594,7 +18170,7 @@ pub unsafe extern "C" fn cusolverSpScsrqrsvBatched(
                 batchSize,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -17615,7 +18191,7 @@ pub unsafe extern "C" fn cusolverSpScsrzfdHost(
         value handle, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value P, out numnz
     ), {
         ::cusolver::entry("cusolverSpScsrzfdHost", || {
-            ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
                 handle,
                 n,
                 nnz,
@@ -17624,8 +18200,8 @@ pub unsafe extern "C" fn cusolverSpScsrzfdHost(
                 csrRowPtrA,
                 csrColIndA,
                 P,
-                unsafe { Out::new(numnz, "numnz") }?,
-            )
+                Out::new(numnz, "numnz")?,
+            ) }
         })
     })
 }
@@ -17656,7 +18232,7 @@ pub unsafe extern "C" fn cusolverSpXcsrcholAnalysis(
         value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
     ), {
         ::cusolver::entry("cusolverSpXcsrcholAnalysis", || {
-            ::cusolver::api::lowlevel::cusolverSpXcsrcholAnalysis(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpXcsrcholAnalysis(
                 handle,
                 n,
                 nnzA,
@@ -17664,7 +18240,7 @@ pub unsafe extern "C" fn cusolverSpXcsrcholAnalysis(
                 csrRowPtrA,
                 csrColIndA,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -17683,7 +18259,7 @@ pub unsafe extern "C" fn cusolverSpXcsrcholAnalysisHost(
         value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
     ), {
         ::cusolver::entry("cusolverSpXcsrcholAnalysisHost", || {
-            ::cusolver::api::lowlevel::cusolverSpXcsrcholAnalysisHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpXcsrcholAnalysisHost(
                 handle,
                 n,
                 nnzA,
@@ -17691,7 +18267,7 @@ pub unsafe extern "C" fn cusolverSpXcsrcholAnalysisHost(
                 csrRowPtrA,
                 csrColIndA,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -17711,7 +18287,7 @@ pub unsafe extern "C" fn cusolverSpXcsrissymHost(
         value handle, value m, value nnzA, value descrA, value csrRowPtrA, value csrEndPtrA, value csrColIndA, out issym
     ), {
         ::cusolver::entry("cusolverSpXcsrissymHost", || {
-            ::cusolver::api::ordering::cusolverSpXcsrissymHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpXcsrissymHost(
                 handle,
                 m,
                 nnzA,
@@ -17719,8 +18295,8 @@ pub unsafe extern "C" fn cusolverSpXcsrissymHost(
                 csrRowPtrA,
                 csrEndPtrA,
                 csrColIndA,
-                unsafe { Out::new(issym, "issym") }?,
-            )
+                Out::new(issym, "issym")?,
+            ) }
         })
     })
 }
@@ -17739,7 +18315,7 @@ pub unsafe extern "C" fn cusolverSpXcsrluAnalysisHost(
         value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
     ), {
         ::cusolver::entry("cusolverSpXcsrluAnalysisHost", || {
-            ::cusolver::api::lowlevel::cusolverSpXcsrluAnalysisHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpXcsrluAnalysisHost(
                 handle,
                 n,
                 nnzA,
@@ -17747,7 +18323,7 @@ pub unsafe extern "C" fn cusolverSpXcsrluAnalysisHost(
                 csrRowPtrA,
                 csrColIndA,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -17786,7 +18362,7 @@ pub unsafe extern "C" fn cusolverSpXcsrmetisndHost(
         value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value options, value p
     ), {
         ::cusolver::entry("cusolverSpXcsrmetisndHost", || {
-            ::cusolver::api::ordering::cusolverSpXcsrmetisndHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpXcsrmetisndHost(
                 handle,
                 n,
                 nnzA,
@@ -17795,7 +18371,7 @@ pub unsafe extern "C" fn cusolverSpXcsrmetisndHost(
                 csrColIndA,
                 options,
                 p,
-            )
+            ) }
         })
     })
 }
@@ -17818,7 +18394,7 @@ pub unsafe extern "C" fn cusolverSpXcsrpermHost(
         value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value p, value q, value map, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpXcsrpermHost", || {
-            ::cusolver::api::ordering::cusolverSpXcsrpermHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpXcsrpermHost(
                 handle,
                 m,
                 n,
@@ -17830,7 +18406,7 @@ pub unsafe extern "C" fn cusolverSpXcsrpermHost(
                 q,
                 map,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -17852,7 +18428,7 @@ pub unsafe extern "C" fn cusolverSpXcsrperm_bufferSizeHost(
         value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value p, value q, out bufferSizeInBytes
     ), {
         ::cusolver::entry("cusolverSpXcsrperm_bufferSizeHost", || {
-            ::cusolver::api::ordering::cusolverSpXcsrperm_bufferSizeHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpXcsrperm_bufferSizeHost(
                 handle,
                 m,
                 n,
@@ -17862,8 +18438,8 @@ pub unsafe extern "C" fn cusolverSpXcsrperm_bufferSizeHost(
                 csrColIndA,
                 p,
                 q,
-                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
-            )
+                Out::new(bufferSizeInBytes, "bufferSizeInBytes")?,
+            ) }
         })
     })
 }
@@ -17883,7 +18459,7 @@ pub unsafe extern "C" fn cusolverSpXcsrqrAnalysis(
         value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
     ), {
         ::cusolver::entry("cusolverSpXcsrqrAnalysis", || {
-            ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysis(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysis(
                 handle,
                 m,
                 n,
@@ -17892,7 +18468,7 @@ pub unsafe extern "C" fn cusolverSpXcsrqrAnalysis(
                 csrRowPtrA,
                 csrColIndA,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -17912,7 +18488,7 @@ pub unsafe extern "C" fn cusolverSpXcsrqrAnalysisBatched(
         value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
     ), {
         ::cusolver::entry("cusolverSpXcsrqrAnalysisBatched", || {
-            ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysisBatched(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysisBatched(
                 handle,
                 m,
                 n,
@@ -17921,7 +18497,7 @@ pub unsafe extern "C" fn cusolverSpXcsrqrAnalysisBatched(
                 csrRowPtrA,
                 csrColIndA,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -17941,7 +18517,7 @@ pub unsafe extern "C" fn cusolverSpXcsrqrAnalysisHost(
         value handle, value m, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value info
     ), {
         ::cusolver::entry("cusolverSpXcsrqrAnalysisHost", || {
-            ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysisHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpXcsrqrAnalysisHost(
                 handle,
                 m,
                 n,
@@ -17950,7 +18526,7 @@ pub unsafe extern "C" fn cusolverSpXcsrqrAnalysisHost(
                 csrRowPtrA,
                 csrColIndA,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -17969,7 +18545,7 @@ pub unsafe extern "C" fn cusolverSpXcsrsymamdHost(
         value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value p
     ), {
         ::cusolver::entry("cusolverSpXcsrsymamdHost", || {
-            ::cusolver::api::ordering::cusolverSpXcsrsymamdHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpXcsrsymamdHost(
                 handle,
                 n,
                 nnzA,
@@ -17977,7 +18553,7 @@ pub unsafe extern "C" fn cusolverSpXcsrsymamdHost(
                 csrRowPtrA,
                 csrColIndA,
                 p,
-            )
+            ) }
         })
     })
 }
@@ -17996,7 +18572,7 @@ pub unsafe extern "C" fn cusolverSpXcsrsymmdqHost(
         value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value p
     ), {
         ::cusolver::entry("cusolverSpXcsrsymmdqHost", || {
-            ::cusolver::api::ordering::cusolverSpXcsrsymmdqHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpXcsrsymmdqHost(
                 handle,
                 n,
                 nnzA,
@@ -18004,7 +18580,7 @@ pub unsafe extern "C" fn cusolverSpXcsrsymmdqHost(
                 csrRowPtrA,
                 csrColIndA,
                 p,
-            )
+            ) }
         })
     })
 }
@@ -18023,7 +18599,7 @@ pub unsafe extern "C" fn cusolverSpXcsrsymrcmHost(
         value handle, value n, value nnzA, value descrA, value csrRowPtrA, value csrColIndA, value p
     ), {
         ::cusolver::entry("cusolverSpXcsrsymrcmHost", || {
-            ::cusolver::api::ordering::cusolverSpXcsrsymrcmHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpXcsrsymrcmHost(
                 handle,
                 n,
                 nnzA,
@@ -18031,7 +18607,7 @@ pub unsafe extern "C" fn cusolverSpXcsrsymrcmHost(
                 csrRowPtrA,
                 csrColIndA,
                 p,
-            )
+            ) }
         })
     })
 }
@@ -18110,7 +18686,7 @@ pub unsafe extern "C" fn cusolverSpZcsrcholDiag(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpZcsrcholDiag", (value handle, value info, value diag), {
         ::cusolver::entry("cusolverSpZcsrcholDiag", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholDiag(handle, info, diag) }
         })
     })
 }
@@ -18131,7 +18707,7 @@ pub unsafe extern "C" fn cusolverSpZcsrcholFactor(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpZcsrcholFactor", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholFactor(
                 handle,
                 n,
                 nnzA,
@@ -18141,7 +18717,7 @@ pub unsafe extern "C" fn cusolverSpZcsrcholFactor(
                 csrColIndA,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -18162,7 +18738,7 @@ pub unsafe extern "C" fn cusolverSpZcsrcholFactorHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpZcsrcholFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholFactorHost(
                 handle,
                 n,
                 nnzA,
@@ -18172,7 +18748,7 @@ pub unsafe extern "C" fn cusolverSpZcsrcholFactorHost(
                 csrColIndA,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -18188,7 +18764,7 @@ pub unsafe extern "C" fn cusolverSpZcsrcholSolve(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpZcsrcholSolve", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpZcsrcholSolve", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholSolve(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -18204,7 +18780,7 @@ pub unsafe extern "C" fn cusolverSpZcsrcholSolveHost(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpZcsrcholSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpZcsrcholSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrcholSolveHost(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -18264,7 +18840,7 @@ pub unsafe extern "C" fn cusolverSpZcsreigsHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value left_bottom_corner, value right_upper_corner, out num_eigs
     ), {
         ::cusolver::entry("cusolverSpZcsreigsHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigsHost(
                 handle,
                 m,
                 nnz,
@@ -18274,8 +18850,8 @@ pub unsafe extern "C" fn cusolverSpZcsreigsHost(
                 csrColIndA,
                 left_bottom_corner,
                 right_upper_corner,
-                unsafe { Out::new(num_eigs, "num_eigs") }?,
-            )
+                Out::new(num_eigs, "num_eigs")?,
+            ) }
         })
     })
 }
@@ -18300,7 +18876,7 @@ pub unsafe extern "C" fn cusolverSpZcsreigvsi(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value eps, value mu, value x
     ), {
         ::cusolver::entry("cusolverSpZcsreigvsi", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigvsi(
                 handle,
                 m,
                 nnz,
@@ -18314,7 +18890,7 @@ pub unsafe extern "C" fn cusolverSpZcsreigvsi(
                 eps,
                 mu,
                 x,
-            )
+            ) }
         })
     })
 }
@@ -18339,7 +18915,7 @@ pub unsafe extern "C" fn cusolverSpZcsreigvsiHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu0, value x0, value maxite, value tol, value mu, value x
     ), {
         ::cusolver::entry("cusolverSpZcsreigvsiHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsreigvsiHost(
                 handle,
                 m,
                 nnz,
@@ -18353,7 +18929,7 @@ pub unsafe extern "C" fn cusolverSpZcsreigvsiHost(
                 tol,
                 mu,
                 x,
-            )
+            ) }
         })
     })
 }
@@ -18379,7 +18955,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsqvqrHost(
         value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, out rankA, value x, value p, value min_norm
     ), {
         ::cusolver::entry("cusolverSpZcsrlsqvqrHost", || {
-            ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
+            unsafe { ::cusolver::api::spectrum::cusolverSpTcsrlsqvqrHost(
                 handle,
                 m,
                 n,
@@ -18390,11 +18966,11 @@ pub unsafe extern "C" fn cusolverSpZcsrlsqvqrHost(
                 csrColIndA,
                 b,
                 tol,
-                unsafe { Out::new(rankA, "rankA") }?,
+                Out::new(rankA, "rankA")?,
                 x,
                 p,
                 min_norm,
-            )
+            ) }
         })
     })
 }
@@ -18418,7 +18994,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvchol(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpZcsrlsvchol", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvchol(
                 handle,
                 m,
                 nnz,
@@ -18431,7 +19007,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvchol(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -18455,7 +19031,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvcholHost(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpZcsrlsvcholHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvcholHost(
                 handle,
                 m,
                 nnz,
@@ -18468,7 +19044,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvcholHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -18492,7 +19068,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvluHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpZcsrlsvluHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvluHost(
                 handle,
                 n,
                 nnzA,
@@ -18505,7 +19081,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvluHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -18529,7 +19105,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvqr(
         value handle, value m, value nnz, value descrA, value csrVal, value csrRowPtr, value csrColInd, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpZcsrlsvqr", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvqr(
                 handle,
                 m,
                 nnz,
@@ -18542,7 +19118,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvqr(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -18566,7 +19142,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvqrHost(
         value handle, value m, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value tol, value reorder, value x, value singularity
     ), {
         ::cusolver::entry("cusolverSpZcsrlsvqrHost", || {
-            ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
+            unsafe { ::cusolver::api::sparse::cusolverSpTcsrlsvqrHost(
                 handle,
                 m,
                 nnz,
@@ -18579,7 +19155,7 @@ pub unsafe extern "C" fn cusolverSpZcsrlsvqrHost(
                 reorder,
                 x,
                 singularity,
-            )
+            ) }
         })
     })
 }
@@ -18637,7 +19213,7 @@ pub unsafe extern "C" fn cusolverSpZcsrluExtractHost(
         value handle, value P, value Q, value descrL, value csrValL, value csrRowPtrL, value csrColIndL, value descrU, value csrValU, value csrRowPtrU, value csrColIndU, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpZcsrluExtractHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluExtractHost(
                 handle,
                 P,
                 Q,
@@ -18651,7 +19227,7 @@ pub unsafe extern "C" fn cusolverSpZcsrluExtractHost(
                 csrColIndU,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -18673,7 +19249,7 @@ pub unsafe extern "C" fn cusolverSpZcsrluFactorHost(
         value handle, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value info, value pivot_threshold, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpZcsrluFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluFactorHost(
                 handle,
                 n,
                 nnzA,
@@ -18684,7 +19260,7 @@ pub unsafe extern "C" fn cusolverSpZcsrluFactorHost(
                 info,
                 pivot_threshold,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -18700,7 +19276,7 @@ pub unsafe extern "C" fn cusolverSpZcsrluSolveHost(
 ) -> cusolverStatus_t {
     ::trace::call!("cusolverSpZcsrluSolveHost", (value handle, value n, value b, value x, value info, value pBuffer), {
         ::cusolver::entry("cusolverSpZcsrluSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrluSolveHost(handle, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -18846,7 +19422,7 @@ pub unsafe extern "C" fn cusolverSpZcsrqrFactor(
         value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpZcsrqrFactor", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrFactor(handle, m, n, nnzA, b, x, info, pBuffer) }
         })
     })
 }
@@ -18866,7 +19442,16 @@ pub unsafe extern "C" fn cusolverSpZcsrqrFactorHost(
         value handle, value m, value n, value nnzA, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpZcsrqrFactorHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(handle, m, n, nnzA, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrFactorHost(
+                handle,
+                m,
+                n,
+                nnzA,
+                b,
+                x,
+                info,
+                pBuffer,
+            ) }
         })
     })
 }
@@ -18888,7 +19473,7 @@ pub unsafe extern "C" fn cusolverSpZcsrqrSetup(
         value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
     ), {
         ::cusolver::entry("cusolverSpZcsrqrSetup", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSetup(
                 handle,
                 m,
                 n,
@@ -18899,7 +19484,7 @@ pub unsafe extern "C" fn cusolverSpZcsrqrSetup(
                 csrColIndA,
                 mu,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -18921,7 +19506,7 @@ pub unsafe extern "C" fn cusolverSpZcsrqrSetupHost(
         value handle, value m, value n, value nnzA, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value mu, value info
     ), {
         ::cusolver::entry("cusolverSpZcsrqrSetupHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSetupHost(
                 handle,
                 m,
                 n,
@@ -18932,7 +19517,7 @@ pub unsafe extern "C" fn cusolverSpZcsrqrSetupHost(
                 csrColIndA,
                 mu,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -18951,7 +19536,7 @@ pub unsafe extern "C" fn cusolverSpZcsrqrSolve(
         value handle, value m, value n, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpZcsrqrSolve", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSolve(handle, m, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -18970,7 +19555,7 @@ pub unsafe extern "C" fn cusolverSpZcsrqrSolveHost(
         value handle, value m, value n, value b, value x, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpZcsrqrSolveHost", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer)
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrSolveHost(handle, m, n, b, x, info, pBuffer) }
         })
     })
 }
@@ -19033,7 +19618,7 @@ pub unsafe extern "C" fn cusolverSpZcsrqrsvBatched(
         value handle, value m, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value b, value x, value batchSize, value info, value pBuffer
     ), {
         ::cusolver::entry("cusolverSpZcsrqrsvBatched", || {
-            ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
+            unsafe { ::cusolver::api::lowlevel::cusolverSpTcsrqrsvBatched(
                 handle,
                 m,
                 n,
@@ -19047,7 +19632,7 @@ pub unsafe extern "C" fn cusolverSpZcsrqrsvBatched(
                 batchSize,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -19068,7 +19653,7 @@ pub unsafe extern "C" fn cusolverSpZcsrzfdHost(
         value handle, value n, value nnz, value descrA, value csrValA, value csrRowPtrA, value csrColIndA, value P, out numnz
     ), {
         ::cusolver::entry("cusolverSpZcsrzfdHost", || {
-            ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
+            unsafe { ::cusolver::api::ordering::cusolverSpTcsrzfdHost(
                 handle,
                 n,
                 nnz,
@@ -19077,8 +19662,8 @@ pub unsafe extern "C" fn cusolverSpZcsrzfdHost(
                 csrRowPtrA,
                 csrColIndA,
                 P,
-                unsafe { Out::new(numnz, "numnz") }?,
-            )
+                Out::new(numnz, "numnz")?,
+            ) }
         })
     })
 }
