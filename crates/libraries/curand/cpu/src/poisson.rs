@@ -70,7 +70,12 @@ impl Poisson {
             }
             Poisson::Inverse { first, sums }
         } else {
-            Poisson::Normal(Rounded { mean, deviation: mean.sqrt() })
+            let deviation = match kind {
+                // Its root is of single precision as well, see `Rounded::single_value`.
+                Kind::Mt19937 => f64::from((mean as f32).sqrt()),
+                _ => mean.sqrt(),
+            };
+            Poisson::Normal(Rounded { mean, deviation })
         }
     }
 

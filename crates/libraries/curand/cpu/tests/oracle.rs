@@ -302,6 +302,31 @@ fn generators_give_the_numbers_of_nvidias() {
     }
 }
 
+/// The root of a mean of single precision is another one than the mean's root, rounded: of numbers some in a million tell.
+#[test]
+fn large_means_have_their_root_in_nvidias_precision() {
+    const N: usize = 1_000_000;
+    let _alone = ALONE.lock();
+    let nvidia = match Nvidia::open() {
+        Ok(nvidia) => nvidia,
+        Err(missing) => return testkit::skip!("{missing}"),
+    };
+    for kind in [Kind::Mt19937, Kind::Philox4x32] {
+        let number = KINDS.iter().find(|(it, _)| *it == kind).expect("it is one of them").1;
+        let told = vec![format!("{kind:?}")];
+        let mut pair = Pair { ours: Generator::new(kind), theirs: nvidia.generator(number), told };
+        // Of the first the two roots differ.
+        for mean in [11_558.822_889_787_234f64, 123_456.789] {
+            pair.tell(format!("lambda {mean}"));
+            pair.same(
+                N,
+                |g, out| g.fill_poisson(out, mean),
+                |g, out: &mut [u32]| g.fill_with("curandGeneratePoisson", out, mean),
+            );
+        }
+    }
+}
+
 #[test]
 fn direction_vectors_are_nvidias() {
     let _alone = ALONE.lock();
