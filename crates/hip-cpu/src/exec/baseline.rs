@@ -71,6 +71,8 @@ pub struct Baseline {
     steps: Option<Arc<Steps>>,
     keep: Mutex<Option<Keep>>,
     foresee: Mutex<Option<Foresee>>,
+    /// Nanoseconds that count for that, none beyond what was foretold: kernels that a test suite launches a few times stay as they are.
+    foreseen_ns: AtomicU64,
     ask: Mutex<Option<Ask>>,
     is_asked: AtomicBool,
     heat: Arc<Heat>,
@@ -83,6 +85,7 @@ impl Baseline {
             steps: None,
             keep: Mutex::default(),
             foresee: Mutex::default(),
+            foreseen_ns: AtomicU64::new(0),
             ask: Mutex::new(Some(ask)),
             is_asked: AtomicBool::new(false),
             heat: Arc::default(),
@@ -172,13 +175,14 @@ impl Baseline {
     /// A grid has ended, and ran for so long, where `expected` was foretold.
     pub fn end(&self, spent: u64, expected: Option<u64>) {
         self.heat.grids.fetch_sub(1, Ordering::Relaxed);
-        let counts = expected.map_or(spent, |expected| spent.min(expected.saturating_mul(BEYOND)));
-        let before = self.heat.ns.fetch_add(counts, Ordering::Relaxed);
+        let at_most = |times| expected.map_or(spent, |it| spent.min(it.saturating_mul(times)));
+        self.heat.ns.fetch_add(at_most(BEYOND), Ordering::Relaxed);
         if !self.heat.is_urgent() {
             self.tell_maker();
         }
         let enough = self.worth() / FORESEEN_AT;
-        if before < enough && before + counts >= enough {
+        let before = self.foreseen_ns.fetch_add(at_most(1), Ordering::Relaxed);
+        if before < enough && before + at_most(1) >= enough {
             let foresee = self.foresee.lock().take();
             if let Some(foresee) = foresee {
                 foresee();
