@@ -1,5 +1,6 @@
 //! Which of its ways a test goes in this run.
 
+use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,24 +11,27 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Draw(Option<u64>);
 
 impl Draw {
-    /// This process's. What `SEED` has to say for the same once more is told.
+    /// This process's. Each thread that asks tells what `SEED` has to say for the same once more: what a test prints is shown if that
+    /// test fails, which has a thread of its own.
     pub fn now() -> Draw {
         static DRAW: LazyLock<Draw> = LazyLock::new(Draw::new);
+        thread_local!(static IS_TOLD: Cell<bool> = const { Cell::new(false) });
+        if !IS_TOLD.replace(true) {
+            match DRAW.0 {
+                Some(seed) => println!("SEED={seed}"),
+                None => println!("SEED=all"),
+            }
+        }
         *DRAW
     }
 
     fn new() -> Draw {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-        let seed = match std::env::var("SEED") {
+        Draw(match std::env::var("SEED") {
             Ok(seed) if seed == "all" => None,
             Ok(seed) => Some(seed.parse().expect("SEED is a number, or `all`")),
             Err(_) => Some(now()),
-        };
-        match seed {
-            Some(seed) => println!("SEED={seed}"),
-            None => println!("SEED=all"),
-        }
-        Draw(seed)
+        })
     }
 
     /// One time out of so many.
