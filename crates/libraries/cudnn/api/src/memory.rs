@@ -14,7 +14,7 @@ fn extent(lines: &Lines) -> Extent {
 /// A tensor that the call's work reads or writes.
 pub fn tensor(view: View) -> Result<View> {
     let lines = view.lines();
-    Ok(view.moved(far::near(lines.at, extent(&lines))?))
+    Ok(view.moved(lines.at, far::near(lines.at, extent(&lines))?))
 }
 
 /// So many numbers that it reads or writes.
@@ -28,7 +28,7 @@ pub fn array<T>(at: *mut T, count: usize) -> Result<Address<*mut T>> {
 /// As [`far::near_in_work`].
 pub fn tensor_in_work(view: View) -> View {
     let lines = view.lines();
-    view.moved(far::near_in_work(lines.at, extent(&lines)))
+    view.moved(lines.at, far::near_in_work(lines.at, extent(&lines)))
 }
 
 /// [`array`] within the work, on its own thread.

@@ -406,11 +406,10 @@ impl View {
         }
     }
 
-    /// The same elements where the first byte of its [`Lines`] is another.
+    /// The same elements where the first byte of its [`Lines`], which is at `first`, is at `to`.
     #[must_use]
-    pub fn moved(mut self, to: *mut u8) -> View {
-        let first = self.at.addr() - self.lines().at.addr();
-        self.at = to.wrapping_add(first);
+    pub fn moved(mut self, first: *mut u8, to: *mut u8) -> View {
+        self.at = to.wrapping_add(self.at.addr() - first.addr());
         self
     }
 
@@ -557,7 +556,7 @@ mod tests {
             // SAFETY: nothing is followed.
             let view = unsafe { View::new(start.wrapping_add(4), kind, sizes, strides) };
             let lines = view.lines();
-            assert_eq!(view.moved(lines.at.wrapping_add(8)).lines().at, lines.at.wrapping_add(8));
+            assert_eq!(view.moved(lines.at, lines.at.wrapping_add(8)).lines().at, lines.at.wrapping_add(8));
             (lines.at.addr() as isize - start.addr() as isize, lines.count, lines.bytes, lines.pitch)
         };
         // In one order or the other without gaps; repeated; of one element; of none.
