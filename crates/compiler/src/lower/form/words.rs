@@ -14,6 +14,11 @@ const ROUNDING: &str = "has no such rounding";
 const COMPARISON: &str = "has no such comparison for this type";
 const CACHE: &str = "has a cache operator that does not go with the rest";
 
+/// Any priority of what is evicted.
+const EVICTIONS: &str = "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate|L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last";
+/// Any of the second level alone.
+const EVICTIONS_L2: &str = "L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last";
+
 /// A number for words of which an instruction has one, and that once.
 pub(super) fn alternative(word: &str) -> Option<u32> {
     Some(match word {
@@ -171,12 +176,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
         &[
             clash(&["shared|shared::cta|shared::cluster|param|param::entry|param::func|const|local"], SPACE),
             clash(&["ca|cg|cs|lu|cv|wb|wt|nc|L2::64B|L2::128B|L2::256B|L2::cache_hint"], CACHE),
-            clash(
-                &[
-                    "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate|L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last",
-                ],
-                CACHE,
-            ),
+            clash(&[EVICTIONS], CACHE),
             clash(&["weak|volatile|mmio|relaxed|acquire|cta|cluster|gpu|sys"], NO_ORDER),
         ],
     ),
@@ -218,7 +218,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
                 ],
                 CACHE,
             ),
-            clash(&["L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last", "!v4|v8"], CACHE),
+            clash(&[EVICTIONS_L2, "!v4|v8"], CACHE),
             clash(&["nc", "!global"], SPACE),
             clash(&["relaxed|acquire", "!cta|cluster|gpu|sys"], NEEDS_SCOPE),
             clash(&["cta|cluster|gpu|sys", "!relaxed|acquire"], NEEDS_ORDER),
@@ -277,7 +277,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
                 &["v4", "0=b64|u64|s64|f64", "shared|shared::cta|shared::cluster|local|param|param::func"],
                 SPACE,
             ),
-            clash(&["L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last", "!v4|v8"], CACHE),
+            clash(&[EVICTIONS_L2, "!v4|v8"], CACHE),
             clash(&["relaxed|release|mmio|volatile", "wb|cg|cs|wt"], CACHE),
             clash(&["mmio", "!relaxed|acquire|release"], "has no memory order"),
             clash(&["mmio", "shared|shared::cta|shared::cluster"], SPACE),
@@ -310,7 +310,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
                 ],
                 CACHE,
             ),
-            clash(&["L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last"], CACHE),
+            clash(&[EVICTIONS_L2], CACHE),
             clash(&["L2::cache_hint", "shared|shared::cta|shared::cluster"], SPACE),
             clash(&["and|or|xor", "!0=b32|b64"], NO_TYPE),
             clash(&["exch|cas", "!0=b16|b32|b64|b128"], NO_TYPE),
@@ -339,7 +339,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
         &[clash(&["shared|shared::cta|shared::cluster|param|param::entry|param::func|const|local"], SPACE)],
     ),
     ("discard", &[clash(&["!L2"], "has no level")]),
-    ("discard", &[clash(&["L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last"], CACHE)]),
+    ("discard", &[clash(&[EVICTIONS_L2], CACHE)]),
     (
         "applypriority discard prefetch prefetchu",
         &[clash(&["ca|cg|cs|lu|cv|wb|wt|nc|L2::64B|L2::128B|L2::256B"], CACHE)],
@@ -454,15 +454,7 @@ pub(super) const CLASHES: &[(&str, &[Clash])] = &[
     ("clusterlaunchcontrol", &[clash(&["query_cancel", "!1=b128"], NO_TYPE)]),
     (
         "suld sust",
-        &[
-            clash(&["lu|nc|L2::64B|L2::128B|L2::256B|L2::cache_hint"], CACHE),
-            clash(
-                &[
-                    "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate|L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last",
-                ],
-                CACHE,
-            ),
-        ],
+        &[clash(&["lu|nc|L2::64B|L2::128B|L2::256B|L2::cache_hint"], CACHE), clash(&[EVICTIONS], CACHE)],
     ),
     ("suld", &[clash(&["wb|wt"], CACHE)]),
     ("sust", &[clash(&["ca|cv"], CACHE)]),
