@@ -11,8 +11,10 @@ CUDAWAY_LISTED=FILE   tests of which those that are not there are written down: 
 With pytest-xdist several processes run tests; the one that hands them out writes.
 """
 
+import ctypes
 import os
 import random
+import sys
 import time
 
 import pytest
@@ -79,6 +81,26 @@ def pytest_collection_modifyitems(items):
 def pytest_runtest_call(item):
     if time.time() > END:
         item.session.shouldstop = "its time is over"
+
+
+def lost():
+    """What the driver says of a context that no test can use any more: the numbers of errors that stay until the process ends."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:
+        return None
+    error = driver.cuCtxSynchronize()
+    return error if error in (700, 710, *range(714, 720)) else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item):
+    # As if it had taken the process down: all tests after it would fail as well, and be blamed.
+    error = lost()
+    if error is not None:
+        sys.stderr.write(f"{item.nodeid}: CUDA error {error}, and its context is lost\n")
+        sys.stderr.flush()
+        os._exit(1)
 
 
 def pytest_runtest_logstart(nodeid):
