@@ -120,8 +120,11 @@ fn asks(bufferSize: Out<'_, usize>, externalBuffer: *mut c_void) -> bool {
     externalBuffer.is_null()
 }
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMM_workEstimation(
+pub unsafe fn cusparseSpGEMM_workEstimation(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -203,8 +206,11 @@ pub fn cusparseSpGEMM_getNumProducts(spgemmDescr: cusparseSpGEMMDescr_t, num_pro
 }
 
 /// The size of the second work area is written by the call that has the third.
+///
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMM_estimateMemory(
+pub unsafe fn cusparseSpGEMM_estimateMemory(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -235,8 +241,11 @@ pub fn cusparseSpGEMM_estimateMemory(
 }
 
 /// Finds the product, and tells the descriptor of C how many entries it has.
+///
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMM_compute(
+pub unsafe fn cusparseSpGEMM_compute(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -283,8 +292,10 @@ pub fn cusparseSpGEMM_compute(
     SPARSE_MATRICES.change(matC, |c| c.nnz = nnz)
 }
 
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMM_copy(
+pub unsafe fn cusparseSpGEMM_copy(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -299,8 +310,8 @@ pub fn cusparseSpGEMM_copy(
 ) -> Result {
     let context = handle::get(handle)?;
     let factors = [alpha, beta];
-    let alpha = Factor::new(alpha, computeType, context.on_host())?;
-    let beta = Factor::new(beta, computeType, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha, beta], computeType, context.on_host()) }?;
     let descriptor = FOUND.get(spgemmDescr)?;
     if let Some(hip) = context.hip(true)? {
         let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
@@ -356,8 +367,10 @@ unsafe fn write_values<C: Computed>(c: &SparseMatrix, product: &Product<C>, (alp
     }
 }
 
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMMreuse_workEstimation(
+pub unsafe fn cusparseSpGEMMreuse_workEstimation(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -387,8 +400,11 @@ pub fn cusparseSpGEMMreuse_workEstimation(
 }
 
 /// Finds the pattern, and tells the descriptor of C how many entries it has.
+///
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMMreuse_nnz(
+pub unsafe fn cusparseSpGEMMreuse_nnz(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -442,8 +458,11 @@ pub fn cusparseSpGEMMreuse_nnz(
 }
 
 /// Writes the pattern to where C lies now.
+///
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMMreuse_copy(
+pub unsafe fn cusparseSpGEMMreuse_copy(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -484,8 +503,10 @@ pub fn cusparseSpGEMMreuse_copy(
     })
 }
 
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMMreuse_compute(
+pub unsafe fn cusparseSpGEMMreuse_compute(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -500,8 +521,8 @@ pub fn cusparseSpGEMMreuse_compute(
 ) -> Result {
     let context = handle::get(handle)?;
     let factors = [alpha, beta];
-    let alpha = Factor::new(alpha, computeType, context.on_host())?;
-    let beta = Factor::new(beta, computeType, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha, beta], computeType, context.on_host()) }?;
     let found = FOUND.get(spgemmDescr)?;
     let is_known = found.lock().product.is_some() || found.hip.lock().is_some();
     require(is_known, "the pattern was not found")?;
