@@ -202,7 +202,9 @@ mod tests {
             size: bytes,
             flags: 0,
         };
-        let answer = hipImportExternalMemory((&mut handle).into(), (&raw const handle_desc).cast());
+        // SAFETY: a description of ours.
+        let answer =
+            unsafe { hipImportExternalMemory((&mut handle).into(), (&raw const handle_desc).cast()) };
         (handle, answer)
     }
 
@@ -216,8 +218,11 @@ mod tests {
         let buffer = |offset: u64, size: u64| {
             let mut at: *mut c_void = std::ptr::null_mut();
             let description = BufferDesc { offset, size, flags: 0 };
-            hipExternalMemoryGetMappedBuffer((&mut at).into(), memory, (&raw const description).cast())
-                .map(|()| at)
+            // SAFETY: a description of ours.
+            unsafe {
+                hipExternalMemoryGetMappedBuffer((&mut at).into(), memory, (&raw const description).cast())
+            }
+            .map(|()| at)
         };
         assert_eq!(buffer(4096, 4097), Err(hipErrorInvalidValue));
         let at = buffer(4096, 4096).unwrap();
