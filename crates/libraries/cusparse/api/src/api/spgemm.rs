@@ -240,6 +240,23 @@ pub unsafe fn cusparseSpGEMM_estimateMemory(
     Ok(())
 }
 
+const TOO_LARGE: Error = Error::InsufficientResources(
+    "the product has more entries than its indices can number or the memory can hold",
+);
+
+/// How many entries a product may have: its offsets number them, and there is room on the device for it and for what is kept of it.
+fn most_entries(c: &SparseMatrix) -> Result<usize> {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both are writable.
+    kit::driver::check("cuMemGetInfo", unsafe {
+        (kit::driver::driver()?.cuMemGetInfo_v2)(&mut free, &mut total)
+    })?;
+    let numbers = index!(c.offset_type, O => size_of::<O>());
+    let by_index = if numbers == size_of::<i32>() { i32::MAX as usize } else { usize::MAX };
+    let bytes = 2 * (numbers + element!(c.value_type, E => size_of::<E>()));
+    Ok(by_index.min(free / bytes))
+}
+
 /// Finds the product, and tells the descriptor of C how many entries it has.
 ///
 /// # Safety
@@ -278,16 +295,17 @@ pub unsafe fn cusparseSpGEMM_compute(
     if asks(bufferSize2, externalBuffer2) {
         return Ok(());
     }
-    let (product, nnz) =
-        context.now((three.a, three.b), |(a, b)| -> (Arc<dyn Any + Send + Sync>, usize) {
-            compute!(computeType, C => index!(a.index_type, I => index!(b.index_type, J => {
-                // SAFETY: as in `count`.
-                let (a, b) = unsafe { (matrix::<C, I>(&a, 0).0, matrix::<C, J>(&b, 0).0) };
-                let product = cusparse_cpu::multiply(&a, &b);
-                let nnz = product.len();
-                (Arc::new(product), nnz)
-            })))
-        })?;
+    let most = most_entries(&three.c)?;
+    let made = context.now((three.a, three.b), |(a, b)| -> Option<(Arc<dyn Any + Send + Sync>, usize)> {
+        compute!(computeType, C => index!(a.index_type, I => index!(b.index_type, J => {
+            // SAFETY: as in `count`.
+            let (a, b) = unsafe { (matrix::<C, I>(&a, 0).0, matrix::<C, J>(&b, 0).0) };
+            let product = cusparse_cpu::multiply(&a, &b, most)?;
+            let nnz = product.len();
+            Some((Arc::new(product), nnz))
+        })))
+    })?;
+    let (product, nnz) = made.ok_or(TOO_LARGE)?;
     found.lock().product = Some((computeType, product));
     SPARSE_MATRICES.change(matC, |c| c.nnz = nnz)
 }
@@ -445,13 +463,15 @@ pub unsafe fn cusparseSpGEMMreuse_nnz(
     if asked.contains(&true) {
         return Ok(());
     }
+    let most = most_entries(&three.c)?;
     let product = context.now((three.a, three.b), |(a, b)| {
         index!(a.index_type, I => index!(b.index_type, J => {
             // SAFETY: as in `count`.
             let (a, b) = unsafe { (pattern_matrix::<I>(&a), pattern_matrix::<J>(&b)) };
-            cusparse_cpu::multiply(&a, &b)
+            cusparse_cpu::multiply(&a, &b, most)
         }))
     })?;
+    let product = product.ok_or(TOO_LARGE)?;
     let nnz = product.len();
     found.lock().product = Some((cudaDataType::CUDA_R_32F, Arc::new(product)));
     SPARSE_MATRICES.change(matC, |c| c.nnz = nnz)
