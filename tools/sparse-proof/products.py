@@ -259,8 +259,39 @@ def spgemm(library, rng):
                 for reuse in (False, True):
                     one_spgemm(library, handle, rng, ty, compute, offsets, indices, algorithm, reuse)
                     count += 1
+    # Some seconds of counting.
+    if rng.integers(6) == 0:
+        too_many_entries(library, handle)
+        count += 1
     library("cusparseDestroy", handle)
     return count
+
+
+def too_many_entries(library, handle):
+    """A product of 46,341² entries, one row of a column's by one of a row's: more than offsets of 32 bits number. The process stays whole."""
+    n, ty = 46341, "r32f"
+    with Scope(library) as scope:
+        ones = scope.array(np.ones(n, np.float32))
+        every, zeros = scope.array(np.arange(n + 1, dtype=np.int32)), scope.array(np.zeros(n + 1, np.int32))
+        ends = scope.array(np.array([0, n], np.int32))
+        create = lambda rows, cols, nnz, *arrays: scope.made(
+            "cusparseCreateCsr", "cusparseDestroySpMat", i64(rows), i64(cols), i64(nnz), *arrays, I32, I32, 0, TYPES[ty][0])
+        a = create(n, 1, n, every.at, zeros.at, ones.at)
+        b = create(1, n, n, ends.at, every.at, ones.at)
+        c = create(n, n, 0, zeros.at, None, None)
+        description = scope.made("cusparseSpGEMM_createDescr", "cusparseSpGEMM_destroyDescr")
+        one = factor(library, scope, 1, ty, 0)
+        library("cusparseSetPointerMode", handle, 0)
+        call = (handle, N, N, one[1], a, b, one[1], c, TYPES[ty][0], 0, description)
+        bytes_of = size()
+        library("cusparseSpGEMM_workEstimation", *call, ctypes.byref(bytes_of), None)
+        room = scope.room(max(1, bytes_of.value))
+        library("cusparseSpGEMM_workEstimation", *call, ctypes.byref(bytes_of), room)
+        status = library.status("cusparseSpGEMM_compute", *call, ctypes.byref(bytes_of), room)
+        assert status == 11, f"CUSPARSE_STATUS_INSUFFICIENT_RESOURCES, not {status}"
+        counts = [ctypes.c_int64() for _ in range(3)]
+        library("cusparseSpMatGetSize", c, *[ctypes.byref(it) for it in counts])
+        assert counts[2].value == 0, "C has entries"
 
 
 def one_spgemm(library, handle, rng, ty, compute, offsets, indices, algorithm, reuse):

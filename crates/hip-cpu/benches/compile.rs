@@ -85,7 +85,8 @@ fn loads(c: &mut Criterion) {
     group.bench_function("hipModuleLoadData and hipModuleUnload", |b| {
         b.iter(|| {
             let mut module: hip_sys::hipModule_t = std::ptr::null_mut();
-            hipModuleLoadData(Out::from(&mut module), image.as_ptr().cast()).unwrap();
+            // SAFETY: PTX text that ends with a NUL.
+            unsafe { hipModuleLoadData(Out::from(&mut module), image.as_ptr().cast()) }.unwrap();
             hipModuleUnload(module).unwrap();
         });
     });

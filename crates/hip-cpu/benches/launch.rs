@@ -20,8 +20,9 @@ impl Launcher {
         let text = CString::new(EMPTY).unwrap();
         let (mut module, mut function, mut stream) =
             (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
-        hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
-        hipModuleGetFunction(Out::from(&mut function), module, c"empty".as_ptr()).unwrap();
+        // SAFETY: PTX text that ends with a NUL.
+        unsafe { hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()) }.unwrap();
+        hipModuleGetFunction(Out::from(&mut function), module, c"empty").unwrap();
         hipStreamCreateWithFlags(Out::from(&mut stream), flags).unwrap();
         Launcher { function, stream }
     }

@@ -56,8 +56,9 @@ const ROUNDS: usize = 100;
 fn a_warm_launch_allocates_nothing() {
     let text = CString::new(PTX).unwrap();
     let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
-    hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
-    hipModuleGetFunction(Out::from(&mut function), module, c"work".as_ptr()).unwrap();
+    // SAFETY: PTX text that ends with a NUL.
+    unsafe { hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()) }.unwrap();
+    hipModuleGetFunction(Out::from(&mut function), module, c"work").unwrap();
     for flags in [hipStreamDefault, hipStreamNonBlocking] {
         let mut stream = std::ptr::null_mut();
         hipStreamCreateWithFlags(Out::from(&mut stream), flags).unwrap();

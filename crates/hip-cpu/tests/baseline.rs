@@ -86,8 +86,9 @@ impl Walk {
     fn load(end: &str, more: u32) -> Walk {
         let text = CString::new(text(end)).unwrap();
         let (mut module, mut function) = (null_mut(), null_mut());
-        hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
-        hipModuleGetFunction(Out::from(&mut function), module, c"walk".as_ptr()).unwrap();
+        // SAFETY: PTX text that ends with a NUL.
+        unsafe { hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()) }.unwrap();
+        hipModuleGetFunction(Out::from(&mut function), module, c"walk").unwrap();
         let (mut table, mut out) = (null_mut::<c_void>(), null_mut::<c_void>());
         hipMalloc(Out::from(&mut table), 256 * 4).unwrap();
         hipMalloc(Out::from(&mut out), THREADS * 4).unwrap();

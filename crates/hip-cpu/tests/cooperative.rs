@@ -41,8 +41,9 @@ const CLUSTERS: &str = "
 fn function(text: &str, name: &str) -> hipFunction_t {
     let (text, name) = (CString::new(text).unwrap(), CString::new(name).unwrap());
     let (mut module, mut function) = (null_mut(), null_mut());
-    hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
-    hipModuleGetFunction(Out::from(&mut function), module, name.as_ptr()).unwrap();
+    // SAFETY: PTX text that ends with a NUL.
+    unsafe { hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()) }.unwrap();
+    hipModuleGetFunction(Out::from(&mut function), module, &name).unwrap();
     function
 }
 

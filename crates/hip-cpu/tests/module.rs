@@ -26,14 +26,15 @@ fn load(text: &str) -> Result<hipModule_t> {
     begin();
     let text = CString::new(text).unwrap();
     let mut module = null_mut();
-    hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast())?;
+    // SAFETY: PTX text that ends with a NUL.
+    unsafe { hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()) }?;
     Ok(module)
 }
 
 fn function(module: hipModule_t, name: &str) -> Result<hipFunction_t> {
     let name = CString::new(name).unwrap();
     let mut function = null_mut();
-    hipModuleGetFunction(Out::from(&mut function), module, name.as_ptr())?;
+    hipModuleGetFunction(Out::from(&mut function), module, &name)?;
     Ok(function)
 }
 

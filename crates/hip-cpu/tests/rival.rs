@@ -69,8 +69,9 @@ fn results_stay_the_same_while_two_widths_take_turns() {
     unsafe { std::env::set_var("CUDAWAY_CACHE_DIR", &folder) };
     let text = CString::new(PTX).unwrap();
     let (mut module, mut function) = (null_mut(), null_mut());
-    hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
-    hipModuleGetFunction(Out::from(&mut function), module, c"walk".as_ptr()).unwrap();
+    // SAFETY: PTX text that ends with a NUL.
+    unsafe { hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()) }.unwrap();
+    hipModuleGetFunction(Out::from(&mut function), module, c"walk").unwrap();
     let (mut table, mut out) = (null_mut::<c_void>(), null_mut::<c_void>());
     hipMalloc(Out::from(&mut table), WORDS * 4).unwrap();
     hipMalloc(Out::from(&mut out), THREADS * 4).unwrap();

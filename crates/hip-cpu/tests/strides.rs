@@ -28,8 +28,9 @@ fn small_arrays_need_no_better_code_and_large_ones_get_it() {
     // SAFETY: nobody reads the environment before the first call.
     unsafe { std::env::set_var("CUDAWAY_CACHE_DIR", &folder) };
     let (mut module, mut function) = (null_mut(), null_mut());
-    hipModuleLoadData(Out::from(&mut module), TEXT.as_ptr().cast()).unwrap();
-    hipModuleGetFunction(Out::from(&mut function), module, c"increase".as_ptr()).unwrap();
+    // SAFETY: PTX text that ends with a NUL.
+    unsafe { hipModuleLoadData(Out::from(&mut module), TEXT.as_ptr().cast()) }.unwrap();
+    hipModuleGetFunction(Out::from(&mut function), module, c"increase").unwrap();
     let mut words = null_mut::<c_void>();
     hipMalloc(Out::from(&mut words), MOST * 4).unwrap();
     hipMemset(words, 0, MOST * 4).unwrap();

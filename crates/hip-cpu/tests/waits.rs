@@ -127,9 +127,10 @@ impl Tree {
     fn new() -> Tree {
         let text = CString::new(TREE).unwrap();
         let mut module: hipModule_t = std::ptr::null_mut();
-        hipModuleLoadData((&mut module).into(), text.as_ptr().cast()).unwrap();
+        // SAFETY: PTX text that ends with a NUL.
+        unsafe { hipModuleLoadData((&mut module).into(), text.as_ptr().cast()) }.unwrap();
         let mut function: hipFunction_t = std::ptr::null_mut();
-        hipModuleGetFunction((&mut function).into(), module, c"tree".as_ptr()).unwrap();
+        hipModuleGetFunction((&mut function).into(), module, c"tree").unwrap();
         let mut words: *mut c_void = std::ptr::null_mut();
         hipMalloc((&mut words).into(), 2 * N_NODES * 4).unwrap();
         Tree { function, words: words.cast() }

@@ -9,16 +9,18 @@ use anyhow::{Context as _, Result};
 use super::shells::HEAD;
 use crate::libraries;
 
-/// What is written by hand, in the crate itself: what gives a text.
-const BY_HAND: [&str; 8] = [
+/// What is written by hand, in the crate itself: what gives a text or a version.
+const BY_HAND: [&str; 10] = [
     "cuptiGetErrorMessage",
     "cuptiGetResultString",
     "cusparseLtGetErrorName",
     "cusparseLtGetErrorString",
     "ncclGetErrorString",
     "ncclGetLastError",
+    "ncclGetVersion",
     "pncclGetErrorString",
     "pncclGetLastError",
+    "pncclGetVersion",
 ];
 
 /// What does not answer with its library's status: pointers, which are NULL, counts, which are 0, the numbers of processing
@@ -60,7 +62,7 @@ pub fn exports() -> Result<(String, String)> {
         }
     }
     let mut text = format!(
-        "//! The exports of libcudaway_refused.so but for those that give a text. {HEAD}\n\
+        "//! The exports of libcudaway_refused.so but for those that give a text or a version. {HEAD}\n\
          //! from tools/data/refused; do not edit.\n\n"
     );
     for (name, (library, answer)) in rows.iter().filter(|(name, _)| !BY_HAND.contains(&name.as_str())) {

@@ -28,12 +28,13 @@ pub unsafe fn cudaway_compile(
     told: cudaway_told_t,
     data: *mut c_void,
 ) -> Result {
-    if image.is_null() || folder.is_null() || (blocks.is_null() && n_blocks > 0) {
+    if image.is_null() || processor.is_null() || folder.is_null() || (blocks.is_null() && n_blocks > 0) {
         return Err(hipErrorInvalidValue);
     }
-    let target = Target::named(text(processor)?).ok_or(hipErrorInvalidValue)?;
     // SAFETY: not NULL; the caller's promise.
-    let folder = PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(folder) }.to_bytes()));
+    let (processor, folder) = unsafe { (CStr::from_ptr(processor), CStr::from_ptr(folder)) };
+    let target = Target::named(text(processor)?).ok_or(hipErrorInvalidValue)?;
+    let folder = PathBuf::from(OsStr::from_bytes(folder.to_bytes()));
     // SAFETY: the caller's promise: three numbers for each block.
     let block = |index: usize| [0, 1, 2].map(|side| unsafe { blocks.add(3 * index + side).read() });
     let blocks: Vec<[u32; 3]> = (0..n_blocks).map(block).collect();

@@ -340,9 +340,7 @@ fn copy_ends(to: &End, from: &End, shape: Shape, stream: hipStream_t, when: When
     copy_box(to.place(shape)?, from.place(shape)?, shape, direction(to.kind, from.kind), stream, when)
 }
 
-fn copy_param_2d(pCopy: *const hip_Memcpy2D, stream: hipStream_t, when: When) -> Result {
-    // SAFETY: HIP's contract: null, or a descriptor readable during the call.
-    let c = unsafe { pCopy.as_ref() }.ok_or(hipErrorInvalidValue)?;
+fn copy_param_2d(c: &hip_Memcpy2D, stream: hipStream_t, when: When) -> Result {
     let from = End {
         kind: c.srcMemoryType,
         host: c.srcHost as usize,
@@ -364,21 +362,19 @@ fn copy_param_2d(pCopy: *const hip_Memcpy2D, stream: hipStream_t, when: When) ->
     copy_ends(&to, &from, Shape { width: c.WidthInBytes, height: c.Height, depth: 1 }, stream, when)
 }
 
-pub fn hipMemcpyParam2D(pCopy: *const hip_Memcpy2D) -> Result {
+pub fn hipMemcpyParam2D(pCopy: &hip_Memcpy2D) -> Result {
     copy_param_2d(pCopy, hipStreamLegacy, When::Now)
 }
 
-pub fn hipMemcpyParam2DAsync(pCopy: *const hip_Memcpy2D, stream: hipStream_t) -> Result {
+pub fn hipMemcpyParam2DAsync(pCopy: &hip_Memcpy2D, stream: hipStream_t) -> Result {
     copy_param_2d(pCopy, stream, When::InStream)
 }
 
-pub fn hipDrvMemcpy2DUnaligned(pCopy: *const hip_Memcpy2D) -> Result {
+pub fn hipDrvMemcpy2DUnaligned(pCopy: &hip_Memcpy2D) -> Result {
     copy_param_2d(pCopy, hipStreamLegacy, When::Now)
 }
 
-fn copy_3d(pCopy: *const HIP_MEMCPY3D, stream: hipStream_t, when: When) -> Result {
-    // SAFETY: HIP's contract: null, or a descriptor readable during the call.
-    let c = unsafe { pCopy.as_ref() }.ok_or(hipErrorInvalidValue)?;
+fn copy_3d(c: &HIP_MEMCPY3D, stream: hipStream_t, when: When) -> Result {
     let from = End {
         kind: c.srcMemoryType,
         host: c.srcHost as usize,
@@ -400,11 +396,11 @@ fn copy_3d(pCopy: *const HIP_MEMCPY3D, stream: hipStream_t, when: When) -> Resul
     copy_ends(&to, &from, Shape { width: c.WidthInBytes, height: c.Height, depth: c.Depth }, stream, when)
 }
 
-pub fn hipDrvMemcpy3D(pCopy: *const HIP_MEMCPY3D) -> Result {
+pub fn hipDrvMemcpy3D(pCopy: &HIP_MEMCPY3D) -> Result {
     copy_3d(pCopy, hipStreamLegacy, When::Now)
 }
 
-pub fn hipDrvMemcpy3DAsync(pCopy: *const HIP_MEMCPY3D, stream: hipStream_t) -> Result {
+pub fn hipDrvMemcpy3DAsync(pCopy: &HIP_MEMCPY3D, stream: hipStream_t) -> Result {
     copy_3d(pCopy, stream, When::InStream)
 }
 

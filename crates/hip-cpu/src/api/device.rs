@@ -63,13 +63,16 @@ pub fn hipDeviceComputeCapability(
 }
 
 /// Writes a C string of at most `len` bytes, its NUL included.
-fn write_text(to: *mut c_char, len: c_int, text: &str) -> Result {
+///
+/// # Safety
+/// `to` is NULL, or has room for `len` bytes.
+unsafe fn write_text(to: *mut c_char, len: c_int, text: &str) -> Result {
     let len = usize::try_from(len).map_err(|_| hipErrorInvalidValue)?;
     if to.is_null() || len == 0 {
         return Err(hipErrorInvalidValue);
     }
     let n = text.len().min(len - 1);
-    // SAFETY: HIP's contract: `len` writable bytes.
+    // SAFETY: the caller's promise.
     unsafe {
         to.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), n);
         to.add(n).write(0);
@@ -77,9 +80,12 @@ fn write_text(to: *mut c_char, len: c_int, text: &str) -> Result {
     Ok(())
 }
 
-pub fn hipDeviceGetName(name: *mut c_char, len: c_int, device: hipDevice_t) -> Result {
+/// # Safety
+/// `name` is NULL, or has room for `len` bytes.
+pub unsafe fn hipDeviceGetName(name: *mut c_char, len: c_int, device: hipDevice_t) -> Result {
     check(device)?;
-    write_text(name, len, &get().name)
+    // SAFETY: the caller's promise.
+    unsafe { write_text(name, len, &get().name) }
 }
 
 pub fn hipDeviceGetUuid(uuid: Out<'_, hipUUID>, device: hipDevice_t) -> Result {
@@ -93,9 +99,12 @@ fn pci_text() -> String {
     format!("{domain:04x}:{bus:02x}:{slot:02x}.0")
 }
 
-pub fn hipDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, device: c_int) -> Result {
+/// # Safety
+/// `pciBusId` is NULL, or has room for `len` bytes.
+pub unsafe fn hipDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, device: c_int) -> Result {
     check(device)?;
-    write_text(pciBusId, len, &pci_text())
+    // SAFETY: the caller's promise.
+    unsafe { write_text(pciBusId, len, &pci_text()) }
 }
 
 /// # Safety

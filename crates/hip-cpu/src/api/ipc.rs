@@ -104,12 +104,15 @@ union HandleUnion {
 const OPAQUE_DESCRIPTOR: c_int = 1;
 
 /// A file that can be mapped, as software drivers for graphics export theirs. HIP: the descriptor is ours from here on.
-pub fn hipImportExternalMemory(
+///
+/// # Safety
+/// `memHandleDesc` is NULL, or points to a `hipExternalMemoryHandleDesc`, whose descriptor is the caller's.
+pub unsafe fn hipImportExternalMemory(
     extMem_out: Out<'_, hipExternalMemory_t>,
     memHandleDesc: *const c_void,
 ) -> Result {
     healthy()?;
-    // SAFETY: HIP's contract: null, or a readable description.
+    // SAFETY: the caller's promise.
     let description = unsafe { memHandleDesc.cast::<HandleDesc>().as_ref() }.ok_or(hipErrorInvalidValue)?;
     if description.r#type != OPAQUE_DESCRIPTOR {
         return Err(hipErrorNotSupported);
@@ -140,13 +143,16 @@ struct BufferDesc {
 }
 
 /// The buffer is given back by `hipFree`.
-pub fn hipExternalMemoryGetMappedBuffer(
+///
+/// # Safety
+/// `bufferDesc` is NULL, or points to a `hipExternalMemoryBufferDesc`.
+pub unsafe fn hipExternalMemoryGetMappedBuffer(
     devPtr: Out<'_, *mut c_void>,
     extMem: hipExternalMemory_t,
     bufferDesc: *const c_void,
 ) -> Result {
     let external = EXTERNAL.get(extMem as usize).map_err(|_| hipErrorInvalidValue)?;
-    // SAFETY: HIP's contract: null, or a readable description.
+    // SAFETY: the caller's promise.
     let description = unsafe { bufferDesc.cast::<BufferDesc>().as_ref() }.ok_or(hipErrorInvalidValue)?;
     let end = description.offset.checked_add(description.size);
     let is_inside = end.is_some_and(|end| end <= external.bytes as u64);
@@ -196,7 +202,9 @@ mod tests {
             size: bytes,
             flags: 0,
         };
-        let answer = hipImportExternalMemory((&mut handle).into(), (&raw const handle_desc).cast());
+        // SAFETY: a description of ours.
+        let answer =
+            unsafe { hipImportExternalMemory((&mut handle).into(), (&raw const handle_desc).cast()) };
         (handle, answer)
     }
 
@@ -210,8 +218,11 @@ mod tests {
         let buffer = |offset: u64, size: u64| {
             let mut at: *mut c_void = std::ptr::null_mut();
             let description = BufferDesc { offset, size, flags: 0 };
-            hipExternalMemoryGetMappedBuffer((&mut at).into(), memory, (&raw const description).cast())
-                .map(|()| at)
+            // SAFETY: a description of ours.
+            unsafe {
+                hipExternalMemoryGetMappedBuffer((&mut at).into(), memory, (&raw const description).cast())
+            }
+            .map(|()| at)
         };
         assert_eq!(buffer(4096, 4097), Err(hipErrorInvalidValue));
         let at = buffer(4096, 4096).unwrap();

@@ -236,7 +236,9 @@ pub fn hipPointerGetAttributes(attributes: Out<'_, hipPointerAttribute_t>, ptr: 
     Ok(())
 }
 
-pub fn hipPointerGetAttribute(
+/// # Safety
+/// `data` is NULL, or has room for what the attribute is.
+pub unsafe fn hipPointerGetAttribute(
     data: *mut c_void,
     attribute: hipPointer_attribute,
     ptr: hipDeviceptr_t,
@@ -245,7 +247,7 @@ pub fn hipPointerGetAttribute(
         return Err(hipErrorInvalidValue);
     }
     let found = memory::find(ptr as usize).ok_or(hipErrorInvalidValue)?;
-    // SAFETY: (all) HIP's contract: `data` is as large as the attribute asked for.
+    // SAFETY: (all) not NULL; the caller's promise.
     unsafe {
         let int = |value: bool| data.cast::<c_uint>().write(c_uint::from(value));
         let byte = |value: bool| data.cast::<u8>().write(u8::from(value));
@@ -291,7 +293,8 @@ pub unsafe fn hipDrvPointerGetAttributes(
     for i in 0..numAttributes as usize {
         // SAFETY: the caller's promise.
         let (attribute, data) = unsafe { (attributes.add(i).read(), data.add(i).read()) };
-        hipPointerGetAttribute(data, attribute, ptr)?;
+        // SAFETY: the caller's promise.
+        unsafe { hipPointerGetAttribute(data, attribute, ptr) }?;
     }
     Ok(())
 }
@@ -376,7 +379,9 @@ pub fn hipMemAdvise(dev_ptr: *const c_void, count: usize, advice: hipMemoryAdvis
     Ok(())
 }
 
-pub fn hipMemRangeGetAttribute(
+/// # Safety
+/// `data` is NULL, or has room for `data_size` bytes.
+pub unsafe fn hipMemRangeGetAttribute(
     data: *mut c_void,
     data_size: usize,
     attribute: hipMemRangeAttribute,

@@ -10,20 +10,26 @@ use crate::error::Result;
 use crate::module::{self, Refusal, function_of_handle};
 use crate::stream;
 
-pub fn hipModuleLoadData(module: Out<'_, hipModule_t>, image: *const c_void) -> Result {
-    load(module, image).map_err(|refusal| {
+/// # Safety
+/// `image` is NULL, an image of ours, or PTX text that ends with a NUL.
+pub unsafe fn hipModuleLoadData(module: Out<'_, hipModule_t>, image: *const c_void) -> Result {
+    // SAFETY: the caller's promise.
+    let loaded = unsafe { load(module, image) };
+    loaded.map_err(|refusal| {
         tracing::error!(target: "cudaway::cpu", "hipModuleLoadData: {}", refusal.text);
         refusal.error
     })
 }
 
-fn load(module: Out<'_, hipModule_t>, image: *const c_void) -> std::result::Result<(), Refusal> {
+/// # Safety
+/// As [`hipModuleLoadData`].
+unsafe fn load(module: Out<'_, hipModule_t>, image: *const c_void) -> std::result::Result<(), Refusal> {
     let refuse = |error: hipError_t| Refusal { error, text: error.to_string() };
     if image.is_null() {
         return Err(refuse(hipErrorInvalidValue));
     }
     healthy().map_err(refuse)?;
-    // SAFETY: HIP's contract: an image; of this device these are ours and PTX text.
+    // SAFETY: not NULL; the caller's promise.
     let sources = unsafe { module::sources(image.cast()) }?;
     module.write(module::load(sources)?);
     Ok(())
@@ -56,7 +62,8 @@ pub unsafe fn hipModuleLoadDataEx(
             _ => {}
         }
     }
-    let loaded = load(module, image);
+    // SAFETY: the caller's promise.
+    let loaded = unsafe { load(module, image) };
     let text = loaded.as_ref().err().map_or("", |refusal| &refusal.text);
     if !buffer.is_null() && bytes > 0 {
         let n = text.len().min(bytes - 1);
@@ -83,7 +90,8 @@ pub unsafe fn hipModuleLoad(module: Out<'_, hipModule_t>, fname: *const c_char) 
     let path = std::path::Path::new(std::ffi::OsStr::new(path.to_str().map_err(|_| hipErrorFileNotFound)?));
     let mut image = std::fs::read(path).map_err(|_| hipErrorFileNotFound)?;
     image.push(0);
-    hipModuleLoadData(module, image.as_ptr().cast())
+    // SAFETY: a file's bytes that end with a NUL.
+    unsafe { hipModuleLoadData(module, image.as_ptr().cast()) }
 }
 
 pub fn hipModuleUnload(module: hipModule_t) -> Result {
@@ -93,20 +101,12 @@ pub fn hipModuleUnload(module: hipModule_t) -> Result {
 }
 
 /// # Errors
-/// `hipErrorInvalidValue` when `name` is null or not UTF-8, which no PTX name is.
-pub(super) fn text<'a>(name: *const c_char) -> Result<&'a str> {
-    if name.is_null() {
-        return Err(hipErrorInvalidValue);
-    }
-    // SAFETY: HIP's contract: a C string that lives through the call.
-    unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| hipErrorNotFound)
+/// `hipErrorNotFound` when `name` is not UTF-8, which all names in PTX are.
+pub(super) fn text(name: &CStr) -> Result<&str> {
+    name.to_str().map_err(|_| hipErrorNotFound)
 }
 
-pub fn hipModuleGetFunction(
-    function: Out<'_, hipFunction_t>,
-    module: hipModule_t,
-    kname: *const c_char,
-) -> Result {
+pub fn hipModuleGetFunction(function: Out<'_, hipFunction_t>, module: hipModule_t, kname: &CStr) -> Result {
     let module = module::of_handle(module)?;
     function.write(module.function(text(kname)?)?);
     Ok(())
@@ -116,7 +116,7 @@ pub fn hipModuleGetGlobal(
     dptr: OptOut<'_, hipDeviceptr_t>,
     bytes: OptOut<'_, usize>,
     hmod: hipModule_t,
-    name: *const c_char,
+    name: &CStr,
 ) -> Result {
     let module = module::of_handle(hmod)?;
     let found = module.global(text(name)?)?;

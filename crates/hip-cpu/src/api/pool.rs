@@ -168,7 +168,13 @@ pub fn hipMemPoolTrimTo(mem_pool: hipMemPool_t, min_bytes_to_hold: usize) -> Res
     pool(mem_pool).map(drop)
 }
 
-pub fn hipMemPoolSetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, value: *mut c_void) -> Result {
+/// # Safety
+/// `value` is NULL, or points to what the attribute is: an `int` for those of reuse, 64 bits for amounts.
+pub unsafe fn hipMemPoolSetAttribute(
+    mem_pool: hipMemPool_t,
+    attr: hipMemPoolAttr,
+    value: *mut c_void,
+) -> Result {
     let pool = self::pool(mem_pool)?;
     if value.is_null() {
         return Err(hipErrorInvalidValue);
@@ -177,11 +183,11 @@ pub fn hipMemPoolSetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, valu
         hipMemPoolReuseFollowEventDependencies
         | hipMemPoolReuseAllowOpportunistic
         | hipMemPoolReuseAllowInternalDependencies => {
-            // SAFETY: HIP's contract: `value` points to an int for the reuse attributes.
+            // SAFETY: not NULL; the caller's promise.
             *pool.reuse[attr as usize - 1].lock() = unsafe { value.cast::<c_int>().read() };
         }
         hipMemPoolAttrReleaseThreshold => {
-            // SAFETY: HIP's contract: 64 bits for the amounts.
+            // SAFETY: as above.
             *pool.threshold.lock() = unsafe { value.cast::<u64>().read() };
         }
         hipMemPoolAttrReservedMemHigh | hipMemPoolAttrUsedMemHigh => {
@@ -197,7 +203,13 @@ pub fn hipMemPoolSetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, valu
     Ok(())
 }
 
-pub fn hipMemPoolGetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, value: *mut c_void) -> Result {
+/// # Safety
+/// As [`hipMemPoolSetAttribute`], for what is written.
+pub unsafe fn hipMemPoolGetAttribute(
+    mem_pool: hipMemPool_t,
+    attr: hipMemPoolAttr,
+    value: *mut c_void,
+) -> Result {
     let pool = self::pool(mem_pool)?;
     if value.is_null() {
         return Err(hipErrorInvalidValue);
@@ -206,7 +218,7 @@ pub fn hipMemPoolGetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, valu
         hipMemPoolReuseFollowEventDependencies
         | hipMemPoolReuseAllowOpportunistic
         | hipMemPoolReuseAllowInternalDependencies => {
-            // SAFETY: HIP's contract: `value` points to an int for the reuse attributes.
+            // SAFETY: not NULL; the caller's promise.
             unsafe { value.cast::<c_int>().write(*pool.reuse[attr as usize - 1].lock()) };
             return Ok(());
         }
@@ -217,7 +229,7 @@ pub fn hipMemPoolGetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, valu
         hipMemPoolAttrReservedMemHigh | hipMemPoolAttrUsedMemHigh => pool.high.load(Ordering::Relaxed) as u64,
         _ => return Err(hipErrorInvalidValue),
     };
-    // SAFETY: HIP's contract: 64 bits for the amounts.
+    // SAFETY: as above.
     unsafe { value.cast::<u64>().write(amount) };
     Ok(())
 }

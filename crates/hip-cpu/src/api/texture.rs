@@ -1,6 +1,6 @@
 //! Texture and surface objects, and the texture references of modules.
 
-use std::ffi::{c_char, c_int, c_uint};
+use std::ffi::{CStr, c_int, c_uint};
 
 use border::{OptOut, Out};
 use hip_sys::*;
@@ -308,11 +308,7 @@ pub fn hipDestroySurfaceObject(surfaceObject: hipSurfaceObject_t) -> Result {
 
 // ---- references ----
 
-pub fn hipModuleGetTexRef(
-    texRef: Out<'_, *mut textureReference>,
-    hmod: hipModule_t,
-    name: *const c_char,
-) -> Result {
+pub fn hipModuleGetTexRef(texRef: Out<'_, *mut textureReference>, hmod: hipModule_t, name: &CStr) -> Result {
     let module = module::of_handle(hmod)?;
     texRef.write(texture::texref(module.texref(text(name)?)?)?);
     Ok(())

@@ -23,9 +23,7 @@ fn physical(handle: hipMemGenericAllocationHandle_t) -> Result<Arc<Physical>> {
 }
 
 /// Pinned memory of this device, to be passed on by descriptor or not at all.
-fn check(properties: *const hipMemAllocationProp) -> Result<hipMemAllocationProp> {
-    // SAFETY: HIP's contract: null, or properties readable during the call.
-    let properties = unsafe { properties.as_ref() }.ok_or(hipErrorInvalidValue)?;
+fn check(properties: &hipMemAllocationProp) -> Result<hipMemAllocationProp> {
     if properties.r#type != hipMemAllocationTypePinned
         || properties.location.r#type != hipMemLocationTypeDevice
     {
@@ -40,7 +38,7 @@ fn check(properties: *const hipMemAllocationProp) -> Result<hipMemAllocationProp
 
 pub fn hipMemGetAllocationGranularity(
     granularity: Out<'_, usize>,
-    prop: *const hipMemAllocationProp,
+    prop: &hipMemAllocationProp,
     option: hipMemAllocationGranularity_flags,
 ) -> Result {
     check(prop)?;
@@ -55,7 +53,7 @@ pub fn hipMemGetAllocationGranularity(
 pub fn hipMemCreate(
     handle: Out<'_, hipMemGenericAllocationHandle_t>,
     size: usize,
-    prop: *const hipMemAllocationProp,
+    prop: &hipMemAllocationProp,
     flags: u64,
 ) -> Result {
     healthy()?;

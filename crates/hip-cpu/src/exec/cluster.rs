@@ -155,7 +155,8 @@ impl Cluster {
             worker.shared = self.window.base as *mut u8;
             worker.cluster_rank = rank;
             if grid.tensor_memory {
-                tensor_memory::clear(worker.shared.wrapping_add((rank as usize) << CLUSTER_SHIFT));
+                // SAFETY: the cluster's window has a part up to `END` for each rank, and its blocks have not begun.
+                unsafe { tensor_memory::clear(worker.shared.wrapping_add((rank as usize) << CLUSTER_SHIFT)) };
             }
             self.workers.push(worker);
         }

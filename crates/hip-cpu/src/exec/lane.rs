@@ -255,7 +255,8 @@ impl Resident {
         let is_alone = launch.cluster == [1; 3];
         self.shared.ensure(if is_alone { grid.window_bytes() } else { 0 })?;
         if is_alone && grid.tensor_memory {
-            tensor_memory::clear(self.shared.base());
+            // SAFETY: `ensure` has mapped `window_bytes`, and the block has not begun.
+            unsafe { tensor_memory::clear(self.shared.base()) };
         }
         self.context.ensure((stride * n_records) as u64)?;
         self.local.ensure(local_bytes)?;

@@ -488,7 +488,8 @@ impl Grid<'_> {
 
     /// At the end of a block whose part of the window begins at `shared`.
     fn check_for_leak(&self, shared: *mut u8) -> Result<(), Fault> {
-        match self.tensor_memory && tensor_memory::is_left(shared) {
+        // SAFETY: a window of `window_bytes`, whose block has ended.
+        match self.tensor_memory && unsafe { tensor_memory::is_left(shared) } {
             true => Err(Fault::TensorMemoryLeak),
             false => Ok(()),
         }
@@ -656,7 +657,8 @@ impl Job<'_> {
             let at_once = if self.grid.tensor_memory { 1 } else { count };
             for first in (first..first + count).step_by(at_once as usize) {
                 if self.grid.tensor_memory {
-                    tensor_memory::clear(worker.shared);
+                    // SAFETY: the worker has a window of `window_bytes`, and begins a block.
+                    unsafe { tensor_memory::clear(worker.shared) };
                 }
                 // SAFETY: the emitter's code with the structures it was made for, alive for the call.
                 let status = unsafe { run.call(guard, self.grid.launch, &worker, first, at_once) };

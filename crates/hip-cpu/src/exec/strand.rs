@@ -112,14 +112,16 @@ impl Strand {
             let crew = unsafe { &*crew };
             while let Some(block) = (crew.next)() {
                 if tensor_memory {
-                    super::tensor_memory::clear(worker.shared);
+                    // SAFETY: the fiber's worker has a window up to `END`, and begins a block.
+                    unsafe { super::tensor_memory::clear(worker.shared) };
                 }
                 // SAFETY: the emitter's code with the structures it was made for, alive as long as the crew.
                 let status = unsafe { run(launch, worker, block, 1) };
                 if status != 0 {
                     return status;
                 }
-                if tensor_memory && super::tensor_memory::is_left(worker.shared) {
+                // SAFETY: as above; the block has ended.
+                if tensor_memory && unsafe { super::tensor_memory::is_left(worker.shared) } {
                     return super::tensor_memory::LEAK;
                 }
                 crew.n_ended.set(crew.n_ended.get() + 1);

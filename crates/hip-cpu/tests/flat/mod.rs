@@ -62,7 +62,8 @@ impl Loaded {
         }
         let text = CString::new(text()).unwrap();
         let (mut module, mut out) = (null_mut(), null_mut::<c_void>());
-        hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
+        // SAFETY: PTX text that ends with a NUL.
+        unsafe { hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()) }.unwrap();
         hipMalloc(Out::from(&mut out), N * 4).unwrap();
         Loaded { folder, module, out }
     }
@@ -74,7 +75,7 @@ impl Loaded {
 
     pub fn function(&self, name: &CStr) -> hipFunction_t {
         let mut function = null_mut();
-        hipModuleGetFunction(Out::from(&mut function), self.module, name.as_ptr()).unwrap();
+        hipModuleGetFunction(Out::from(&mut function), self.module, name).unwrap();
         function
     }
 

@@ -58,7 +58,8 @@ const MODULE: &str = "
 fn module(text: &str) -> hipModule_t {
     let text = CString::new(text).unwrap();
     let mut module = null_mut();
-    hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
+    // SAFETY: PTX text that ends with a NUL.
+    unsafe { hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()) }.unwrap();
     module
 }
 
@@ -66,7 +67,7 @@ fn module(text: &str) -> hipModule_t {
 fn launch(module: hipModule_t, name: &str, args: &[&[u8]]) {
     let name = CString::new(name).unwrap();
     let mut function = null_mut();
-    hipModuleGetFunction(Out::from(&mut function), module, name.as_ptr()).unwrap();
+    hipModuleGetFunction(Out::from(&mut function), module, &name).unwrap();
     let mut params: Vec<*mut c_void> = args.iter().map(|it| it.as_ptr().cast_mut().cast()).collect();
     hipModuleLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, null_mut(), params.as_mut_ptr(), null_mut())
         .unwrap();
@@ -106,7 +107,7 @@ impl Drop for Output {
 fn texref(module: hipModule_t, name: &str) -> *mut textureReference {
     let name = CString::new(name).unwrap();
     let mut texref = null_mut();
-    hipModuleGetTexRef(Out::from(&mut texref), module, name.as_ptr()).unwrap();
+    hipModuleGetTexRef(Out::from(&mut texref), module, &name).unwrap();
     texref
 }
 
@@ -165,7 +166,7 @@ fn a_reference_reads_what_is_bound_to_it_as_its_state_says() {
     assert_eq!(hipTexRefSetAddressMode(image, 3, hipAddressModeWrap), Err(hipErrorInvalidValue));
     assert_eq!(hipTexRefSetFilterMode(image, 9), Err(hipErrorInvalidValue));
     let mut none = null_mut();
-    assert_eq!(hipModuleGetTexRef(Out::from(&mut none), module, c"target".as_ptr()), Err(hipErrorNotFound));
+    assert_eq!(hipModuleGetTexRef(Out::from(&mut none), module, c"target"), Err(hipErrorNotFound));
     hipModuleUnload(module).unwrap();
     assert_eq!(hipTexRefSetFlags(image, 0), Err(hipErrorInvalidValue), "gone with its module");
     hipArrayDestroy(other).unwrap();
@@ -213,7 +214,7 @@ fn textures_are_parameters_and_surfaces_are_bound_by_their_variable() {
     // What the driver does for cuSurfRefSetArray, since HIP has no surface references.
     let surface = surface(array);
     let (mut variable, mut bytes): (hipDeviceptr_t, usize) = (null_mut(), 0);
-    hipModuleGetGlobal((&mut variable).into(), (&mut bytes).into(), module, c"target".as_ptr()).unwrap();
+    hipModuleGetGlobal((&mut variable).into(), (&mut bytes).into(), module, c"target").unwrap();
     assert_eq!(bytes as u64, compiler::texture::REFERENCE_BYTES);
     let mut handle = surface as u64;
     let at = variable.wrapping_byte_add(compiler::texture::REFERENCE_OBJECT as usize);

@@ -73,6 +73,7 @@ driver! {
     cuCtxGetDevice(*mut CUdevice);
     cuMemAlloc_v2(*mut cuda_abi::CUdeviceptr, usize);
     cuMemFree_v2(cuda_abi::CUdeviceptr);
+    cuMemGetInfo_v2(*mut usize, *mut usize);
     cuMemcpy2D_v2(*const CUDA_MEMCPY2D);
     cuMemcpy2DAsync_v2(*const CUDA_MEMCPY2D, CUstream);
     cuStreamCreate(*mut CUstream, c_uint);

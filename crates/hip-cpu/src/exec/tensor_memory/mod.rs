@@ -29,8 +29,11 @@ pub type Service =
     unsafe extern "C" fn(*const Launch, *mut u8, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> i32;
 
 /// At the start of a block whose shared memory begins at `shared`: nothing is allocated.
-pub fn clear(shared: *mut u8) {
-    // SAFETY: whoever calls has mapped the block's window up to `END`, and nobody runs on it.
+///
+/// # Safety
+/// The block's window is mapped up to [`END`], and nobody runs on it.
+pub unsafe fn clear(shared: *mut u8) {
+    // SAFETY: the caller's promise.
     unsafe { shared.add(START).cast::<Columns>().write(Columns::default()) }
 }
 
@@ -38,8 +41,11 @@ pub fn clear(shared: *mut u8) {
 pub const LEAK: i32 = -100;
 
 /// Whether columns are allocated.
-pub fn is_left(shared: *mut u8) -> bool {
-    // SAFETY: as for `clear`.
+///
+/// # Safety
+/// As [`clear`].
+pub unsafe fn is_left(shared: *mut u8) -> bool {
+    // SAFETY: the caller's promise.
     unsafe { &*shared.add(START).cast::<Columns>() }.is_left()
 }
 

@@ -20,6 +20,9 @@ pub enum Error {
     NoDevice(&'static str),
     #[error("a zero on the diagonal")]
     ZeroPivot,
+    /// What there is not enough of.
+    #[error("{0}")]
+    InsufficientResources(&'static str),
     #[error("hipSPARSE answers {0}")]
     Hip(c_int),
     #[error("{0}")]
@@ -38,6 +41,7 @@ impl Error {
             Error::InvalidValue(_) => cusparseStatus_t::CUSPARSE_STATUS_INVALID_VALUE,
             Error::MatrixType(_) => cusparseStatus_t::CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED,
             Error::ZeroPivot => cusparseStatus_t::CUSPARSE_STATUS_ZERO_PIVOT,
+            Error::InsufficientResources(_) => cusparseStatus_t::CUSPARSE_STATUS_INSUFFICIENT_RESOURCES,
             Error::Hip(status) => crate::hip::convert::status(status),
             Error::Kit(_) => cusparseStatus_t::CUSPARSE_STATUS_EXECUTION_FAILED,
             Error::NotSupported(_) => cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED,

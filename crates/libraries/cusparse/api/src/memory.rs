@@ -290,14 +290,30 @@ pub struct Factor {
 impl Factor {
     /// # Errors
     /// It is NULL.
-    pub fn new(at: *const c_void, ty: cudaDataType, on_host: bool) -> Result<Factor> {
+    ///
+    /// # Safety
+    /// A value of the type is there: of the host's memory now, of the device's when it is asked for.
+    pub unsafe fn new(at: *const c_void, ty: cudaDataType, on_host: bool) -> Result<Factor> {
         require(!at.is_null(), "alpha or beta is NULL")?;
         let factor = Factor { at, value: Complex::default(), ty };
         match on_host {
-            // SAFETY: cuSPARSE's contract: a value of the type, in the host's memory.
+            // SAFETY: the caller's promise.
             true => Ok(Factor { at: core::ptr::null(), value: unsafe { factor.read() }, ty }),
             false => Ok(factor),
         }
+    }
+
+    /// Two of a type, as `alpha` and `beta` are.
+    ///
+    /// # Errors
+    /// One is NULL.
+    ///
+    /// # Safety
+    /// As [`Factor::new`].
+    pub unsafe fn pair(at: [*const c_void; 2], ty: cudaDataType, on_host: bool) -> Result<(Factor, Factor)> {
+        let [alpha, beta] = at;
+        // SAFETY: the caller's promise.
+        unsafe { Ok((Factor::new(alpha, ty, on_host)?, Factor::new(beta, ty, on_host)?)) }
     }
 
     /// Where a number of the type goes.

@@ -1,5 +1,7 @@
 //! Products of two sparse matrices by rows (Gustavson): a row of the product is a sum of rows of the second matrix.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use parking_lot::Mutex;
 
 use crate::parts::{on_cores, parts, split};
@@ -152,10 +154,43 @@ pub fn products<C: Scalar, I: Index, J: Index>(a: &Matrix<'_, C, I>, b: &Matrix<
     before
 }
 
-/// `A · B`; both are by rows.
-pub fn multiply<C: Scalar, I: Index, J: Index>(a: &Matrix<'_, C, I>, b: &Matrix<'_, C, J>) -> Product<C> {
+/// `A · B`; both are by rows. None if it has more than `most` entries: where that may be, they are counted first.
+pub fn multiply<C: Scalar, I: Index, J: Index>(
+    a: &Matrix<'_, C, I>,
+    b: &Matrix<'_, C, J>,
+    most: usize,
+) -> Option<Product<C>> {
     let before = products(a, b);
-    sum_rows((a.rows(), b.cols()), |row| before[row], |row, line| line.add_product(C::ONE, (a, b), row))
+    let size @ (rows, cols) = (a.rows(), b.cols());
+    let before = |row: usize| before[row];
+    let add = |row, line: &mut Row<C>| line.add_product(C::ONE, (a, b), row);
+    let may_be_more = before(rows).min(rows.saturating_mul(cols)) > most;
+    if may_be_more && !has_at_most(most, size, before, add) {
+        return None;
+    }
+    Some(sum_rows_in(most, size, before, add))
+}
+
+/// Whether the matrix of [`sum_rows`] has no more than so many entries; all cores stop when it has.
+fn has_at_most<C: Scalar>(
+    most: usize,
+    (rows, cols): (usize, usize),
+    before: impl Fn(usize) -> usize,
+    add: impl Fn(usize, &mut Row<C>) + Sync,
+) -> bool {
+    let entries = AtomicUsize::new(0);
+    on_cores(parts(rows, before).windows(2), |bounds| {
+        let mut line = Row::new(cols);
+        for row in bounds[0]..bounds[1] {
+            add(row, &mut line);
+            let here = line.columns.len();
+            line.clear();
+            if entries.fetch_add(here, Relaxed) + here > most {
+                break;
+            }
+        }
+    });
+    entries.into_inner() <= most
 }
 
 /// A matrix by rows of a size that is the sum of what `add` adds for each row, its columns in order. `before` says how much there is to
@@ -165,16 +200,27 @@ pub fn sum_rows<C: Scalar>(
     before: impl Fn(usize) -> usize + Sync,
     add: impl Fn(usize, &mut Row<C>) + Sync,
 ) -> Product<C> {
+    sum_rows_in(usize::MAX, (rows, cols), before, add)
+}
+
+/// As [`sum_rows`], of a matrix that has no more entries than `most`.
+fn sum_rows_in<C: Scalar>(
+    most: usize,
+    (rows, cols): (usize, usize),
+    before: impl Fn(usize) -> usize + Sync,
+    add: impl Fn(usize, &mut Row<C>) + Sync,
+) -> Product<C> {
     let bounds = parts(rows, &before);
     // Rows that are not in use: a core takes one for a part.
     let lines = Mutex::new(Vec::new());
     let made = on_cores(bounds.windows(2), |bounds| {
         let mut line = lines.lock().pop().unwrap_or_else(|| Row::new(cols));
-        let most = (before(bounds[1]) - before(bounds[0])).min((bounds[1] - bounds[0]).saturating_mul(cols));
+        let rows = bounds[1] - bounds[0];
+        let room = (before(bounds[1]) - before(bounds[0])).min(rows.saturating_mul(cols)).min(most);
         let mut part = Part {
-            counts: Vec::with_capacity(bounds[1] - bounds[0]),
-            indices: Vec::with_capacity(most),
-            values: Vec::with_capacity(most),
+            counts: Vec::with_capacity(rows),
+            indices: Vec::with_capacity(room),
+            values: Vec::with_capacity(room),
         };
         for row in bounds[0]..bounds[1] {
             add(row, &mut line);
@@ -227,4 +273,40 @@ pub fn sum_rows_into<C: Scalar, K: Index>(
 /// How many products of entries are added.
 pub fn count_products<C: Scalar, I: Index, J: Index>(a: &Matrix<'_, C, I>, b: &Matrix<'_, C, J>) -> usize {
     products(a, b)[a.rows()]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+
+    /// All entries of a matrix, which are 1.
+    fn full(rows: usize, cols: usize) -> Matrix<'static, f32, i32> {
+        let offsets = (0..=rows).map(|row| (row * cols) as i64).collect();
+        let indices = (0..rows * cols).map(|entry| (entry % cols) as i32).collect();
+        Matrix::Csr {
+            rows,
+            cols,
+            base: 0,
+            offsets: Offsets::Wide(Cow::Owned(offsets), 0),
+            indices: Cow::Owned(indices),
+            values: Cow::Owned(vec![1.0; rows * cols]),
+        }
+    }
+
+    #[test]
+    fn a_product_of_more_entries_than_there_may_be_is_none() {
+        let size = |product: Option<Product<f32>>| product.map(|it| it.len());
+        let (column, row) = (full(100, 1), full(1, 100));
+        assert_eq!(size(multiply(&column, &row, 9_999)), None);
+        assert_eq!(size(multiply(&column, &row, 10_000)), Some(10_000));
+        // Eighteen products of entries, which are nine sums.
+        let (tall, wide) = (full(3, 2), full(2, 3));
+        assert_eq!(size(multiply(&tall, &wide, 8)), None);
+        let product = multiply(&tall, &wide, 9).unwrap();
+        let mut values = [0.0; 9];
+        product.copy_values(&mut values);
+        assert_eq!((product.offsets, values), (vec![0, 3, 6, 9], [2.0; 9]));
+    }
 }

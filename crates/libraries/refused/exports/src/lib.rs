@@ -1,7 +1,7 @@
 //! `libcudaway_refused.so`: libraries of NVIDIA's that programs link and of which CUDAway has nothing (NCCL, cuSPARSELt, cuFile,
 //! CUPTI, NVSHMEM), so that such a program starts where they are not installed.
 //!
-//! The rule: no call succeeds, and none is silent. Each answers with the status that its library has for that, and the log tells of
+//! The rule: no call succeeds but those that give a text or a version, and none is silent. Each answers with the status that its library has for that, and the log tells of
 //! the first of each name. What gives nothing can say no more than that; NVSHMEM allows such calls after its initialisation only,
 //! which is refused.
 
@@ -98,6 +98,32 @@ pub extern "C" fn pncclGetLastError(_: *const c_char) -> *const c_char {
     TEXT.as_ptr()
 }
 
+/// The release whose functions are here, 2.30.7: programs that only write down what they run on ask for it (`cupy.show_config`).
+///
+/// # Safety
+/// `version` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ncclGetVersion(version: *mut c_int) -> c_int {
+    const NCCL_VERSION_CODE: c_int = 2 * 10_000 + 30 * 100 + 7;
+    const NCCL_INVALID_ARGUMENT: c_int = 4;
+    if version.is_null() {
+        return NCCL_INVALID_ARGUMENT;
+    }
+    // SAFETY: not NULL, and the caller's promise.
+    unsafe { version.write(NCCL_VERSION_CODE) };
+    0
+}
+
+/// As above.
+///
+/// # Safety
+/// As [`ncclGetVersion`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pncclGetVersion(version: *mut c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { ncclGetVersion(version) }
+}
+
 /// The status that calls get; others nobody was given.
 #[unsafe(no_mangle)]
 pub extern "C" fn cusparseLtGetErrorName(_: c_int) -> *const c_char {
@@ -156,6 +182,19 @@ mod tests {
         assert_eq!(cuFileRead(), -5007);
         // Two numbers of 32 bits: cuFile's, and the driver's.
         assert_eq!(cuFileDriverOpen(), 5007);
+    }
+
+    #[test]
+    fn nccl_says_its_release() {
+        let mut version = 0;
+        // SAFETY: writable; and NULL is looked at.
+        unsafe {
+            assert_eq!(pncclGetVersion(&raw mut version), 0);
+            assert_eq!(ncclGetVersion(core::ptr::null_mut()), 4);
+        }
+        let list = include_str!("../../../../../tools/data/refused/nccl.txt");
+        let release = format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100);
+        assert!(list.lines().next().unwrap().contains(&format!(" {release}'s ")), "{release}");
     }
 
     #[test]

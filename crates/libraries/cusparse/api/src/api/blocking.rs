@@ -94,10 +94,13 @@ impl Conversion {
     }
 
     /// Where rows of blocks begin, and the number of blocks.
-    fn count(self, handle: cusparseHandle_t, total: *mut c_int) -> Result {
+    ///
+    /// # Safety
+    /// The arrays are there until the stream has done the work; of a number on the host there is room for it.
+    unsafe fn count(self, handle: cusparseHandle_t, total: *mut c_int) -> Result {
         let context = handle::get(handle)?;
         context.enqueue((self, total), |(it, total)| {
-            // SAFETY: cuSPARSE's contract: the arrays are there until the stream has come here.
+            // SAFETY: the caller's promise.
             unsafe {
                 let offsets = slice_mut::<c_int>(it.to.offsets.cast(), it.to_lines() + 1);
                 tell(total, it.regrouped().offsets(it.to.base.0 as usize, offsets));
@@ -108,7 +111,10 @@ impl Conversion {
     }
 
     /// Offsets too, which are written where `count` has not.
-    fn convert<T: Computed>(self, handle: cusparseHandle_t) -> Result {
+    ///
+    /// # Safety
+    /// As [`Conversion::count`].
+    unsafe fn convert<T: Computed>(self, handle: cusparseHandle_t) -> Result {
         handle::get(handle)?.enqueue(self, |it| {
             // SAFETY: as above.
             unsafe {
@@ -127,8 +133,11 @@ impl Conversion {
 const NONE: *const f32 = core::ptr::null();
 const NO_NUMBERS: *const c_int = core::ptr::null();
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseXcsr2bsrNnz(
+pub unsafe fn cusparseXcsr2bsrNnz(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     m: c_int,
@@ -144,11 +153,14 @@ pub fn cusparseXcsr2bsrNnz(
     let from = lines(descrA, (NONE, csrSortedRowPtrA, csrSortedColIndA))?;
     let to = lines(descrC, (NONE, bsrSortedRowPtrC.cast_const(), NO_NUMBERS))?;
     let to = (to, blocks(dirA, blockDim, blockDim)?);
-    Conversion::new((m, n), (from, Blocks::SINGLE), to)?.count(handle, nnzTotalDevHostPtr)
+    // SAFETY: the caller's promise.
+    unsafe { Conversion::new((m, n), (from, Blocks::SINGLE), to)?.count(handle, nnzTotalDevHostPtr) }
 }
 
+/// # Safety
+/// As [`cusparseXcsr2bsrNnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsr2bsr<T: Computed>(
+pub unsafe fn cusparseTcsr2bsr<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     m: c_int,
@@ -166,11 +178,14 @@ pub fn cusparseTcsr2bsr<T: Computed>(
     let from = lines(descrA, (csrSortedValA, csrSortedRowPtrA, csrSortedColIndA))?;
     let to = lines(descrC, (bsrSortedValC.cast_const(), bsrSortedRowPtrC, bsrSortedColIndC))?;
     let to = (to, blocks(dirA, blockDim, blockDim)?);
-    Conversion::new((m, n), (from, Blocks::SINGLE), to)?.convert::<T>(handle)
+    // SAFETY: the caller's promise.
+    unsafe { Conversion::new((m, n), (from, Blocks::SINGLE), to)?.convert::<T>(handle) }
 }
 
+/// # Safety
+/// As [`cusparseXcsr2bsrNnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsr2csr<T: Computed>(
+pub unsafe fn cusparseTbsr2csr<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     mb: c_int,
@@ -187,10 +202,13 @@ pub fn cusparseTbsr2csr<T: Computed>(
 ) -> Result {
     let arrays = (bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA);
     let to = (csrSortedValC, csrSortedRowPtrC, csrSortedColIndC);
-    to_rows(handle, dirA, (mb, nb), (descrA, arrays), (blockDim, blockDim), (descrC, to))
+    // SAFETY: the caller's promise.
+    unsafe { to_rows(handle, dirA, (mb, nb), (descrA, arrays), (blockDim, blockDim), (descrC, to)) }
 }
 
-fn to_rows<T: Computed>(
+/// # Safety
+/// As [`cusparseXcsr2bsrNnz`].
+unsafe fn to_rows<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     size: (c_int, c_int),
@@ -200,11 +218,14 @@ fn to_rows<T: Computed>(
 ) -> Result {
     let from = (lines(descrA, arrays)?, blocks(dirA, block.0, block.1)?);
     let to = lines(descrC, (values.cast_const(), offsets, indices))?;
-    Conversion::new(size, from, (to, Blocks::SINGLE))?.convert::<T>(handle)
+    // SAFETY: the caller's promise.
+    unsafe { Conversion::new(size, from, (to, Blocks::SINGLE))?.convert::<T>(handle) }
 }
 
+/// # Safety
+/// As [`cusparseXcsr2bsrNnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTgebsr2csr<T: Computed>(
+pub unsafe fn cusparseTgebsr2csr<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     mb: c_int,
@@ -222,7 +243,8 @@ pub fn cusparseTgebsr2csr<T: Computed>(
 ) -> Result {
     let arrays = (bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA);
     let to = (csrSortedValC, csrSortedRowPtrC, csrSortedColIndC);
-    to_rows(handle, dirA, (mb, nb), (descrA, arrays), (rowBlockDim, colBlockDim), (descrC, to))
+    // SAFETY: the caller's promise.
+    unsafe { to_rows(handle, dirA, (mb, nb), (descrA, arrays), (rowBlockDim, colBlockDim), (descrC, to)) }
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -248,8 +270,10 @@ pub fn cusparseTcsr2gebsr_bufferSize<T: Computed>(
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseXcsr2bsrNnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseXcsr2gebsrNnz(
+pub unsafe fn cusparseXcsr2gebsrNnz(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     m: c_int,
@@ -267,11 +291,14 @@ pub fn cusparseXcsr2gebsrNnz(
     let from = lines(descrA, (NONE, csrSortedRowPtrA, csrSortedColIndA))?;
     let to = lines(descrC, (NONE, bsrSortedRowPtrC.cast_const(), NO_NUMBERS))?;
     let to = (to, blocks(dirA, rowBlockDim, colBlockDim)?);
-    Conversion::new((m, n), (from, Blocks::SINGLE), to)?.count(handle, nnzTotalDevHostPtr)
+    // SAFETY: the caller's promise.
+    unsafe { Conversion::new((m, n), (from, Blocks::SINGLE), to)?.count(handle, nnzTotalDevHostPtr) }
 }
 
+/// # Safety
+/// As [`cusparseXcsr2bsrNnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsr2gebsr<T: Computed>(
+pub unsafe fn cusparseTcsr2gebsr<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     m: c_int,
@@ -291,7 +318,8 @@ pub fn cusparseTcsr2gebsr<T: Computed>(
     let from = lines(descrA, (csrSortedValA, csrSortedRowPtrA, csrSortedColIndA))?;
     let to = lines(descrC, (bsrSortedValC.cast_const(), bsrSortedRowPtrC, bsrSortedColIndC))?;
     let to = (to, blocks(dirA, rowBlockDim, colBlockDim)?);
-    Conversion::new((m, n), (from, Blocks::SINGLE), to)?.convert::<T>(handle)
+    // SAFETY: the caller's promise.
+    unsafe { Conversion::new((m, n), (from, Blocks::SINGLE), to)?.convert::<T>(handle) }
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -322,8 +350,10 @@ pub fn cusparseTgebsr2gebsr_bufferSize<T: Computed>(
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseXcsr2bsrNnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseXgebsr2gebsrNnz(
+pub unsafe fn cusparseXgebsr2gebsrNnz(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     mb: c_int,
@@ -346,11 +376,14 @@ pub fn cusparseXgebsr2gebsrNnz(
     let to = lines(descrC, (NONE, bsrSortedRowPtrC.cast_const(), NO_NUMBERS))?;
     let from = (from, blocks(dirA, rowBlockDimA, colBlockDimA)?);
     let to = (to, blocks(dirA, rowBlockDimC, colBlockDimC)?);
-    Conversion::new((mb, nb), from, to)?.count(handle, nnzTotalDevHostPtr)
+    // SAFETY: the caller's promise.
+    unsafe { Conversion::new((mb, nb), from, to)?.count(handle, nnzTotalDevHostPtr) }
 }
 
+/// # Safety
+/// As [`cusparseXcsr2bsrNnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTgebsr2gebsr<T: Computed>(
+pub unsafe fn cusparseTgebsr2gebsr<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     mb: c_int,
@@ -376,7 +409,8 @@ pub fn cusparseTgebsr2gebsr<T: Computed>(
     let to = lines(descrC, (bsrSortedValC.cast_const(), bsrSortedRowPtrC, bsrSortedColIndC))?;
     let from = (from, blocks(dirA, rowBlockDimA, colBlockDimA)?);
     let to = (to, blocks(dirA, rowBlockDimC, colBlockDimC)?);
-    Conversion::new((mb, nb), from, to)?.convert::<T>(handle)
+    // SAFETY: the caller's promise.
+    unsafe { Conversion::new((mb, nb), from, to)?.convert::<T>(handle) }
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -403,8 +437,11 @@ pub fn cusparseTgebsr2gebsc_bufferSize<T: Computed>(
 }
 
 /// Blocks lie as they lay: where each was is found as for single values, and they follow.
+///
+/// # Safety
+/// As [`cusparseXcsr2bsrNnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTgebsr2gebsc<T: Computed>(
+pub unsafe fn cusparseTgebsr2gebsc<T: Computed>(
     handle: cusparseHandle_t,
     mb: c_int,
     nb: c_int,

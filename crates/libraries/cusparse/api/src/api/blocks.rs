@@ -35,8 +35,11 @@ struct Mask {
 
 kit::addresses! { Mask { rows, ends } }
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsrmv<T: Computed>(
+pub unsafe fn cusparseTbsrmv<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     transA: cusparseOperation_t,
@@ -59,8 +62,8 @@ pub fn cusparseTbsrmv<T: Computed>(
     let a = bsr(dirA, (mb, nb, nnzb, blockDim), descrA, arrays)?;
     check_array(x.cast(), a.cols, align_of::<T>())?;
     check_array(y.cast_const().cast(), a.rows, align_of::<T>())?;
-    let alpha = Factor::new(alpha.cast(), T::TYPE, context.on_host())?;
-    let beta = Factor::new(beta.cast(), T::TYPE, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha.cast(), beta.cast()], T::TYPE, context.on_host()) }?;
     context.enqueue((a, x, y, (alpha, beta)), |(a, x, y, (alpha, beta))| {
         // SAFETY: cuSPARSE's contract: the arrays are there until the stream has come here.
         unsafe {
@@ -73,8 +76,11 @@ pub fn cusparseTbsrmv<T: Computed>(
 }
 
 /// Rows that are not in the mask stay as they are.
+///
+/// # Safety
+/// As [`cusparseTbsrmv`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsrxmv<T: Computed>(
+pub unsafe fn cusparseTbsrxmv<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     transA: cusparseOperation_t,
@@ -108,8 +114,8 @@ pub fn cusparseTbsrxmv<T: Computed>(
     check_array(bsrSortedValA.cast(), blocks, align_of::<T>())?;
     check_array(x.cast(), cols, align_of::<T>())?;
     check_array(y.cast_const().cast(), rows, align_of::<T>())?;
-    let alpha = Factor::new(alpha.cast(), T::TYPE, context.on_host())?;
-    let beta = Factor::new(beta.cast(), T::TYPE, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha.cast(), beta.cast()], T::TYPE, context.on_host()) }?;
     let arrays = (bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA);
     context.enqueue((arrays, mask, (x, y), (alpha, beta)), move |(arrays, mask, (x, y), (alpha, beta))| {
         // SAFETY: as above.
@@ -131,8 +137,10 @@ pub fn cusparseTbsrxmv<T: Computed>(
     })
 }
 
+/// # Safety
+/// As [`cusparseTbsrmv`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsrmm<T: Computed>(
+pub unsafe fn cusparseTbsrmm<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     transA: cusparseOperation_t,
@@ -160,8 +168,8 @@ pub fn cusparseTbsrmm<T: Computed>(
     let a = bsr(dirA, (mb, kb, nnzb, blockSize), descrA, arrays)?;
     let (rows, cols) = lying(operation, (a.cols as c_int, n));
     let (b, c) = (columns((rows, cols, ldb), B)?, columns((a.rows as c_int, n, ldc), C.cast_const())?);
-    let alpha = Factor::new(alpha.cast(), T::TYPE, context.on_host())?;
-    let beta = Factor::new(beta.cast(), T::TYPE, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha.cast(), beta.cast()], T::TYPE, context.on_host()) }?;
     context.enqueue((a, b, c, (alpha, beta)), move |(a, b, c, (alpha, beta))| {
         // SAFETY: as above.
         unsafe {
@@ -200,8 +208,10 @@ unsafe fn dense<'a, T: Computed>(a: &DenseMatrix, operation: Operation) -> Dense
     if operation.transposed { dense.transposed() } else { dense }
 }
 
+/// # Safety
+/// As [`cusparseTbsrmv`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTgemvi<T: Computed>(
+pub unsafe fn cusparseTgemvi<T: Computed>(
     handle: cusparseHandle_t,
     transA: cusparseOperation_t,
     m: c_int,
@@ -224,8 +234,8 @@ pub fn cusparseTgemvi<T: Computed>(
     check_numbers(xInd, nnz)?;
     check_array(xVal.cast(), nnz, align_of::<T>())?;
     check_array(y.cast_const().cast(), rows, align_of::<T>())?;
-    let alpha = Factor::new(alpha.cast(), T::TYPE, context.on_host())?;
-    let beta = Factor::new(beta.cast(), T::TYPE, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha.cast(), beta.cast()], T::TYPE, context.on_host()) }?;
     context.enqueue((a, (xInd, xVal), y, (alpha, beta)), move |(a, (indices, values), y, (alpha, beta))| {
         // SAFETY: as above.
         unsafe {
@@ -238,8 +248,11 @@ pub fn cusparseTgemvi<T: Computed>(
 }
 
 /// The sparse matrix is by columns, its numbers from 0.
+///
+/// # Safety
+/// As [`cusparseTbsrmv`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTgemmi<T: Computed>(
+pub unsafe fn cusparseTgemmi<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -266,8 +279,8 @@ pub fn cusparseTgemmi<T: Computed>(
         ..SparseMatrix::new(crate::descriptor::Format::Csr, (n.into(), k.into(), nnz.into()))?
     };
     check_matrix(&b)?;
-    let alpha = Factor::new(alpha.cast(), T::TYPE, context.on_host())?;
-    let beta = Factor::new(beta.cast(), T::TYPE, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha.cast(), beta.cast()], T::TYPE, context.on_host()) }?;
     context.enqueue((a, b, c, (alpha, beta)), |(a, b, c, (alpha, beta))| {
         // Transposed: C is n lines of m values.
         // SAFETY: as above.

@@ -73,7 +73,10 @@ pub fn cusparseSparseToDense_bufferSize(
     Ok(())
 }
 
-pub fn cusparseSparseToDense(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusparseSparseToDense(
     handle: cusparseHandle_t,
     matA: cusparseConstSpMatDescr_t,
     matB: cusparseDnMatDescr_t,
@@ -137,7 +140,10 @@ pub fn cusparseDenseToSparse_bufferSize(
 }
 
 /// Waits for the stream: the count of entries is the descriptor's from here on.
-pub fn cusparseDenseToSparse_analysis(
+///
+/// # Safety
+/// As [`cusparseSparseToDense`].
+pub unsafe fn cusparseDenseToSparse_analysis(
     handle: cusparseHandle_t,
     matA: cusparseConstDnMatDescr_t,
     matB: cusparseSpMatDescr_t,
@@ -167,7 +173,9 @@ pub fn cusparseDenseToSparse_analysis(
     SPARSE_MATRICES.change(matB, |matrix| matrix.nnz = nnz)
 }
 
-pub fn cusparseDenseToSparse_convert(
+/// # Safety
+/// As [`cusparseSparseToDense`].
+pub unsafe fn cusparseDenseToSparse_convert(
     handle: cusparseHandle_t,
     matA: cusparseConstDnMatDescr_t,
     matB: cusparseSpMatDescr_t,
@@ -394,8 +402,10 @@ pub fn cusparseCsr2cscEx2_bufferSize(
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseSparseToDense`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseCsr2cscEx2(
+pub unsafe fn cusparseCsr2cscEx2(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,

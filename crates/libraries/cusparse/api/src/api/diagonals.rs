@@ -76,8 +76,11 @@ pub fn cusparseTgtsv2_bufferSizeExt<T: Computed>(
     Ok(())
 }
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTgtsv2<T: Computed>(
+pub unsafe fn cusparseTgtsv2<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -106,8 +109,10 @@ pub fn cusparseTgtsv2_nopivot_bufferSizeExt<T: Computed>(
     cusparseTgtsv2_bufferSizeExt(handle, m, n, dl, d, du, B, ldb, bufferSizeInBytes)
 }
 
+/// # Safety
+/// As [`cusparseTgtsv2`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTgtsv2_nopivot<T: Computed>(
+pub unsafe fn cusparseTgtsv2_nopivot<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -220,8 +225,11 @@ pub fn cusparseTgtsv2StridedBatch_bufferSizeExt<T: Computed>(
 }
 
 /// Without pivoting, as the manual has it.
+///
+/// # Safety
+/// As [`cusparseTgtsv2`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTgtsv2StridedBatch<T: Computed>(
+pub unsafe fn cusparseTgtsv2StridedBatch<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     dl: *const T,
@@ -265,8 +273,11 @@ pub fn cusparseTgtsvInterleavedBatch_bufferSizeExt<T: Computed>(
 }
 
 /// Algorithm 0 is Thomas's, without pivots; the others exchange rows. The diagonals stay as they are, which the manual does not promise.
+///
+/// # Safety
+/// As [`cusparseTgtsv2`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTgtsvInterleavedBatch<T: Computed>(
+pub unsafe fn cusparseTgtsvInterleavedBatch<T: Computed>(
     handle: cusparseHandle_t,
     algo: c_int,
     m: c_int,
@@ -302,8 +313,11 @@ pub fn cusparseTgpsvInterleavedBatch_bufferSizeExt<T: Computed>(
 }
 
 /// The manual's only algorithm is QR; rows are exchanged here, which is as stable.
+///
+/// # Safety
+/// As [`cusparseTgtsv2`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTgpsvInterleavedBatch<T: Computed>(
+pub unsafe fn cusparseTgpsvInterleavedBatch<T: Computed>(
     handle: cusparseHandle_t,
     algo: c_int,
     m: c_int,

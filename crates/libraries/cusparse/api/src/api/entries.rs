@@ -66,7 +66,10 @@ impl<T: Computed> Vector<T> {
     }
 }
 
-pub fn cusparseTaxpyi<T: Computed>(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusparseTaxpyi<T: Computed>(
     handle: cusparseHandle_t,
     nnz: c_int,
     alpha: *const T,
@@ -75,14 +78,17 @@ pub fn cusparseTaxpyi<T: Computed>(
     y: *mut T,
     idxBase: cusparseIndexBase_t,
 ) -> Result {
-    let alpha = Factor::new(alpha.cast(), T::TYPE, handle::get(handle)?.on_host())?;
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { Factor::new(alpha.cast(), T::TYPE, handle::get(handle)?.on_host()) }?;
     let vector = Vector::new(nnz, (xVal, xInd, y.cast_const()), idxBase)?;
     vector.run(handle, [alpha], |(indices, values, y), base, [alpha]| {
         cusparse_cpu::axpby::<T, c_int, T>((alpha, T::ONE), (indices, values, base), y);
     })
 }
 
-pub fn cusparseTgthr<T: Computed>(
+/// # Safety
+/// As [`cusparseTaxpyi`].
+pub unsafe fn cusparseTgthr<T: Computed>(
     handle: cusparseHandle_t,
     nnz: c_int,
     y: *const T,
@@ -95,7 +101,10 @@ pub fn cusparseTgthr<T: Computed>(
 }
 
 /// What is gathered is 0 afterwards.
-pub fn cusparseTgthrz<T: Computed>(
+///
+/// # Safety
+/// As [`cusparseTaxpyi`].
+pub unsafe fn cusparseTgthrz<T: Computed>(
     handle: cusparseHandle_t,
     nnz: c_int,
     y: *mut T,
@@ -111,7 +120,9 @@ pub fn cusparseTgthrz<T: Computed>(
     })
 }
 
-pub fn cusparseTsctr<T: Computed>(
+/// # Safety
+/// As [`cusparseTaxpyi`].
+pub unsafe fn cusparseTsctr<T: Computed>(
     handle: cusparseHandle_t,
     nnz: c_int,
     xVal: *const T,
@@ -123,8 +134,10 @@ pub fn cusparseTsctr<T: Computed>(
     vector.run(handle, [], |(indices, values, y), base, []| cusparse_cpu::scatter((indices, values, base), y))
 }
 
+/// # Safety
+/// As [`cusparseTaxpyi`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTroti<T: Computed>(
+pub unsafe fn cusparseTroti<T: Computed>(
     handle: cusparseHandle_t,
     nnz: c_int,
     xVal: *mut T,
@@ -135,10 +148,10 @@ pub fn cusparseTroti<T: Computed>(
     idxBase: cusparseIndexBase_t,
 ) -> Result {
     let on_host = handle::get(handle)?.on_host();
-    let factor = |at: *const T| Factor::new(at.cast(), T::TYPE, on_host);
-    let turn = [factor(c)?, factor(s)?];
+    // SAFETY: the caller's promise.
+    let turn = unsafe { Factor::pair([c.cast(), s.cast()], T::TYPE, on_host) }?;
     let vector = Vector::new(nnz, (xVal.cast_const(), xInd, y.cast_const()), idxBase)?;
-    vector.run(handle, turn, |(indices, values, y), base, [c, s]| {
+    vector.run(handle, turn.into(), |(indices, values, y), base, [c, s]| {
         cusparse_cpu::rotate((c, s), (indices, values, base), y);
     })
 }

@@ -104,7 +104,10 @@ pub fn cusparseSpMVOp_destroyDescr(desc: cusparseSpMVOpDescr_t) -> Result {
     DESCRIPTIONS.remove(desc)
 }
 
-pub fn cusparseSpMVOp_createPlan(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusparseSpMVOp_createPlan(
     handle: cusparseHandle_t,
     desc: cusparseSpMVOpDescr_t,
     plan: Out<'_, cusparseSpMVOpPlan_t>,
@@ -139,7 +142,10 @@ pub fn cusparseSpMVOp_setGlobalUserData(
 }
 
 /// `z` may be `y`.
-pub fn cusparseSpMVOp(
+///
+/// # Safety
+/// As [`cusparseSpMVOp_createPlan`].
+pub unsafe fn cusparseSpMVOp(
     handle: cusparseHandle_t,
     plan: cusparseSpMVOpPlan_t,
     alpha: *const c_void,
@@ -152,8 +158,8 @@ pub fn cusparseSpMVOp(
     let product = PLANS.get(plan)?;
     let vectors = product.fits([vecX, vecY, vecZ])?;
     vectors.iter().try_for_each(check_dense_vector)?;
-    let alpha = Factor::new(alpha, product.compute, context.on_host())?;
-    let beta = Factor::new(beta, product.compute, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha, beta], product.compute, context.on_host()) }?;
     context.enqueue((product.a, (vectors, alpha, beta)), move |(a, ([x, y, z], alpha, beta))| {
         compute!(product.compute, C => index!(a.index_type, I => {
             // SAFETY: cuSPARSE's contract: what the descriptors say is there until the stream has come here, and z is y or apart from it.

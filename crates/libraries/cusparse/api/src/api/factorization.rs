@@ -77,7 +77,10 @@ fn cholesky<T: Computed>(handle: cusparseHandle_t, a: Result<SparseMatrix>, info
     })
 }
 
-pub fn cusparseTcsrilu02_numericBoost<T: Computed, I>(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusparseTcsrilu02_numericBoost<T: Computed, I>(
     handle: cusparseHandle_t,
     info: *mut I,
     enable_boost: c_int,
@@ -87,10 +90,13 @@ pub fn cusparseTcsrilu02_numericBoost<T: Computed, I>(
     let (context, info) = (handle::get(handle)?, INFOS.get(info)?);
     let boost = match enable_boost {
         0 => None,
-        _ => Some((
-            Factor::new(tol.cast(), cudaDataType::CUDA_R_64F, context.on_host())?,
-            Factor::new(boost_val.cast(), T::TYPE, context.on_host())?,
-        )),
+        // SAFETY: the caller's promise.
+        _ => Some(unsafe {
+            (
+                Factor::new(tol.cast(), cudaDataType::CUDA_R_64F, context.on_host())?,
+                Factor::new(boost_val.cast(), T::TYPE, context.on_host())?,
+            )
+        }),
     };
     *info.boost.lock() = boost;
     Ok(())
@@ -112,8 +118,10 @@ pub fn cusparseTcsrilu02_bufferSize<T: Computed, I>(
     buffer(handle, a, info, pBufferSizeInBytes)
 }
 
+/// # Safety
+/// As [`cusparseTcsrilu02_numericBoost`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsrilu02_analysis<T: Computed, I>(
+pub unsafe fn cusparseTcsrilu02_analysis<T: Computed, I>(
     handle: cusparseHandle_t,
     m: c_int,
     nnz: c_int,
@@ -129,8 +137,10 @@ pub fn cusparseTcsrilu02_analysis<T: Computed, I>(
     analyse(handle, a, info)
 }
 
+/// # Safety
+/// As [`cusparseTcsrilu02_numericBoost`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsrilu02<T: Computed>(
+pub unsafe fn cusparseTcsrilu02<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     nnz: c_int,
@@ -146,8 +156,10 @@ pub fn cusparseTcsrilu02<T: Computed>(
     lower_upper::<T, _>(handle, csr((m, m, nnz), descrA, arrays), info)
 }
 
+/// # Safety
+/// As [`cusparseTcsrilu02_numericBoost`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsric02<T: Computed>(
+pub unsafe fn cusparseTcsric02<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     nnz: c_int,
@@ -181,8 +193,10 @@ pub fn cusparseTbsrilu02_bufferSize<T: Computed, I>(
     buffer(handle, bsr(dirA, (mb, mb, nnzb, blockDim), descrA, arrays), info, pBufferSizeInBytes)
 }
 
+/// # Safety
+/// As [`cusparseTcsrilu02_numericBoost`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsrilu02_analysis<T: Computed, I>(
+pub unsafe fn cusparseTbsrilu02_analysis<T: Computed, I>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     mb: c_int,
@@ -200,8 +214,10 @@ pub fn cusparseTbsrilu02_analysis<T: Computed, I>(
     analyse(handle, bsr(dirA, (mb, mb, nnzb, blockDim), descrA, arrays), info)
 }
 
+/// # Safety
+/// As [`cusparseTcsrilu02_numericBoost`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsrilu02<T: Computed>(
+pub unsafe fn cusparseTbsrilu02<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     mb: c_int,
@@ -219,8 +235,10 @@ pub fn cusparseTbsrilu02<T: Computed>(
     lower_upper::<T, _>(handle, bsr(dirA, (mb, mb, nnzb, blockDim), descrA, arrays), info)
 }
 
+/// # Safety
+/// As [`cusparseTcsrilu02_numericBoost`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsric02<T: Computed>(
+pub unsafe fn cusparseTbsric02<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     mb: c_int,

@@ -16,7 +16,11 @@ pub fn cusparseLoggerSetCallback(callback: cusparseLoggerCallback_t) -> Result {
 }
 
 /// NULL takes the file away.
-pub fn cusparseLoggerSetFile(file: *mut c_void) -> Result {
+///
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusparseLoggerSetFile(file: *mut c_void) -> Result {
     let target = if file.is_null() { Target::Nowhere } else { Target::Stream(file) };
     log::change(|logger| logger.target = target);
     Ok(())

@@ -220,7 +220,10 @@ fn attribute(attribute: cusparseSpMatAttribute_t, data: *const c_void, bytes: us
     Ok(attribute.0 as usize)
 }
 
-pub fn cusparseSpMatGetAttribute(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusparseSpMatGetAttribute(
     spMatDescr: cusparseConstSpMatDescr_t,
     attribute_: cusparseSpMatAttribute_t,
     data: *mut c_void,
@@ -233,7 +236,9 @@ pub fn cusparseSpMatGetAttribute(
     Ok(())
 }
 
-pub fn cusparseSpMatSetAttribute(
+/// # Safety
+/// As [`cusparseSpMatGetAttribute`].
+pub unsafe fn cusparseSpMatSetAttribute(
     spMatDescr: cusparseSpMatDescr_t,
     attribute_: cusparseSpMatAttribute_t,
     data: *mut c_void,

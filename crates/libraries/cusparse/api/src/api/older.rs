@@ -44,8 +44,11 @@ pub fn cusparseConstrainedGeMM_bufferSize(
     )
 }
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseConstrainedGeMM(
+pub unsafe fn cusparseConstrainedGeMM(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -57,14 +60,19 @@ pub fn cusparseConstrainedGeMM(
     computeType: cudaDataType,
     externalBuffer: *mut c_void,
 ) -> Result {
-    cusparseSDDMM(handle, opA, opB, alpha, matA, matB, beta, matC, computeType, DEFAULT, externalBuffer)
+    // SAFETY: the caller's promise.
+    unsafe {
+        cusparseSDDMM(handle, opA, opB, alpha, matA, matB, beta, matC, computeType, DEFAULT, externalBuffer)
+    }
 }
 
 /// Matrix, vectors, and both factors.
 type Product = (Vectors, [Factor; 2]);
 
+/// # Safety
+/// As [`cusparseConstrainedGeMM`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-fn product(
+unsafe fn product(
     context: &handle::Context,
     alg: cusparseAlgMode_t,
     transA: cusparseOperation_t,
@@ -99,12 +107,15 @@ fn product(
     check_matrix(&a)?;
     check_dense_vector(&x)?;
     check_dense_vector(&y)?;
-    let factor = |at| Factor::new(at, executiontype, context.on_host());
-    Ok((Vectors { a, x, y }, [factor(alpha)?, factor(beta)?]))
+    // SAFETY: the caller's promise.
+    let factors = unsafe { Factor::pair([alpha, beta], executiontype, context.on_host()) }?;
+    Ok((Vectors { a, x, y }, factors.into()))
 }
 
+/// # Safety
+/// As [`cusparseConstrainedGeMM`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseCsrmvEx_bufferSize(
+pub unsafe fn cusparseCsrmvEx_bufferSize(
     handle: cusparseHandle_t,
     alg: cusparseAlgMode_t,
     transA: cusparseOperation_t,
@@ -130,25 +141,30 @@ pub fn cusparseCsrmvEx_bufferSize(
     let context = handle::get(handle)?;
     context.can_compute()?;
     let arrays = (csrValA, csrValAtype, csrRowPtrA, csrColIndA);
-    product(
-        &context,
-        alg,
-        transA,
-        (m, n, nnz),
-        (alpha, alphatype),
-        descrA,
-        arrays,
-        (x, xtype),
-        (beta, betatype),
-        (y, ytype),
-        executiontype,
-    )?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        product(
+            &context,
+            alg,
+            transA,
+            (m, n, nnz),
+            (alpha, alphatype),
+            descrA,
+            arrays,
+            (x, xtype),
+            (beta, betatype),
+            (y, ytype),
+            executiontype,
+        )
+    }?;
     bufferSizeInBytes.write(0);
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseConstrainedGeMM`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseCsrmvEx(
+pub unsafe fn cusparseCsrmvEx(
     handle: cusparseHandle_t,
     alg: cusparseAlgMode_t,
     transA: cusparseOperation_t,
@@ -173,18 +189,21 @@ pub fn cusparseCsrmvEx(
 ) -> Result {
     let context = handle::get(handle)?;
     let arrays = (csrValA, csrValAtype, csrRowPtrA, csrColIndA);
-    let (vectors, factors) = product(
-        &context,
-        alg,
-        transA,
-        (m, n, nnz),
-        (alpha, alphatype),
-        descrA,
-        arrays,
-        (x, xtype),
-        (beta, betatype),
-        (y, ytype),
-        executiontype,
-    )?;
+    // SAFETY: the caller's promise.
+    let (vectors, factors) = unsafe {
+        product(
+            &context,
+            alg,
+            transA,
+            (m, n, nnz),
+            (alpha, alphatype),
+            descrA,
+            arrays,
+            (x, xtype),
+            (beta, betatype),
+            (y, ytype),
+            executiontype,
+        )
+    }?;
     multiply_vector(&context, vectors, operation(transA)?, factors, executiontype)
 }

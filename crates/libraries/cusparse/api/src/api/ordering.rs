@@ -47,8 +47,12 @@ fn check_rows<T>(
 }
 
 /// Sorts rows by their columns; the info keeps where entries were.
+///
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsru2csr<T: Computed>(
+pub unsafe fn cusparseTcsru2csr<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -80,8 +84,11 @@ pub fn cusparseTcsru2csr<T: Computed>(
 }
 
 /// Undoes it.
+///
+/// # Safety
+/// As [`cusparseTcsru2csr`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsr2csru<T: Computed>(
+pub unsafe fn cusparseTcsr2csru<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -109,8 +116,11 @@ pub fn cusparseTcsr2csru<T: Computed>(
 }
 
 /// Greedy, in the order of rows. A row's place in the reordering is behind those of the colours before its own.
+///
+/// # Safety
+/// As [`cusparseTcsru2csr`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsrcolor<T: Computed, F>(
+pub unsafe fn cusparseTcsrcolor<T: Computed, F>(
     handle: cusparseHandle_t,
     m: c_int,
     nnz: c_int,
@@ -132,7 +142,8 @@ pub fn cusparseTcsrcolor<T: Computed, F>(
         4 => cudaDataType::CUDA_R_32F,
         _ => cudaDataType::CUDA_R_64F,
     };
-    let fraction = Factor::new(fractionToColor.cast(), ty, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let fraction = unsafe { Factor::new(fractionToColor.cast(), ty, context.on_host()) }?;
     check_numbers(coloring, a.rows)?;
     require(!ncolors.is_null(), "there is no place for the number of colours")?;
     context.enqueue(

@@ -118,8 +118,11 @@ pub fn cusparseSpMV_preprocess(
     Ok(())
 }
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpMV(
+pub unsafe fn cusparseSpMV(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     alpha: *const c_void,
@@ -141,8 +144,8 @@ pub fn cusparseSpMV(
             return Ok(());
         }
     }
-    let alpha = Factor::new(alpha, computeType, context.on_host())?;
-    let beta = Factor::new(beta, computeType, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha, beta], computeType, context.on_host()) }?;
     multiply_vector(&context, all, operation, [alpha, beta], computeType)
 }
 
@@ -278,8 +281,10 @@ pub fn cusparseSpMM_preprocess(
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseSpMV`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpMM(
+pub unsafe fn cusparseSpMM(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -303,8 +308,8 @@ pub fn cusparseSpMM(
             return Ok(());
         }
     }
-    let alpha = Factor::new(alpha, computeType, context.on_host())?;
-    let beta = Factor::new(beta, computeType, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha, beta], computeType, context.on_host()) }?;
     context.enqueue((all, alpha, beta), move |(Matrices { a, b, c, batches }, alpha, beta)| {
         compute!(computeType, C => index!(a.index_type, I => for number in 0..batches {
             // SAFETY: as in `cusparseSpMV`.
@@ -423,8 +428,10 @@ pub fn cusparseSDDMM_preprocess(
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseSpMV`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSDDMM(
+pub unsafe fn cusparseSDDMM(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -448,8 +455,8 @@ pub fn cusparseSDDMM(
         }
     }
     let (turn_a, turn_b) = (operation(opA)?.transposed, operation(opB)?.transposed);
-    let alpha = Factor::new(alpha, computeType, context.on_host())?;
-    let beta = Factor::new(beta, computeType, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha, beta], computeType, context.on_host()) }?;
     context.enqueue((all, alpha, beta), move |(Sampled { a, b, c, batches, depth }, alpha, beta)| {
         compute!(computeType, C => index!(c.index_type, I => for number in 0..batches {
             // SAFETY: as in `cusparseSpMV`.

@@ -57,7 +57,9 @@ fn analyse<T: Computed, I>(handle: cusparseHandle_t, wanted: Wanted, info: *mut 
 /// Right sides and how they are taken; solutions, and whether they are stored transposed.
 type Sides = ((DenseMatrix, Operation), (DenseMatrix, bool));
 
-fn solve<T: Computed, I>(
+/// # Safety
+/// As [`cusparseTcsrsv2_analysis`].
+unsafe fn solve<T: Computed, I>(
     handle: cusparseHandle_t,
     wanted: Wanted,
     alpha: *const T,
@@ -65,7 +67,8 @@ fn solve<T: Computed, I>(
     ((b, b_operation), (x, x_transposed)): Sides,
 ) -> Result {
     let (context, info, (a, asked)) = (handle::get(handle)?, INFOS.get(info)?, wanted?);
-    let alpha = Factor::new(alpha.cast(), T::TYPE, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { Factor::new(alpha.cast(), T::TYPE, context.on_host()) }?;
     info.analysis.check_matrix(asked)?;
     context.enqueue((a, alpha, b, x), move |(a, alpha, b, x)| {
         // SAFETY: as above.
@@ -128,8 +131,11 @@ pub fn cusparseTcsrsv2_bufferSize<T: Computed>(
     Ok(())
 }
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsrsv2_analysis<T: Computed>(
+pub unsafe fn cusparseTcsrsv2_analysis<T: Computed>(
     handle: cusparseHandle_t,
     transA: cusparseOperation_t,
     m: c_int,
@@ -146,8 +152,10 @@ pub fn cusparseTcsrsv2_analysis<T: Computed>(
     analyse::<T, _>(handle, wanted::<T>(a, transA), info)
 }
 
+/// # Safety
+/// As [`cusparseTcsrsv2_analysis`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsrsv2_solve<T: Computed>(
+pub unsafe fn cusparseTcsrsv2_solve<T: Computed>(
     handle: cusparseHandle_t,
     transA: cusparseOperation_t,
     m: c_int,
@@ -165,7 +173,8 @@ pub fn cusparseTcsrsv2_solve<T: Computed>(
 ) -> Result {
     let a = csr((m, m, nnz), descrA, (csrSortedValA, csrSortedRowPtrA, csrSortedColIndA));
     let sides = vectors(count(m)?, f, x)?;
-    solve(handle, wanted::<T>(a, transA), alpha, info, sides)
+    // SAFETY: the caller's promise.
+    unsafe { solve(handle, wanted::<T>(a, transA), alpha, info, sides) }
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -202,8 +211,10 @@ fn check_algorithm(algo: c_int) -> Result {
     require(matches!(algo, 0 | 1), "there is no such algorithm")
 }
 
+/// # Safety
+/// As [`cusparseTcsrsv2_analysis`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsrsm2_analysis<T: Computed>(
+pub unsafe fn cusparseTcsrsm2_analysis<T: Computed>(
     handle: cusparseHandle_t,
     algo: c_int,
     transA: cusparseOperation_t,
@@ -230,8 +241,11 @@ pub fn cusparseTcsrsm2_analysis<T: Computed>(
 }
 
 /// Solutions take the places of right sides.
+///
+/// # Safety
+/// As [`cusparseTcsrsv2_analysis`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsrsm2_solve<T: Computed>(
+pub unsafe fn cusparseTcsrsm2_solve<T: Computed>(
     handle: cusparseHandle_t,
     algo: c_int,
     transA: cusparseOperation_t,
@@ -253,7 +267,8 @@ pub fn cusparseTcsrsm2_solve<T: Computed>(
     check_algorithm(algo)?;
     let a = csr((m, m, nnz), descrA, (csrSortedValA, csrSortedRowPtrA, csrSortedColIndA));
     let sides = matrices(transB, (count(m)?, nrhs), (B.cast_const(), ldb), (B.cast_const(), ldb))?;
-    solve(handle, wanted::<T>(a, transA), alpha, info, sides)
+    // SAFETY: the caller's promise.
+    unsafe { solve(handle, wanted::<T>(a, transA), alpha, info, sides) }
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -277,8 +292,10 @@ pub fn cusparseTbsrsv2_bufferSize<T: Computed>(
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseTcsrsv2_analysis`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsrsv2_analysis<T: Computed>(
+pub unsafe fn cusparseTbsrsv2_analysis<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     transA: cusparseOperation_t,
@@ -297,8 +314,10 @@ pub fn cusparseTbsrsv2_analysis<T: Computed>(
     analyse::<T, _>(handle, wanted::<T>(bsr(dirA, (mb, mb, nnzb, blockDim), descrA, arrays), transA), info)
 }
 
+/// # Safety
+/// As [`cusparseTcsrsv2_analysis`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsrsv2_solve<T: Computed>(
+pub unsafe fn cusparseTbsrsv2_solve<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     transA: cusparseOperation_t,
@@ -318,7 +337,8 @@ pub fn cusparseTbsrsv2_solve<T: Computed>(
 ) -> Result {
     let arrays = (bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA);
     let a = bsr(dirA, (mb, mb, nnzb, blockDim), descrA, arrays)?;
-    solve(handle, wanted::<T>(Ok(a), transA), alpha, info, vectors(a.rows, f, x)?)
+    // SAFETY: the caller's promise.
+    unsafe { solve(handle, wanted::<T>(Ok(a), transA), alpha, info, vectors(a.rows, f, x)?) }
 }
 
 /// The manual has the matrix as it is alone here.
@@ -352,8 +372,10 @@ pub fn cusparseTbsrsm2_bufferSize<T: Computed>(
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseTcsrsv2_analysis`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsrsm2_analysis<T: Computed>(
+pub unsafe fn cusparseTbsrsm2_analysis<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     transA: cusparseOperation_t,
@@ -377,8 +399,10 @@ pub fn cusparseTbsrsm2_analysis<T: Computed>(
     analyse::<T, _>(handle, not_transposed::<T>(a, transA), info)
 }
 
+/// # Safety
+/// As [`cusparseTcsrsv2_analysis`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTbsrsm2_solve<T: Computed>(
+pub unsafe fn cusparseTbsrsm2_solve<T: Computed>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     transA: cusparseOperation_t,
@@ -403,5 +427,6 @@ pub fn cusparseTbsrsm2_solve<T: Computed>(
     let arrays = (bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd);
     let a = bsr(dirA, (mb, mb, nnzb, blockSize), descrA, arrays)?;
     let sides = matrices(transXY, (a.rows, n), (B, ldb), (X.cast_const(), ldx))?;
-    solve(handle, not_transposed::<T>(Ok(a), transA), alpha, info, sides)
+    // SAFETY: the caller's promise.
+    unsafe { solve(handle, not_transposed::<T>(Ok(a), transA), alpha, info, sides) }
 }

@@ -21,7 +21,10 @@ fn check(at: *const c_int, count: usize) -> Result {
     check_array(at.cast(), count, align_of::<c_int>())
 }
 
-pub fn cusparseXcoo2csr(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusparseXcoo2csr(
     handle: cusparseHandle_t,
     cooRowInd: *const c_int,
     nnz: c_int,
@@ -42,7 +45,9 @@ pub fn cusparseXcoo2csr(
     })
 }
 
-pub fn cusparseXcsr2coo(
+/// # Safety
+/// As [`cusparseXcoo2csr`].
+pub unsafe fn cusparseXcsr2coo(
     handle: cusparseHandle_t,
     csrSortedRowPtr: *const c_int,
     nnz: c_int,
@@ -63,7 +68,9 @@ pub fn cusparseXcsr2coo(
     })
 }
 
-pub fn cusparseCreateIdentityPermutation(handle: cusparseHandle_t, n: c_int, p: *mut c_int) -> Result {
+/// # Safety
+/// As [`cusparseXcoo2csr`].
+pub unsafe fn cusparseCreateIdentityPermutation(handle: cusparseHandle_t, n: c_int, p: *mut c_int) -> Result {
     let context = handle::get(handle)?;
     let count = size(n.into())?;
     check(p, count)?;
@@ -91,7 +98,10 @@ pub fn cusparseXcoosort_bufferSizeExt(
 }
 
 /// Sorts by `first`, then by `second`; what is equal stays as it was. A permutation is carried along.
-fn sort(
+///
+/// # Safety
+/// As [`cusparseXcoo2csr`].
+unsafe fn sort(
     handle: cusparseHandle_t,
     sizes: (c_int, c_int, c_int),
     first: *mut c_int,
@@ -125,8 +135,10 @@ fn reorder(values: &mut [c_int], order: &[usize]) {
     values.copy_from_slice(&sorted);
 }
 
+/// # Safety
+/// As [`cusparseXcoo2csr`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseXcoosortByRow(
+pub unsafe fn cusparseXcoosortByRow(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -136,11 +148,14 @@ pub fn cusparseXcoosortByRow(
     P: *mut c_int,
     _pBuffer: *mut c_void,
 ) -> Result {
-    sort(handle, (m, n, nnz), cooRowsA, cooColsA, P)
+    // SAFETY: the caller's promise.
+    unsafe { sort(handle, (m, n, nnz), cooRowsA, cooColsA, P) }
 }
 
+/// # Safety
+/// As [`cusparseXcoo2csr`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseXcoosortByColumn(
+pub unsafe fn cusparseXcoosortByColumn(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -150,14 +165,18 @@ pub fn cusparseXcoosortByColumn(
     P: *mut c_int,
     _pBuffer: *mut c_void,
 ) -> Result {
-    sort(handle, (m, n, nnz), cooColsA, cooRowsA, P)
+    // SAFETY: the caller's promise.
+    unsafe { sort(handle, (m, n, nnz), cooColsA, cooRowsA, P) }
 }
 
 pub use self::cusparseXcoosort_bufferSizeExt as cusparseXcscsort_bufferSizeExt;
 pub use self::cusparseXcoosort_bufferSizeExt as cusparseXcsrsort_bufferSizeExt;
 
 /// Sorts each of the lines, whose offsets are not moved.
-fn sort_lines(
+///
+/// # Safety
+/// As [`cusparseXcoo2csr`].
+unsafe fn sort_lines(
     handle: cusparseHandle_t,
     (lines, nnz): (c_int, c_int),
     descrA: cusparseMatDescr_t,
@@ -192,8 +211,10 @@ fn sort_lines(
     })
 }
 
+/// # Safety
+/// As [`cusparseXcoo2csr`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseXcsrsort(
+pub unsafe fn cusparseXcsrsort(
     handle: cusparseHandle_t,
     m: c_int,
     _n: c_int,
@@ -204,11 +225,14 @@ pub fn cusparseXcsrsort(
     P: *mut c_int,
     _pBuffer: *mut c_void,
 ) -> Result {
-    sort_lines(handle, (m, nnz), descrA, csrRowPtrA, csrColIndA, P)
+    // SAFETY: the caller's promise.
+    unsafe { sort_lines(handle, (m, nnz), descrA, csrRowPtrA, csrColIndA, P) }
 }
 
+/// # Safety
+/// As [`cusparseXcoo2csr`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseXcscsort(
+pub unsafe fn cusparseXcscsort(
     handle: cusparseHandle_t,
     _m: c_int,
     n: c_int,
@@ -219,5 +243,6 @@ pub fn cusparseXcscsort(
     P: *mut c_int,
     _pBuffer: *mut c_void,
 ) -> Result {
-    sort_lines(handle, (n, nnz), descrA, cscColPtrA, cscRowIndA, P)
+    // SAFETY: the caller's promise.
+    unsafe { sort_lines(handle, (n, nnz), descrA, cscColPtrA, cscRowIndA, P) }
 }

@@ -39,7 +39,9 @@ struct Three {
 
 kit::addresses! { Three { matrices, factors, c } }
 
-fn three(
+/// # Safety
+/// As [`Factor::new`].
+unsafe fn three(
     context: &handle::Context,
     operations: [cusparseOperation_t; 2],
     factors: [*const c_void; 2],
@@ -69,11 +71,12 @@ fn three(
     }
     check_matrix(&a)?;
     check_matrix(&b)?;
-    let factor = |at| Factor::new(at, compute, context.on_host());
+    // SAFETY: the caller's promise.
+    let factors = unsafe { Factor::pair(factors, compute, context.on_host()) }?;
     Ok(Three {
         matrices: [a, b],
         operations: operations.map(|it| (it.transposed, it.conjugated)),
-        factors: [factor(factors[0])?, factor(factors[1])?],
+        factors: factors.into(),
         c,
         compute,
     })
@@ -101,8 +104,10 @@ impl Three {
     }
 }
 
+/// # Safety
+/// As [`cusparseSpGEAM_nnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEAM_bufferSize(
+pub unsafe fn cusparseSpGEAM_bufferSize(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -119,14 +124,19 @@ pub fn cusparseSpGEAM_bufferSize(
     let context = handle::get(handle)?;
     context.can_compute()?;
     DESCRIPTORS.get(spgeamDescr)?;
-    three(&context, [opA, opB], [alpha, beta], [matA, matB], matC, (computeType, alg))?;
+    // SAFETY: the caller's promise.
+    unsafe { three(&context, [opA, opB], [alpha, beta], [matA, matB], matC, (computeType, alg)) }?;
     bufferSize.write(SOME);
     Ok(())
 }
 
 /// Offsets of C, and how many entries it has.
+///
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEAM_nnz(
+pub unsafe fn cusparseSpGEAM_nnz(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -142,7 +152,9 @@ pub fn cusparseSpGEAM_nnz(
 ) -> Result {
     let context = handle::get(handle)?;
     DESCRIPTORS.get(spgeamDescr)?;
-    let three = three(&context, [opA, opB], [alpha, beta], [matA, matB], matC, (computeType, alg))?;
+    // SAFETY: the caller's promise.
+    let three =
+        unsafe { three(&context, [opA, opB], [alpha, beta], [matA, matB], matC, (computeType, alg)) }?;
     let c = three.c;
     index!(c.offset_type, O => check_array(c.offsets, c.rows + 1, align_of::<O>()))?;
     let nnz = context.now(three, |three| {
@@ -160,8 +172,11 @@ pub fn cusparseSpGEAM_nnz(
 }
 
 /// Columns and values of C. What is behind its last entry is not written.
+///
+/// # Safety
+/// As [`cusparseSpGEAM_nnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEAM(
+pub unsafe fn cusparseSpGEAM(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -177,7 +192,9 @@ pub fn cusparseSpGEAM(
 ) -> Result {
     let context = handle::get(handle)?;
     DESCRIPTORS.get(spgeamDescr)?;
-    let three = three(&context, [opA, opB], [alpha, beta], [matA, matB], matC, (computeType, alg))?;
+    // SAFETY: the caller's promise.
+    let three =
+        unsafe { three(&context, [opA, opB], [alpha, beta], [matA, matB], matC, (computeType, alg)) }?;
     check_matrix(&three.c)?;
     context.enqueue(three, |three| {
         let c = three.c;

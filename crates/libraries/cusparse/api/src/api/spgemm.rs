@@ -120,8 +120,11 @@ fn asks(bufferSize: Out<'_, usize>, externalBuffer: *mut c_void) -> bool {
     externalBuffer.is_null()
 }
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMM_workEstimation(
+pub unsafe fn cusparseSpGEMM_workEstimation(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -203,8 +206,11 @@ pub fn cusparseSpGEMM_getNumProducts(spgemmDescr: cusparseSpGEMMDescr_t, num_pro
 }
 
 /// The size of the second work area is written by the call that has the third.
+///
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMM_estimateMemory(
+pub unsafe fn cusparseSpGEMM_estimateMemory(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -234,9 +240,29 @@ pub fn cusparseSpGEMM_estimateMemory(
     Ok(())
 }
 
+const TOO_LARGE: Error = Error::InsufficientResources(
+    "the product has more entries than its indices can number or the memory can hold",
+);
+
+/// How many entries a product may have: its offsets number them, and there is room on the device for it and for what is kept of it.
+fn most_entries(c: &SparseMatrix) -> Result<usize> {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both are writable.
+    kit::driver::check("cuMemGetInfo", unsafe {
+        (kit::driver::driver()?.cuMemGetInfo_v2)(&mut free, &mut total)
+    })?;
+    let numbers = index!(c.offset_type, O => size_of::<O>());
+    let by_index = if numbers == size_of::<i32>() { i32::MAX as usize } else { usize::MAX };
+    let bytes = 2 * (numbers + element!(c.value_type, E => size_of::<E>()));
+    Ok(by_index.min(free / bytes))
+}
+
 /// Finds the product, and tells the descriptor of C how many entries it has.
+///
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMM_compute(
+pub unsafe fn cusparseSpGEMM_compute(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -269,22 +295,25 @@ pub fn cusparseSpGEMM_compute(
     if asks(bufferSize2, externalBuffer2) {
         return Ok(());
     }
-    let (product, nnz) =
-        context.now((three.a, three.b), |(a, b)| -> (Arc<dyn Any + Send + Sync>, usize) {
-            compute!(computeType, C => index!(a.index_type, I => index!(b.index_type, J => {
-                // SAFETY: as in `count`.
-                let (a, b) = unsafe { (matrix::<C, I>(&a, 0).0, matrix::<C, J>(&b, 0).0) };
-                let product = cusparse_cpu::multiply(&a, &b);
-                let nnz = product.len();
-                (Arc::new(product), nnz)
-            })))
-        })?;
+    let most = most_entries(&three.c)?;
+    let made = context.now((three.a, three.b), |(a, b)| -> Option<(Arc<dyn Any + Send + Sync>, usize)> {
+        compute!(computeType, C => index!(a.index_type, I => index!(b.index_type, J => {
+            // SAFETY: as in `count`.
+            let (a, b) = unsafe { (matrix::<C, I>(&a, 0).0, matrix::<C, J>(&b, 0).0) };
+            let product = cusparse_cpu::multiply(&a, &b, most)?;
+            let nnz = product.len();
+            Some((Arc::new(product), nnz))
+        })))
+    })?;
+    let (product, nnz) = made.ok_or(TOO_LARGE)?;
     found.lock().product = Some((computeType, product));
     SPARSE_MATRICES.change(matC, |c| c.nnz = nnz)
 }
 
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMM_copy(
+pub unsafe fn cusparseSpGEMM_copy(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -299,8 +328,8 @@ pub fn cusparseSpGEMM_copy(
 ) -> Result {
     let context = handle::get(handle)?;
     let factors = [alpha, beta];
-    let alpha = Factor::new(alpha, computeType, context.on_host())?;
-    let beta = Factor::new(beta, computeType, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha, beta], computeType, context.on_host()) }?;
     let descriptor = FOUND.get(spgemmDescr)?;
     if let Some(hip) = context.hip(true)? {
         let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
@@ -356,8 +385,10 @@ unsafe fn write_values<C: Computed>(c: &SparseMatrix, product: &Product<C>, (alp
     }
 }
 
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMMreuse_workEstimation(
+pub unsafe fn cusparseSpGEMMreuse_workEstimation(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -387,8 +418,11 @@ pub fn cusparseSpGEMMreuse_workEstimation(
 }
 
 /// Finds the pattern, and tells the descriptor of C how many entries it has.
+///
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMMreuse_nnz(
+pub unsafe fn cusparseSpGEMMreuse_nnz(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -429,21 +463,26 @@ pub fn cusparseSpGEMMreuse_nnz(
     if asked.contains(&true) {
         return Ok(());
     }
+    let most = most_entries(&three.c)?;
     let product = context.now((three.a, three.b), |(a, b)| {
         index!(a.index_type, I => index!(b.index_type, J => {
             // SAFETY: as in `count`.
             let (a, b) = unsafe { (pattern_matrix::<I>(&a), pattern_matrix::<J>(&b)) };
-            cusparse_cpu::multiply(&a, &b)
+            cusparse_cpu::multiply(&a, &b, most)
         }))
     })?;
+    let product = product.ok_or(TOO_LARGE)?;
     let nnz = product.len();
     found.lock().product = Some((cudaDataType::CUDA_R_32F, Arc::new(product)));
     SPARSE_MATRICES.change(matC, |c| c.nnz = nnz)
 }
 
 /// Writes the pattern to where C lies now.
+///
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMMreuse_copy(
+pub unsafe fn cusparseSpGEMMreuse_copy(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -484,8 +523,10 @@ pub fn cusparseSpGEMMreuse_copy(
     })
 }
 
+/// # Safety
+/// As [`cusparseSpGEMM_workEstimation`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpGEMMreuse_compute(
+pub unsafe fn cusparseSpGEMMreuse_compute(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -500,8 +541,8 @@ pub fn cusparseSpGEMMreuse_compute(
 ) -> Result {
     let context = handle::get(handle)?;
     let factors = [alpha, beta];
-    let alpha = Factor::new(alpha, computeType, context.on_host())?;
-    let beta = Factor::new(beta, computeType, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha, beta], computeType, context.on_host()) }?;
     let found = FOUND.get(spgemmDescr)?;
     let is_known = found.lock().product.is_some() || found.hip.lock().is_some();
     require(is_known, "the pattern was not found")?;

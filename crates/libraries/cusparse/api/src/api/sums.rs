@@ -156,8 +156,11 @@ pub fn cusparseTcsrgeam2_bufferSizeExt<T: Computed>(
     Ok(())
 }
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseXcsrgeam2Nnz(
+pub unsafe fn cusparseXcsrgeam2Nnz(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -181,8 +184,10 @@ pub fn cusparseXcsrgeam2Nnz(
     count_sum(handle, (m, n), (None, [Some(a), Some(b)]), target)
 }
 
+/// # Safety
+/// As [`cusparseXcsrgeam2Nnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsrgeam2<T: Computed>(
+pub unsafe fn cusparseTcsrgeam2<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -207,8 +212,8 @@ pub fn cusparseTcsrgeam2<T: Computed>(
     let context = handle::get(handle)?;
     let a = csr((m, n, nnzA), descrA, (csrSortedValA, csrSortedRowPtrA, csrSortedColIndA))?;
     let b = csr((m, n, nnzB), descrB, (csrSortedValB, csrSortedRowPtrB, csrSortedColIndB))?;
-    let alpha = Factor::new(alpha.cast(), T::TYPE, context.on_host())?;
-    let beta = Factor::new(beta.cast(), T::TYPE, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha.cast(), beta.cast()], T::TYPE, context.on_host()) }?;
     let target = Target {
         offsets: csrSortedRowPtrC,
         indices: csrSortedColIndC,
@@ -290,8 +295,11 @@ pub fn cusparseTcsrgemm2_bufferSizeExt<T: Computed>(
 }
 
 /// Which factors there are is what the call for the buffer's size said.
+///
+/// # Safety
+/// As [`cusparseXcsrgeam2Nnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseXcsrgemm2Nnz(
+pub unsafe fn cusparseXcsrgemm2Nnz(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -326,8 +334,10 @@ pub fn cusparseXcsrgemm2Nnz(
     count_sum(handle, (m, n), (product, [d, None]), target)
 }
 
+/// # Safety
+/// As [`cusparseXcsrgeam2Nnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsrgemm2<T: Computed>(
+pub unsafe fn cusparseTcsrgemm2<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -360,7 +370,8 @@ pub fn cusparseTcsrgemm2<T: Computed>(
     INFOS.get(info)?;
     let factor = |at: *const T| match at.is_null() {
         true => Ok(None),
-        false => Factor::new(at.cast(), T::TYPE, context.on_host()).map(Some),
+        // SAFETY: the caller's promise.
+        false => unsafe { Factor::new(at.cast(), T::TYPE, context.on_host()) }.map(Some),
     };
     let (alpha, beta) = (factor(alpha)?, factor(beta)?);
     let product = match alpha {

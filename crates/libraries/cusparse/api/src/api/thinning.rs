@@ -146,8 +146,11 @@ impl Keep {
         move |value: T| threshold.map_or_else(|| is_entry(value), |threshold| value.wide().norm() > threshold)
     }
 
-    fn above<T: Kept>(context: &handle::Context, at: *const T) -> Result<Keep> {
-        Factor::new(at.cast(), T::TYPE, context.on_host()).map(Keep::Above)
+    /// # Safety
+    /// As [`Factor::new`].
+    unsafe fn above<T: Kept>(context: &handle::Context, at: *const T) -> Result<Keep> {
+        // SAFETY: the caller's promise.
+        unsafe { Factor::new(at.cast(), T::TYPE, context.on_host()) }.map(Keep::Above)
     }
 
     fn percentage(percentage: f32) -> Result<Keep> {
@@ -244,8 +247,11 @@ fn copy_kept<T: Kept>(handle: cusparseHandle_t, source: Source, keep: Keep, targ
     })
 }
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTnnz<T: Kept>(
+pub unsafe fn cusparseTnnz<T: Kept>(
     handle: cusparseHandle_t,
     dirA: cusparseDirection_t,
     m: c_int,
@@ -267,11 +273,14 @@ fn tolerance<T: Kept>(tol: T) -> Result<Keep> {
     let wide = tol.wide();
     require(wide.re >= 0.0 && wide.im == 0.0, "a tolerance below 0")?;
     let value = wide.re;
-    Factor::new((&raw const value).cast(), cudaDataType::CUDA_R_64F, true).map(Keep::Above)
+    // SAFETY: a number of ours, read at once.
+    unsafe { Factor::new((&raw const value).cast(), cudaDataType::CUDA_R_64F, true) }.map(Keep::Above)
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTnnz_compress<T: Kept>(
+pub unsafe fn cusparseTnnz_compress<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     descr: cusparseMatDescr_t,
@@ -285,8 +294,10 @@ pub fn cusparseTnnz_compress<T: Kept>(
     count_kept::<T>(handle, source, tolerance(tol)?, Counts::of_lines(nnzPerRow, nnzC))
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsr2csr_compress<T: Kept>(
+pub unsafe fn cusparseTcsr2csr_compress<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -310,8 +321,10 @@ pub fn cusparseTcsr2csr_compress<T: Kept>(
     copy_kept::<T>(handle, source, tolerance(tol)?, target)
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTdense2csr<T: Kept>(
+pub unsafe fn cusparseTdense2csr<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -330,8 +343,10 @@ pub fn cusparseTdense2csr<T: Kept>(
     copy_kept::<T>(handle, source, Keep::NotZero, target)
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTdense2csc<T: Kept>(
+pub unsafe fn cusparseTdense2csc<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -383,8 +398,10 @@ fn to_dense<T: Computed>(
     })
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsr2dense<T: Computed>(
+pub unsafe fn cusparseTcsr2dense<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -398,8 +415,10 @@ pub fn cusparseTcsr2dense<T: Computed>(
     to_dense(handle, (m, n, lda), descrA, (csrSortedValA, csrSortedRowPtrA, csrSortedColIndA), A, false)
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTcsc2dense<T: Computed>(
+pub unsafe fn cusparseTcsc2dense<T: Computed>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -429,14 +448,16 @@ pub fn cusparseTpruneDense2csr_bufferSizeExt<T: Kept>(
 ) -> Result {
     handle::get(handle)?.can_compute()?;
     Source::dense((m, n, lda), A, false)?;
-    Keep::above(&*handle::get(handle)?, threshold)?;
+    require(!threshold.is_null(), "threshold is NULL")?;
     general(descrC)?;
     pBufferSizeInBytes.write(SOME);
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTpruneDense2csrNnz<T: Kept>(
+pub unsafe fn cusparseTpruneDense2csrNnz<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -449,13 +470,16 @@ pub fn cusparseTpruneDense2csrNnz<T: Kept>(
     _pBuffer: *mut c_void,
 ) -> Result {
     let (source, keep) =
-        (Source::dense((m, n, lda), A, false)?, Keep::above(&*handle::get(handle)?, threshold)?);
+        // SAFETY: the caller's promise.
+        (Source::dense((m, n, lda), A, false)?, unsafe { Keep::above(&*handle::get(handle)?, threshold) }?);
     let counts = Counts::offsets(csrSortedRowPtrC, nnzTotalDevHostPtr, descrC)?;
     count_kept::<T>(handle, source, keep, counts)
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTpruneDense2csr<T: Kept>(
+pub unsafe fn cusparseTpruneDense2csr<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -469,7 +493,8 @@ pub fn cusparseTpruneDense2csr<T: Kept>(
     _pBuffer: *mut c_void,
 ) -> Result {
     let (source, keep) =
-        (Source::dense((m, n, lda), A, false)?, Keep::above(&*handle::get(handle)?, threshold)?);
+        // SAFETY: the caller's promise.
+        (Source::dense((m, n, lda), A, false)?, unsafe { Keep::above(&*handle::get(handle)?, threshold) }?);
     check_numbers(csrSortedRowPtrC, source.lines() + 1)?;
     let target = target(descrC, (csrSortedValC, core::ptr::null_mut(), csrSortedColIndC))?;
     copy_kept::<T>(handle, source, keep, target)
@@ -499,8 +524,10 @@ pub fn cusparseTpruneDense2csrByPercentage_bufferSizeExt<T: Kept>(
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTpruneDense2csrNnzByPercentage<T: Kept>(
+pub unsafe fn cusparseTpruneDense2csrNnzByPercentage<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -519,8 +546,10 @@ pub fn cusparseTpruneDense2csrNnzByPercentage<T: Kept>(
     count_kept::<T>(handle, source, keep, counts)
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTpruneDense2csrByPercentage<T: Kept>(
+pub unsafe fn cusparseTpruneDense2csrByPercentage<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -561,14 +590,16 @@ pub fn cusparseTpruneCsr2csr_bufferSizeExt<T: Kept>(
     handle::get(handle)?.can_compute()?;
     count(n)?;
     Source::rows((m, Some(nnzA)), descrA, (csrSortedValA, csrSortedRowPtrA, Some(csrSortedColIndA)))?;
-    Keep::above(&*handle::get(handle)?, threshold)?;
+    require(!threshold.is_null(), "threshold is NULL")?;
     general(descrC)?;
     pBufferSizeInBytes.write(SOME);
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTpruneCsr2csrNnz<T: Kept>(
+pub unsafe fn cusparseTpruneCsr2csrNnz<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -586,14 +617,17 @@ pub fn cusparseTpruneCsr2csrNnz<T: Kept>(
     count(n)?;
     let (source, keep) = (
         Source::rows((m, Some(nnzA)), descrA, (csrSortedValA, csrSortedRowPtrA, Some(csrSortedColIndA)))?,
-        Keep::above(&*handle::get(handle)?, threshold)?,
+        // SAFETY: the caller's promise.
+        unsafe { Keep::above(&*handle::get(handle)?, threshold) }?,
     );
     let counts = Counts::offsets(csrSortedRowPtrC, nnzTotalDevHostPtr, descrC)?;
     count_kept::<T>(handle, source, keep, counts)
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTpruneCsr2csr<T: Kept>(
+pub unsafe fn cusparseTpruneCsr2csr<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -612,7 +646,8 @@ pub fn cusparseTpruneCsr2csr<T: Kept>(
     count(n)?;
     let (source, keep) = (
         Source::rows((m, Some(nnzA)), descrA, (csrSortedValA, csrSortedRowPtrA, Some(csrSortedColIndA)))?,
-        Keep::above(&*handle::get(handle)?, threshold)?,
+        // SAFETY: the caller's promise.
+        unsafe { Keep::above(&*handle::get(handle)?, threshold) }?,
     );
     check_numbers(csrSortedRowPtrC, source.lines() + 1)?;
     let target = target(descrC, (csrSortedValC, core::ptr::null_mut(), csrSortedColIndC))?;
@@ -647,8 +682,10 @@ pub fn cusparseTpruneCsr2csrByPercentage_bufferSizeExt<T: Kept>(
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTpruneCsr2csrNnzByPercentage<T: Kept>(
+pub unsafe fn cusparseTpruneCsr2csrNnzByPercentage<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,
@@ -674,8 +711,10 @@ pub fn cusparseTpruneCsr2csrNnzByPercentage<T: Kept>(
     count_kept::<T>(handle, source, keep, counts)
 }
 
+/// # Safety
+/// As [`cusparseTnnz`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseTpruneCsr2csrByPercentage<T: Kept>(
+pub unsafe fn cusparseTpruneCsr2csrByPercentage<T: Kept>(
     handle: cusparseHandle_t,
     m: c_int,
     n: c_int,

@@ -230,8 +230,11 @@ pub fn cusparseSpSV_bufferSize(
     Ok(())
 }
 
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpSV_analysis(
+pub unsafe fn cusparseSpSV_analysis(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     alpha: *const c_void,
@@ -257,8 +260,10 @@ pub fn cusparseSpSV_analysis(
     analyse(&context, side.a, side.asked, analysis)
 }
 
+/// # Safety
+/// As [`cusparseSpSV_analysis`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpSV_solve(
+pub unsafe fn cusparseSpSV_solve(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     alpha: *const c_void,
@@ -271,7 +276,8 @@ pub fn cusparseSpSV_solve(
 ) -> Result {
     let context = handle::get(handle)?;
     let alpha_at = alpha;
-    let alpha = Factor::new(alpha, computeType, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { Factor::new(alpha, computeType, context.on_host()) }?;
     let analysis = ANALYSES.get(spsvDescr)?;
     let side = side(opA, matA, vecX, vecY, computeType, alg)?;
     let Side { asked, x, y, .. } = side;
@@ -291,7 +297,9 @@ pub fn cusparseSpSV_solve(
     })
 }
 
-pub fn cusparseSpSV_updateMatrix(
+/// # Safety
+/// As [`cusparseSpSV_analysis`].
+pub unsafe fn cusparseSpSV_updateMatrix(
     handle: cusparseHandle_t,
     spsvDescr: cusparseSpSVDescr_t,
     newValues: *mut c_void,
@@ -379,8 +387,10 @@ pub fn cusparseSpSM_bufferSize(
     Ok(())
 }
 
+/// # Safety
+/// As [`cusparseSpSV_analysis`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpSM_analysis(
+pub unsafe fn cusparseSpSM_analysis(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -407,8 +417,10 @@ pub fn cusparseSpSM_analysis(
     analyse(&context, sides.a, sides.asked, analysis)
 }
 
+/// # Safety
+/// As [`cusparseSpSV_analysis`].
 #[expect(clippy::too_many_arguments, reason = "C's")]
-pub fn cusparseSpSM_solve(
+pub unsafe fn cusparseSpSM_solve(
     handle: cusparseHandle_t,
     opA: cusparseOperation_t,
     opB: cusparseOperation_t,
@@ -422,7 +434,8 @@ pub fn cusparseSpSM_solve(
 ) -> Result {
     let context = handle::get(handle)?;
     let alpha_at = alpha;
-    let alpha = Factor::new(alpha, computeType, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { Factor::new(alpha, computeType, context.on_host()) }?;
     let analysis = ANALYSES.get(spsmDescr)?;
     let sides = sides((opA, opB), matA, matB, matC, computeType, alg)?;
     let Sides { asked, b, c, b_operation, .. } = sides;
@@ -503,7 +516,9 @@ pub(super) unsafe fn solve_sides<C: Computed>(
     drop(copy);
 }
 
-pub fn cusparseSpSM_updateMatrix(
+/// # Safety
+/// As [`cusparseSpSV_analysis`].
+pub unsafe fn cusparseSpSM_updateMatrix(
     handle: cusparseHandle_t,
     spsmDescr: cusparseSpSMDescr_t,
     newValues: *mut c_void,

@@ -28,7 +28,10 @@ fn same_types(x: &SparseVector, y: &DenseVector) -> Result<cudaDataType> {
     compute.ok_or(Error::NotSupported("this type of values here"))
 }
 
-pub fn cusparseAxpby(
+/// # Safety
+/// The arrays are there as the manual says of them: those of the device's until the stream has done the work, those of the host's while
+/// the call lasts.
+pub unsafe fn cusparseAxpby(
     handle: cusparseHandle_t,
     alpha: *const c_void,
     vecX: cusparseConstSpVecDescr_t,
@@ -40,8 +43,8 @@ pub fn cusparseAxpby(
     let compute = same_types(&x, &y)?;
     // Scalars are of the type that is computed with.
     let (alpha_at, beta_at) = (alpha, beta);
-    let alpha = Factor::new(alpha, compute, context.on_host())?;
-    let beta = Factor::new(beta, compute, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = unsafe { Factor::pair([alpha, beta], compute, context.on_host()) }?;
     if let Some(hip) = context.hip(true)?
         && (Vectors { x: &x, y: &y }).add(&hip, alpha_at, beta_at)?
     {
@@ -106,7 +109,9 @@ pub fn cusparseScatter(
     })
 }
 
-pub fn cusparseRot(
+/// # Safety
+/// As [`cusparseAxpby`].
+pub unsafe fn cusparseRot(
     handle: cusparseHandle_t,
     c_coeff: *const c_void,
     s_coeff: *const c_void,
@@ -119,8 +124,8 @@ pub fn cusparseRot(
     if compute != x.value_type {
         return Err(Error::NotSupported("rotations of 16-bit values"));
     }
-    let c = Factor::new(c_coeff, compute, context.on_host())?;
-    let s = Factor::new(s_coeff, compute, context.on_host())?;
+    // SAFETY: the caller's promise.
+    let (c, s) = unsafe { Factor::pair([c_coeff, s_coeff], compute, context.on_host()) }?;
     if let Some(hip) = context.hip(true)?
         && (Vectors { x: &x, y: &y }).rotate(&hip, c_coeff, s_coeff)?
     {
@@ -179,7 +184,10 @@ pub fn cusparseSpVV_bufferSize(
 }
 
 /// With a result on the host the call waits for it, but for one that is captured.
-pub fn cusparseSpVV(
+///
+/// # Safety
+/// As [`cusparseAxpby`].
+pub unsafe fn cusparseSpVV(
     handle: cusparseHandle_t,
     opX: cusparseOperation_t,
     vecX: cusparseConstSpVecDescr_t,

@@ -750,7 +750,9 @@ fn a_factorization_that_is_boosted_is_our_own_code_s() {
     let with = |step| info::with(&raw(info), recorder.library, &info::CSRILU02, step, |_| Ok(true));
     assert!(matches!(with(Step::Begins), Ok(true)));
     assert!(matches!(with(Step::GoesOn), Ok(true)));
-    let one = crate::memory::Factor::new((&raw const ONE).cast(), cudaDataType::CUDA_R_64F, true).unwrap();
+    // SAFETY: a number of ours, read at once.
+    let one = unsafe { crate::memory::Factor::new((&raw const ONE).cast(), cudaDataType::CUDA_R_64F, true) }
+        .unwrap();
     *raw(info).boost.lock() = Some((one, one));
     assert!(matches!(with(Step::GoesOn), Ok(false)));
     // Where the pivots are is known to who has factorized.

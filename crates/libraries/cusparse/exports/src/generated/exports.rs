@@ -21,7 +21,7 @@ pub unsafe extern "C" fn cusparseAxpby(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseAxpby", (value handle, value alpha, value vecX, value beta, value vecY), {
         ::cusparse::entry("cusparseAxpby", || {
-            ::cusparse::api::vector::cusparseAxpby(handle, alpha, vecX, beta, vecY)
+            unsafe { ::cusparse::api::vector::cusparseAxpby(handle, alpha, vecX, beta, vecY) }
         })
     })
 }
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn cusparseCaxpyi(
     ), {
         ::cusparse::entry("cusparseCaxpyi", || {
             ::cusparse::on_hip!(handle, true, cusparseCaxpyi(nnz, alpha, xVal, xInd, y, idxBase));
-            ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase) }
         })
     })
 }
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn cusparseCbsr2csr(
     ), {
         ::cusparse::entry("cusparseCbsr2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTbsr2csr(
+            unsafe { ::cusparse::api::blocking::cusparseTbsr2csr(
                 handle,
                 dirA,
                 mb,
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn cusparseCbsr2csr(
                 csrSortedValC,
                 csrSortedRowPtrC,
                 csrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn cusparseCbsric02(
     ), {
         ::cusparse::entry("cusparseCbsric02", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsric02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsric02(
+            unsafe { ::cusparse::api::factorization::cusparseTbsric02(
                 handle,
                 dirA,
                 mb,
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn cusparseCbsric02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn cusparseCbsric02_analysis(
     ), {
         ::cusparse::entry("cusparseCbsric02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsric02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pInputBuffer));
-            ::cusparse::api::factorization::cusparseTbsric02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTbsric02_analysis(
                 handle,
                 dirA,
                 mb,
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn cusparseCbsric02_analysis(
                 info,
                 policy,
                 pInputBuffer,
-            )
+            ) }
         })
     })
 }
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn cusparseCbsrilu02(
     ), {
         ::cusparse::entry("cusparseCbsrilu02", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsrilu02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsrilu02(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02(
                 handle,
                 dirA,
                 mb,
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn cusparseCbsrilu02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn cusparseCbsrilu02_analysis(
     ), {
         ::cusparse::entry("cusparseCbsrilu02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsrilu02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
                 handle,
                 dirA,
                 mb,
@@ -325,7 +325,7 @@ pub unsafe extern "C" fn cusparseCbsrilu02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -378,13 +378,13 @@ pub unsafe extern "C" fn cusparseCbsrilu02_numericBoost(
         value handle, value info, value enable_boost, value tol, value boost_val
     ), {
         ::cusparse::entry("cusparseCbsrilu02_numericBoost", || {
-            ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
                 handle,
                 info,
                 enable_boost,
                 tol,
                 boost_val,
-            )
+            ) }
         })
     })
 }
@@ -416,7 +416,7 @@ pub unsafe extern "C" fn cusparseCbsrmm(
     ), {
         ::cusparse::entry("cusparseCbsrmm", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsrmm(dirA, transA, transB, mb, n, kb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockSize, B, ldb, beta, C, ldc));
-            ::cusparse::api::blocks::cusparseTbsrmm(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrmm(
                 handle,
                 dirA,
                 transA,
@@ -436,7 +436,7 @@ pub unsafe extern "C" fn cusparseCbsrmm(
                 beta,
                 C,
                 ldc,
-            )
+            ) }
         })
     })
 }
@@ -464,7 +464,7 @@ pub unsafe extern "C" fn cusparseCbsrmv(
     ), {
         ::cusparse::entry("cusparseCbsrmv", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsrmv(dirA, transA, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, x, beta, y));
-            ::cusparse::api::blocks::cusparseTbsrmv(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrmv(
                 handle,
                 dirA,
                 transA,
@@ -480,7 +480,7 @@ pub unsafe extern "C" fn cusparseCbsrmv(
                 x,
                 beta,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -508,7 +508,7 @@ pub unsafe extern "C" fn cusparseCbsrsm2_analysis(
     ), {
         ::cusparse::entry("cusparseCbsrsm2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsrsm2_analysis(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsm2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsm2_analysis(
                 handle,
                 dirA,
                 transA,
@@ -524,7 +524,7 @@ pub unsafe extern "C" fn cusparseCbsrsm2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -599,7 +599,7 @@ pub unsafe extern "C" fn cusparseCbsrsm2_solve(
     ), {
         ::cusparse::entry("cusparseCbsrsm2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsrsm2_solve(dirA, transA, transXY, mb, n, nnzb, alpha, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, B, ldb, X, ldx, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsm2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsm2_solve(
                 handle,
                 dirA,
                 transA,
@@ -620,7 +620,7 @@ pub unsafe extern "C" fn cusparseCbsrsm2_solve(
                 ldx,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -646,7 +646,7 @@ pub unsafe extern "C" fn cusparseCbsrsv2_analysis(
     ), {
         ::cusparse::entry("cusparseCbsrsv2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsrsv2_analysis(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsv2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsv2_analysis(
                 handle,
                 dirA,
                 transA,
@@ -660,7 +660,7 @@ pub unsafe extern "C" fn cusparseCbsrsv2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -727,7 +727,7 @@ pub unsafe extern "C" fn cusparseCbsrsv2_solve(
     ), {
         ::cusparse::entry("cusparseCbsrsv2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsrsv2_solve(dirA, transA, mb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, f, x, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsv2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsv2_solve(
                 handle,
                 dirA,
                 transA,
@@ -744,7 +744,7 @@ pub unsafe extern "C" fn cusparseCbsrsv2_solve(
                 x,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -775,7 +775,7 @@ pub unsafe extern "C" fn cusparseCbsrxmv(
     ), {
         ::cusparse::entry("cusparseCbsrxmv", || {
             ::cusparse::on_hip!(handle, true, cusparseCbsrxmv(dirA, transA, sizeOfMask, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedMaskPtrA, bsrSortedRowPtrA, bsrSortedEndPtrA, bsrSortedColIndA, blockDim, x, beta, y));
-            ::cusparse::api::blocks::cusparseTbsrxmv(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrxmv(
                 handle,
                 dirA,
                 transA,
@@ -794,7 +794,7 @@ pub unsafe extern "C" fn cusparseCbsrxmv(
                 x,
                 beta,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -816,7 +816,7 @@ pub unsafe extern "C" fn cusparseCcsc2dense(
     ), {
         ::cusparse::entry("cusparseCcsc2dense", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsc2dense(m, n, descrA, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA, A, lda));
-            ::cusparse::api::thinning::cusparseTcsc2dense(
+            unsafe { ::cusparse::api::thinning::cusparseTcsc2dense(
                 handle,
                 m,
                 n,
@@ -826,7 +826,7 @@ pub unsafe extern "C" fn cusparseCcsc2dense(
                 cscSortedColPtrA,
                 A,
                 lda,
-            )
+            ) }
         })
     })
 }
@@ -852,7 +852,7 @@ pub unsafe extern "C" fn cusparseCcsr2bsr(
     ), {
         ::cusparse::entry("cusparseCcsr2bsr", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsr2bsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, blockDim, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTcsr2bsr(
+            unsafe { ::cusparse::api::blocking::cusparseTcsr2bsr(
                 handle,
                 dirA,
                 m,
@@ -866,7 +866,7 @@ pub unsafe extern "C" fn cusparseCcsr2bsr(
                 bsrSortedValC,
                 bsrSortedRowPtrC,
                 bsrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -892,7 +892,7 @@ pub unsafe extern "C" fn cusparseCcsr2csr_compress(
     ), {
         ::cusparse::entry("cusparseCcsr2csr_compress", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsr2csr_compress(m, n, descrA, csrSortedValA, csrSortedColIndA, csrSortedRowPtrA, nnzA, nnzPerRow, csrSortedValC, csrSortedColIndC, csrSortedRowPtrC, tol));
-            ::cusparse::api::thinning::cusparseTcsr2csr_compress(
+            unsafe { ::cusparse::api::thinning::cusparseTcsr2csr_compress(
                 handle,
                 m,
                 n,
@@ -906,7 +906,7 @@ pub unsafe extern "C" fn cusparseCcsr2csr_compress(
                 csrSortedColIndC,
                 csrSortedRowPtrC,
                 tol,
-            )
+            ) }
         })
     })
 }
@@ -929,7 +929,7 @@ pub unsafe extern "C" fn cusparseCcsr2csru(
     ), {
         ::cusparse::entry("cusparseCcsr2csru", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsr2csru(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
-            ::cusparse::api::ordering::cusparseTcsr2csru(
+            unsafe { ::cusparse::api::ordering::cusparseTcsr2csru(
                 handle,
                 m,
                 n,
@@ -940,7 +940,7 @@ pub unsafe extern "C" fn cusparseCcsr2csru(
                 csrColInd,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -962,7 +962,7 @@ pub unsafe extern "C" fn cusparseCcsr2dense(
     ), {
         ::cusparse::entry("cusparseCcsr2dense", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsr2dense(m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, A, lda));
-            ::cusparse::api::thinning::cusparseTcsr2dense(
+            unsafe { ::cusparse::api::thinning::cusparseTcsr2dense(
                 handle,
                 m,
                 n,
@@ -972,7 +972,7 @@ pub unsafe extern "C" fn cusparseCcsr2dense(
                 csrSortedColIndA,
                 A,
                 lda,
-            )
+            ) }
         })
     })
 }
@@ -1000,7 +1000,7 @@ pub unsafe extern "C" fn cusparseCcsr2gebsr(
     ), {
         ::cusparse::entry("cusparseCcsr2gebsr", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsr2gebsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDim, colBlockDim, pBuffer));
-            ::cusparse::api::blocking::cusparseTcsr2gebsr(
+            unsafe { ::cusparse::api::blocking::cusparseTcsr2gebsr(
                 handle,
                 dirA,
                 m,
@@ -1016,7 +1016,7 @@ pub unsafe extern "C" fn cusparseCcsr2gebsr(
                 rowBlockDim,
                 colBlockDim,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1077,7 +1077,7 @@ pub unsafe extern "C" fn cusparseCcsrcolor(
     ), {
         ::cusparse::entry("cusparseCcsrcolor", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsrcolor(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, fractionToColor, ncolors, coloring, reordering, info));
-            ::cusparse::api::ordering::cusparseTcsrcolor(
+            unsafe { ::cusparse::api::ordering::cusparseTcsrcolor(
                 handle,
                 m,
                 nnz,
@@ -1090,7 +1090,7 @@ pub unsafe extern "C" fn cusparseCcsrcolor(
                 coloring,
                 reordering,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -1123,7 +1123,7 @@ pub unsafe extern "C" fn cusparseCcsrgeam2(
     ), {
         ::cusparse::entry("cusparseCcsrgeam2", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsrgeam2(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
-            ::cusparse::api::sums::cusparseTcsrgeam2(
+            unsafe { ::cusparse::api::sums::cusparseTcsrgeam2(
                 handle,
                 m,
                 n,
@@ -1144,7 +1144,7 @@ pub unsafe extern "C" fn cusparseCcsrgeam2(
                 csrSortedRowPtrC,
                 csrSortedColIndC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1238,7 +1238,7 @@ pub unsafe extern "C" fn cusparseCcsrgemm2(
     ), {
         ::cusparse::entry("cusparseCcsrgemm2", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsrgemm2(m, n, k, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedValD, csrSortedRowPtrD, csrSortedColIndD, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
-            ::cusparse::api::sums::cusparseTcsrgemm2(
+            unsafe { ::cusparse::api::sums::cusparseTcsrgemm2(
                 handle,
                 m,
                 n,
@@ -1266,7 +1266,7 @@ pub unsafe extern "C" fn cusparseCcsrgemm2(
                 csrSortedColIndC,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1343,7 +1343,7 @@ pub unsafe extern "C" fn cusparseCcsric02(
     ), {
         ::cusparse::entry("cusparseCcsric02", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsric02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsric02(
+            unsafe { ::cusparse::api::factorization::cusparseTcsric02(
                 handle,
                 m,
                 nnz,
@@ -1354,7 +1354,7 @@ pub unsafe extern "C" fn cusparseCcsric02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1377,7 +1377,7 @@ pub unsafe extern "C" fn cusparseCcsric02_analysis(
     ), {
         ::cusparse::entry("cusparseCcsric02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsric02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsric02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTcsric02_analysis(
                 handle,
                 m,
                 nnz,
@@ -1388,7 +1388,7 @@ pub unsafe extern "C" fn cusparseCcsric02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1443,7 +1443,7 @@ pub unsafe extern "C" fn cusparseCcsrilu02(
     ), {
         ::cusparse::entry("cusparseCcsrilu02", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsrilu02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsrilu02(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02(
                 handle,
                 m,
                 nnz,
@@ -1454,7 +1454,7 @@ pub unsafe extern "C" fn cusparseCcsrilu02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1477,7 +1477,7 @@ pub unsafe extern "C" fn cusparseCcsrilu02_analysis(
     ), {
         ::cusparse::entry("cusparseCcsrilu02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsrilu02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
                 handle,
                 m,
                 nnz,
@@ -1488,7 +1488,7 @@ pub unsafe extern "C" fn cusparseCcsrilu02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1537,13 +1537,13 @@ pub unsafe extern "C" fn cusparseCcsrilu02_numericBoost(
         value handle, value info, value enable_boost, value tol, value boost_val
     ), {
         ::cusparse::entry("cusparseCcsrilu02_numericBoost", || {
-            ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
                 handle,
                 info,
                 enable_boost,
                 tol,
                 boost_val,
-            )
+            ) }
         })
     })
 }
@@ -1573,7 +1573,7 @@ pub unsafe extern "C" fn cusparseCcsrsm2_analysis(
     ), {
         ::cusparse::entry("cusparseCcsrsm2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsrsm2_analysis(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsm2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsm2_analysis(
                 handle,
                 algo,
                 transA,
@@ -1591,7 +1591,7 @@ pub unsafe extern "C" fn cusparseCcsrsm2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1669,7 +1669,7 @@ pub unsafe extern "C" fn cusparseCcsrsm2_solve(
     ), {
         ::cusparse::entry("cusparseCcsrsm2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsrsm2_solve(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsm2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsm2_solve(
                 handle,
                 algo,
                 transA,
@@ -1687,7 +1687,7 @@ pub unsafe extern "C" fn cusparseCcsrsm2_solve(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1711,7 +1711,7 @@ pub unsafe extern "C" fn cusparseCcsrsv2_analysis(
     ), {
         ::cusparse::entry("cusparseCcsrsv2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsrsv2_analysis(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsv2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsv2_analysis(
                 handle,
                 transA,
                 m,
@@ -1723,7 +1723,7 @@ pub unsafe extern "C" fn cusparseCcsrsv2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1784,7 +1784,7 @@ pub unsafe extern "C" fn cusparseCcsrsv2_solve(
     ), {
         ::cusparse::entry("cusparseCcsrsv2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsrsv2_solve(transA, m, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, f, x, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsv2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsv2_solve(
                 handle,
                 transA,
                 m,
@@ -1799,7 +1799,7 @@ pub unsafe extern "C" fn cusparseCcsrsv2_solve(
                 x,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1822,7 +1822,7 @@ pub unsafe extern "C" fn cusparseCcsru2csr(
     ), {
         ::cusparse::entry("cusparseCcsru2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseCcsru2csr(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
-            ::cusparse::api::ordering::cusparseTcsru2csr(
+            unsafe { ::cusparse::api::ordering::cusparseTcsru2csr(
                 handle,
                 m,
                 n,
@@ -1833,7 +1833,7 @@ pub unsafe extern "C" fn cusparseCcsru2csr(
                 csrColInd,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -1888,7 +1888,7 @@ pub unsafe extern "C" fn cusparseCdense2csc(
     ), {
         ::cusparse::entry("cusparseCdense2csc", || {
             ::cusparse::on_hip!(handle, true, cusparseCdense2csc(m, n, descrA, A, lda, nnzPerCol, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA));
-            ::cusparse::api::thinning::cusparseTdense2csc(
+            unsafe { ::cusparse::api::thinning::cusparseTdense2csc(
                 handle,
                 m,
                 n,
@@ -1899,7 +1899,7 @@ pub unsafe extern "C" fn cusparseCdense2csc(
                 cscSortedValA,
                 cscSortedRowIndA,
                 cscSortedColPtrA,
-            )
+            ) }
         })
     })
 }
@@ -1922,7 +1922,7 @@ pub unsafe extern "C" fn cusparseCdense2csr(
     ), {
         ::cusparse::entry("cusparseCdense2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseCdense2csr(m, n, descrA, A, lda, nnzPerRow, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA));
-            ::cusparse::api::thinning::cusparseTdense2csr(
+            unsafe { ::cusparse::api::thinning::cusparseTdense2csr(
                 handle,
                 m,
                 n,
@@ -1933,7 +1933,7 @@ pub unsafe extern "C" fn cusparseCdense2csr(
                 csrSortedValA,
                 csrSortedRowPtrA,
                 csrSortedColIndA,
-            )
+            ) }
         })
     })
 }
@@ -1960,7 +1960,7 @@ pub unsafe extern "C" fn cusparseCgebsr2csr(
     ), {
         ::cusparse::entry("cusparseCgebsr2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseCgebsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDim, colBlockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTgebsr2csr(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2csr(
                 handle,
                 dirA,
                 mb,
@@ -1975,7 +1975,7 @@ pub unsafe extern "C" fn cusparseCgebsr2csr(
                 csrSortedValC,
                 csrSortedRowPtrC,
                 csrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -2003,7 +2003,7 @@ pub unsafe extern "C" fn cusparseCgebsr2gebsc(
     ), {
         ::cusparse::entry("cusparseCgebsr2gebsc", || {
             ::cusparse::on_hip!(handle, true, cusparseCgebsr2gebsc(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, bscVal, bscRowInd, bscColPtr, copyValues, idxBase, pBuffer));
-            ::cusparse::api::blocking::cusparseTgebsr2gebsc(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2gebsc(
                 handle,
                 mb,
                 nb,
@@ -2019,7 +2019,7 @@ pub unsafe extern "C" fn cusparseCgebsr2gebsc(
                 copyValues,
                 idxBase,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -2084,7 +2084,7 @@ pub unsafe extern "C" fn cusparseCgebsr2gebsr(
     ), {
         ::cusparse::entry("cusparseCgebsr2gebsr", || {
             ::cusparse::on_hip!(handle, true, cusparseCgebsr2gebsr(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDimC, colBlockDimC, pBuffer));
-            ::cusparse::api::blocking::cusparseTgebsr2gebsr(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2gebsr(
                 handle,
                 dirA,
                 mb,
@@ -2103,7 +2103,7 @@ pub unsafe extern "C" fn cusparseCgebsr2gebsr(
                 rowBlockDimC,
                 colBlockDimC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -2172,7 +2172,7 @@ pub unsafe extern "C" fn cusparseCgemmi(
     ), {
         ::cusparse::entry("cusparseCgemmi", || {
             ::cusparse::on_hip!(handle, true, cusparseCgemmi(m, n, k, nnz, alpha, A, lda, cscValB, cscColPtrB, cscRowIndB, beta, C, ldc));
-            ::cusparse::api::blocks::cusparseTgemmi(
+            unsafe { ::cusparse::api::blocks::cusparseTgemmi(
                 handle,
                 m,
                 n,
@@ -2187,7 +2187,7 @@ pub unsafe extern "C" fn cusparseCgemmi(
                 beta,
                 C,
                 ldc,
-            )
+            ) }
         })
     })
 }
@@ -2214,7 +2214,7 @@ pub unsafe extern "C" fn cusparseCgemvi(
     ), {
         ::cusparse::entry("cusparseCgemvi", || {
             ::cusparse::on_hip!(handle, true, cusparseCgemvi(transA, m, n, alpha, A, lda, nnz, xVal, xInd, beta, y, idxBase, pBuffer));
-            ::cusparse::api::blocks::cusparseTgemvi(
+            unsafe { ::cusparse::api::blocks::cusparseTgemvi(
                 handle,
                 transA,
                 m,
@@ -2229,7 +2229,7 @@ pub unsafe extern "C" fn cusparseCgemvi(
                 y,
                 idxBase,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -2279,7 +2279,7 @@ pub unsafe extern "C" fn cusparseCgpsvInterleavedBatch(
     ), {
         ::cusparse::entry("cusparseCgpsvInterleavedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseCgpsvInterleavedBatch(algo, m, ds, dl, d, du, dw, x, batchCount, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
                 handle,
                 algo,
                 m,
@@ -2291,7 +2291,7 @@ pub unsafe extern "C" fn cusparseCgpsvInterleavedBatch(
                 x,
                 batchCount,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -2346,7 +2346,7 @@ pub unsafe extern "C" fn cusparseCgthr(
     ), {
         ::cusparse::entry("cusparseCgthr", || {
             ::cusparse::on_hip!(handle, true, cusparseCgthr(nnz, y, xVal, xInd, idxBase));
-            ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase) }
         })
     })
 }
@@ -2365,7 +2365,7 @@ pub unsafe extern "C" fn cusparseCgthrz(
     ), {
         ::cusparse::entry("cusparseCgthrz", || {
             ::cusparse::on_hip!(handle, true, cusparseCgthrz(nnz, y, xVal, xInd, idxBase));
-            ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase) }
         })
     })
 }
@@ -2387,7 +2387,7 @@ pub unsafe extern "C" fn cusparseCgtsv2(
     ), {
         ::cusparse::entry("cusparseCgtsv2", || {
             ::cusparse::on_hip!(handle, true, cusparseCgtsv2(m, n, dl, d, du, B, ldb, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer) }
         })
     })
 }
@@ -2409,7 +2409,7 @@ pub unsafe extern "C" fn cusparseCgtsv2StridedBatch(
     ), {
         ::cusparse::entry("cusparseCgtsv2StridedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseCgtsv2StridedBatch(m, dl, d, du, x, batchCount, batchStride, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
                 handle,
                 m,
                 dl,
@@ -2419,7 +2419,7 @@ pub unsafe extern "C" fn cusparseCgtsv2StridedBatch(
                 batchCount,
                 batchStride,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -2505,7 +2505,17 @@ pub unsafe extern "C" fn cusparseCgtsv2_nopivot(
     ), {
         ::cusparse::entry("cusparseCgtsv2_nopivot", || {
             ::cusparse::on_hip!(handle, true, cusparseCgtsv2_nopivot(m, n, dl, d, du, B, ldb, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                pBuffer,
+            ) }
         })
     })
 }
@@ -2559,7 +2569,7 @@ pub unsafe extern "C" fn cusparseCgtsvInterleavedBatch(
     ), {
         ::cusparse::entry("cusparseCgtsvInterleavedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseCgtsvInterleavedBatch(algo, m, dl, d, du, x, batchCount, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
                 handle,
                 algo,
                 m,
@@ -2569,7 +2579,7 @@ pub unsafe extern "C" fn cusparseCgtsvInterleavedBatch(
                 x,
                 batchCount,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -2623,7 +2633,7 @@ pub unsafe extern "C" fn cusparseCnnz(
     ), {
         ::cusparse::entry("cusparseCnnz", || {
             ::cusparse::on_hip!(handle, true, cusparseCnnz(dirA, m, n, descrA, A, lda, nnzPerRowCol, nnzTotalDevHostPtr));
-            ::cusparse::api::thinning::cusparseTnnz(
+            unsafe { ::cusparse::api::thinning::cusparseTnnz(
                 handle,
                 dirA,
                 m,
@@ -2633,7 +2643,7 @@ pub unsafe extern "C" fn cusparseCnnz(
                 lda,
                 nnzPerRowCol,
                 nnzTotalDevHostPtr,
-            )
+            ) }
         })
     })
 }
@@ -2654,7 +2664,7 @@ pub unsafe extern "C" fn cusparseCnnz_compress(
     ), {
         ::cusparse::entry("cusparseCnnz_compress", || {
             ::cusparse::on_hip!(handle, true, cusparseCnnz_compress(m, descr, csrSortedValA, csrSortedRowPtrA, nnzPerRow, nnzC, tol));
-            ::cusparse::api::thinning::cusparseTnnz_compress(
+            unsafe { ::cusparse::api::thinning::cusparseTnnz_compress(
                 handle,
                 m,
                 descr,
@@ -2663,7 +2673,7 @@ pub unsafe extern "C" fn cusparseCnnz_compress(
                 nnzPerRow,
                 nnzC,
                 tol,
-            )
+            ) }
         })
     })
 }
@@ -2956,7 +2966,7 @@ pub unsafe extern "C" fn cusparseConstrainedGeMM(
         value handle, value opA, value opB, value alpha, value matA, value matB, value beta, value matC, value computeType, value externalBuffer
     ), {
         ::cusparse::entry("cusparseConstrainedGeMM", || {
-            ::cusparse::api::older::cusparseConstrainedGeMM(
+            unsafe { ::cusparse::api::older::cusparseConstrainedGeMM(
                 handle,
                 opA,
                 opB,
@@ -2967,7 +2977,7 @@ pub unsafe extern "C" fn cusparseConstrainedGeMM(
                 matC,
                 computeType,
                 externalBuffer,
-            )
+            ) }
         })
     })
 }
@@ -3757,7 +3767,7 @@ pub unsafe extern "C" fn cusparseCreateIdentityPermutation(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseCreateIdentityPermutation", (value handle, value n, value p), {
         ::cusparse::entry("cusparseCreateIdentityPermutation", || {
-            ::cusparse::api::sorting::cusparseCreateIdentityPermutation(handle, n, p)
+            unsafe { ::cusparse::api::sorting::cusparseCreateIdentityPermutation(handle, n, p) }
         })
     })
 }
@@ -3912,7 +3922,7 @@ pub unsafe extern "C" fn cusparseCsctr(
         value handle, value nnz, value xVal, value xInd, value y, value idxBase
     ), {
         ::cusparse::entry("cusparseCsctr", || {
-            ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase) }
         })
     })
 }
@@ -3940,7 +3950,7 @@ pub unsafe extern "C" fn cusparseCsr2cscEx2(
     ), {
         ::cusparse::entry("cusparseCsr2cscEx2", || {
             ::cusparse::on_hip!(handle, true, cusparseCsr2cscEx2(m, n, nnz, csrVal, csrRowPtr, csrColInd, cscVal, cscColPtr, cscRowInd, valType, copyValues, idxBase, alg, buffer));
-            ::cusparse::api::conversion::cusparseCsr2cscEx2(
+            unsafe { ::cusparse::api::conversion::cusparseCsr2cscEx2(
                 handle,
                 m,
                 n,
@@ -3956,7 +3966,7 @@ pub unsafe extern "C" fn cusparseCsr2cscEx2(
                 idxBase,
                 alg,
                 buffer,
-            )
+            ) }
         })
     })
 }
@@ -4105,7 +4115,7 @@ pub unsafe extern "C" fn cusparseCsrmvEx(
         value handle, value alg, value transA, value m, value n, value nnz, value alpha, value alphatype, value descrA, value csrValA, value csrValAtype, value csrRowPtrA, value csrColIndA, value x, value xtype, value beta, value betatype, value y, value ytype, value executiontype, value buffer
     ), {
         ::cusparse::entry("cusparseCsrmvEx", || {
-            ::cusparse::api::older::cusparseCsrmvEx(
+            unsafe { ::cusparse::api::older::cusparseCsrmvEx(
                 handle,
                 alg,
                 transA,
@@ -4127,7 +4137,7 @@ pub unsafe extern "C" fn cusparseCsrmvEx(
                 ytype,
                 executiontype,
                 buffer,
-            )
+            ) }
         })
     })
 }
@@ -4160,7 +4170,7 @@ pub unsafe extern "C" fn cusparseCsrmvEx_bufferSize(
         value handle, value alg, value transA, value m, value n, value nnz, value alpha, value alphatype, value descrA, value csrValA, value csrValAtype, value csrRowPtrA, value csrColIndA, value x, value xtype, value beta, value betatype, value y, value ytype, value executiontype, out bufferSizeInBytes
     ), {
         ::cusparse::entry("cusparseCsrmvEx_bufferSize", || {
-            ::cusparse::api::older::cusparseCsrmvEx_bufferSize(
+            unsafe { ::cusparse::api::older::cusparseCsrmvEx_bufferSize(
                 handle,
                 alg,
                 transA,
@@ -4181,8 +4191,8 @@ pub unsafe extern "C" fn cusparseCsrmvEx_bufferSize(
                 y,
                 ytype,
                 executiontype,
-                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
-            )
+                Out::new(bufferSizeInBytes, "bufferSizeInBytes")?,
+            ) }
         })
     })
 }
@@ -4202,7 +4212,7 @@ pub unsafe extern "C" fn cusparseDaxpyi(
     ), {
         ::cusparse::entry("cusparseDaxpyi", || {
             ::cusparse::on_hip!(handle, true, cusparseDaxpyi(nnz, alpha, xVal, xInd, y, idxBase));
-            ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase) }
         })
     })
 }
@@ -4228,7 +4238,7 @@ pub unsafe extern "C" fn cusparseDbsr2csr(
     ), {
         ::cusparse::entry("cusparseDbsr2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTbsr2csr(
+            unsafe { ::cusparse::api::blocking::cusparseTbsr2csr(
                 handle,
                 dirA,
                 mb,
@@ -4242,7 +4252,7 @@ pub unsafe extern "C" fn cusparseDbsr2csr(
                 csrSortedValC,
                 csrSortedRowPtrC,
                 csrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -4267,7 +4277,7 @@ pub unsafe extern "C" fn cusparseDbsric02(
     ), {
         ::cusparse::entry("cusparseDbsric02", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsric02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsric02(
+            unsafe { ::cusparse::api::factorization::cusparseTbsric02(
                 handle,
                 dirA,
                 mb,
@@ -4280,7 +4290,7 @@ pub unsafe extern "C" fn cusparseDbsric02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -4305,7 +4315,7 @@ pub unsafe extern "C" fn cusparseDbsric02_analysis(
     ), {
         ::cusparse::entry("cusparseDbsric02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsric02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pInputBuffer));
-            ::cusparse::api::factorization::cusparseTbsric02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTbsric02_analysis(
                 handle,
                 dirA,
                 mb,
@@ -4318,7 +4328,7 @@ pub unsafe extern "C" fn cusparseDbsric02_analysis(
                 info,
                 policy,
                 pInputBuffer,
-            )
+            ) }
         })
     })
 }
@@ -4379,7 +4389,7 @@ pub unsafe extern "C" fn cusparseDbsrilu02(
     ), {
         ::cusparse::entry("cusparseDbsrilu02", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsrilu02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsrilu02(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02(
                 handle,
                 dirA,
                 mb,
@@ -4392,7 +4402,7 @@ pub unsafe extern "C" fn cusparseDbsrilu02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -4417,7 +4427,7 @@ pub unsafe extern "C" fn cusparseDbsrilu02_analysis(
     ), {
         ::cusparse::entry("cusparseDbsrilu02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsrilu02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
                 handle,
                 dirA,
                 mb,
@@ -4430,7 +4440,7 @@ pub unsafe extern "C" fn cusparseDbsrilu02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -4483,13 +4493,13 @@ pub unsafe extern "C" fn cusparseDbsrilu02_numericBoost(
         value handle, value info, value enable_boost, value tol, value boost_val
     ), {
         ::cusparse::entry("cusparseDbsrilu02_numericBoost", || {
-            ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
                 handle,
                 info,
                 enable_boost,
                 tol,
                 boost_val,
-            )
+            ) }
         })
     })
 }
@@ -4521,7 +4531,7 @@ pub unsafe extern "C" fn cusparseDbsrmm(
     ), {
         ::cusparse::entry("cusparseDbsrmm", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsrmm(dirA, transA, transB, mb, n, kb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockSize, B, ldb, beta, C, ldc));
-            ::cusparse::api::blocks::cusparseTbsrmm(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrmm(
                 handle,
                 dirA,
                 transA,
@@ -4541,7 +4551,7 @@ pub unsafe extern "C" fn cusparseDbsrmm(
                 beta,
                 C,
                 ldc,
-            )
+            ) }
         })
     })
 }
@@ -4569,7 +4579,7 @@ pub unsafe extern "C" fn cusparseDbsrmv(
     ), {
         ::cusparse::entry("cusparseDbsrmv", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsrmv(dirA, transA, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, x, beta, y));
-            ::cusparse::api::blocks::cusparseTbsrmv(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrmv(
                 handle,
                 dirA,
                 transA,
@@ -4585,7 +4595,7 @@ pub unsafe extern "C" fn cusparseDbsrmv(
                 x,
                 beta,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -4613,7 +4623,7 @@ pub unsafe extern "C" fn cusparseDbsrsm2_analysis(
     ), {
         ::cusparse::entry("cusparseDbsrsm2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsrsm2_analysis(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsm2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsm2_analysis(
                 handle,
                 dirA,
                 transA,
@@ -4629,7 +4639,7 @@ pub unsafe extern "C" fn cusparseDbsrsm2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -4704,7 +4714,7 @@ pub unsafe extern "C" fn cusparseDbsrsm2_solve(
     ), {
         ::cusparse::entry("cusparseDbsrsm2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsrsm2_solve(dirA, transA, transXY, mb, n, nnzb, alpha, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, B, ldb, X, ldx, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsm2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsm2_solve(
                 handle,
                 dirA,
                 transA,
@@ -4725,7 +4735,7 @@ pub unsafe extern "C" fn cusparseDbsrsm2_solve(
                 ldx,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -4751,7 +4761,7 @@ pub unsafe extern "C" fn cusparseDbsrsv2_analysis(
     ), {
         ::cusparse::entry("cusparseDbsrsv2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsrsv2_analysis(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsv2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsv2_analysis(
                 handle,
                 dirA,
                 transA,
@@ -4765,7 +4775,7 @@ pub unsafe extern "C" fn cusparseDbsrsv2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -4832,7 +4842,7 @@ pub unsafe extern "C" fn cusparseDbsrsv2_solve(
     ), {
         ::cusparse::entry("cusparseDbsrsv2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsrsv2_solve(dirA, transA, mb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, f, x, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsv2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsv2_solve(
                 handle,
                 dirA,
                 transA,
@@ -4849,7 +4859,7 @@ pub unsafe extern "C" fn cusparseDbsrsv2_solve(
                 x,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -4880,7 +4890,7 @@ pub unsafe extern "C" fn cusparseDbsrxmv(
     ), {
         ::cusparse::entry("cusparseDbsrxmv", || {
             ::cusparse::on_hip!(handle, true, cusparseDbsrxmv(dirA, transA, sizeOfMask, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedMaskPtrA, bsrSortedRowPtrA, bsrSortedEndPtrA, bsrSortedColIndA, blockDim, x, beta, y));
-            ::cusparse::api::blocks::cusparseTbsrxmv(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrxmv(
                 handle,
                 dirA,
                 transA,
@@ -4899,7 +4909,7 @@ pub unsafe extern "C" fn cusparseDbsrxmv(
                 x,
                 beta,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -4921,7 +4931,7 @@ pub unsafe extern "C" fn cusparseDcsc2dense(
     ), {
         ::cusparse::entry("cusparseDcsc2dense", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsc2dense(m, n, descrA, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA, A, lda));
-            ::cusparse::api::thinning::cusparseTcsc2dense(
+            unsafe { ::cusparse::api::thinning::cusparseTcsc2dense(
                 handle,
                 m,
                 n,
@@ -4931,7 +4941,7 @@ pub unsafe extern "C" fn cusparseDcsc2dense(
                 cscSortedColPtrA,
                 A,
                 lda,
-            )
+            ) }
         })
     })
 }
@@ -4957,7 +4967,7 @@ pub unsafe extern "C" fn cusparseDcsr2bsr(
     ), {
         ::cusparse::entry("cusparseDcsr2bsr", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsr2bsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, blockDim, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTcsr2bsr(
+            unsafe { ::cusparse::api::blocking::cusparseTcsr2bsr(
                 handle,
                 dirA,
                 m,
@@ -4971,7 +4981,7 @@ pub unsafe extern "C" fn cusparseDcsr2bsr(
                 bsrSortedValC,
                 bsrSortedRowPtrC,
                 bsrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -4997,7 +5007,7 @@ pub unsafe extern "C" fn cusparseDcsr2csr_compress(
     ), {
         ::cusparse::entry("cusparseDcsr2csr_compress", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsr2csr_compress(m, n, descrA, csrSortedValA, csrSortedColIndA, csrSortedRowPtrA, nnzA, nnzPerRow, csrSortedValC, csrSortedColIndC, csrSortedRowPtrC, tol));
-            ::cusparse::api::thinning::cusparseTcsr2csr_compress(
+            unsafe { ::cusparse::api::thinning::cusparseTcsr2csr_compress(
                 handle,
                 m,
                 n,
@@ -5011,7 +5021,7 @@ pub unsafe extern "C" fn cusparseDcsr2csr_compress(
                 csrSortedColIndC,
                 csrSortedRowPtrC,
                 tol,
-            )
+            ) }
         })
     })
 }
@@ -5034,7 +5044,7 @@ pub unsafe extern "C" fn cusparseDcsr2csru(
     ), {
         ::cusparse::entry("cusparseDcsr2csru", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsr2csru(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
-            ::cusparse::api::ordering::cusparseTcsr2csru(
+            unsafe { ::cusparse::api::ordering::cusparseTcsr2csru(
                 handle,
                 m,
                 n,
@@ -5045,7 +5055,7 @@ pub unsafe extern "C" fn cusparseDcsr2csru(
                 csrColInd,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5067,7 +5077,7 @@ pub unsafe extern "C" fn cusparseDcsr2dense(
     ), {
         ::cusparse::entry("cusparseDcsr2dense", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsr2dense(m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, A, lda));
-            ::cusparse::api::thinning::cusparseTcsr2dense(
+            unsafe { ::cusparse::api::thinning::cusparseTcsr2dense(
                 handle,
                 m,
                 n,
@@ -5077,7 +5087,7 @@ pub unsafe extern "C" fn cusparseDcsr2dense(
                 csrSortedColIndA,
                 A,
                 lda,
-            )
+            ) }
         })
     })
 }
@@ -5105,7 +5115,7 @@ pub unsafe extern "C" fn cusparseDcsr2gebsr(
     ), {
         ::cusparse::entry("cusparseDcsr2gebsr", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsr2gebsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDim, colBlockDim, pBuffer));
-            ::cusparse::api::blocking::cusparseTcsr2gebsr(
+            unsafe { ::cusparse::api::blocking::cusparseTcsr2gebsr(
                 handle,
                 dirA,
                 m,
@@ -5121,7 +5131,7 @@ pub unsafe extern "C" fn cusparseDcsr2gebsr(
                 rowBlockDim,
                 colBlockDim,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5182,7 +5192,7 @@ pub unsafe extern "C" fn cusparseDcsrcolor(
     ), {
         ::cusparse::entry("cusparseDcsrcolor", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsrcolor(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, fractionToColor, ncolors, coloring, reordering, info));
-            ::cusparse::api::ordering::cusparseTcsrcolor(
+            unsafe { ::cusparse::api::ordering::cusparseTcsrcolor(
                 handle,
                 m,
                 nnz,
@@ -5195,7 +5205,7 @@ pub unsafe extern "C" fn cusparseDcsrcolor(
                 coloring,
                 reordering,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -5228,7 +5238,7 @@ pub unsafe extern "C" fn cusparseDcsrgeam2(
     ), {
         ::cusparse::entry("cusparseDcsrgeam2", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsrgeam2(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
-            ::cusparse::api::sums::cusparseTcsrgeam2(
+            unsafe { ::cusparse::api::sums::cusparseTcsrgeam2(
                 handle,
                 m,
                 n,
@@ -5249,7 +5259,7 @@ pub unsafe extern "C" fn cusparseDcsrgeam2(
                 csrSortedRowPtrC,
                 csrSortedColIndC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5343,7 +5353,7 @@ pub unsafe extern "C" fn cusparseDcsrgemm2(
     ), {
         ::cusparse::entry("cusparseDcsrgemm2", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsrgemm2(m, n, k, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedValD, csrSortedRowPtrD, csrSortedColIndD, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
-            ::cusparse::api::sums::cusparseTcsrgemm2(
+            unsafe { ::cusparse::api::sums::cusparseTcsrgemm2(
                 handle,
                 m,
                 n,
@@ -5371,7 +5381,7 @@ pub unsafe extern "C" fn cusparseDcsrgemm2(
                 csrSortedColIndC,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5448,7 +5458,7 @@ pub unsafe extern "C" fn cusparseDcsric02(
     ), {
         ::cusparse::entry("cusparseDcsric02", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsric02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsric02(
+            unsafe { ::cusparse::api::factorization::cusparseTcsric02(
                 handle,
                 m,
                 nnz,
@@ -5459,7 +5469,7 @@ pub unsafe extern "C" fn cusparseDcsric02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5482,7 +5492,7 @@ pub unsafe extern "C" fn cusparseDcsric02_analysis(
     ), {
         ::cusparse::entry("cusparseDcsric02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsric02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsric02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTcsric02_analysis(
                 handle,
                 m,
                 nnz,
@@ -5493,7 +5503,7 @@ pub unsafe extern "C" fn cusparseDcsric02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5548,7 +5558,7 @@ pub unsafe extern "C" fn cusparseDcsrilu02(
     ), {
         ::cusparse::entry("cusparseDcsrilu02", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsrilu02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsrilu02(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02(
                 handle,
                 m,
                 nnz,
@@ -5559,7 +5569,7 @@ pub unsafe extern "C" fn cusparseDcsrilu02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5582,7 +5592,7 @@ pub unsafe extern "C" fn cusparseDcsrilu02_analysis(
     ), {
         ::cusparse::entry("cusparseDcsrilu02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsrilu02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
                 handle,
                 m,
                 nnz,
@@ -5593,7 +5603,7 @@ pub unsafe extern "C" fn cusparseDcsrilu02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5642,13 +5652,13 @@ pub unsafe extern "C" fn cusparseDcsrilu02_numericBoost(
         value handle, value info, value enable_boost, value tol, value boost_val
     ), {
         ::cusparse::entry("cusparseDcsrilu02_numericBoost", || {
-            ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
                 handle,
                 info,
                 enable_boost,
                 tol,
                 boost_val,
-            )
+            ) }
         })
     })
 }
@@ -5678,7 +5688,7 @@ pub unsafe extern "C" fn cusparseDcsrsm2_analysis(
     ), {
         ::cusparse::entry("cusparseDcsrsm2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsrsm2_analysis(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsm2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsm2_analysis(
                 handle,
                 algo,
                 transA,
@@ -5696,7 +5706,7 @@ pub unsafe extern "C" fn cusparseDcsrsm2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5774,7 +5784,7 @@ pub unsafe extern "C" fn cusparseDcsrsm2_solve(
     ), {
         ::cusparse::entry("cusparseDcsrsm2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsrsm2_solve(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsm2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsm2_solve(
                 handle,
                 algo,
                 transA,
@@ -5792,7 +5802,7 @@ pub unsafe extern "C" fn cusparseDcsrsm2_solve(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5816,7 +5826,7 @@ pub unsafe extern "C" fn cusparseDcsrsv2_analysis(
     ), {
         ::cusparse::entry("cusparseDcsrsv2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsrsv2_analysis(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsv2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsv2_analysis(
                 handle,
                 transA,
                 m,
@@ -5828,7 +5838,7 @@ pub unsafe extern "C" fn cusparseDcsrsv2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5889,7 +5899,7 @@ pub unsafe extern "C" fn cusparseDcsrsv2_solve(
     ), {
         ::cusparse::entry("cusparseDcsrsv2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsrsv2_solve(transA, m, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, f, x, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsv2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsv2_solve(
                 handle,
                 transA,
                 m,
@@ -5904,7 +5914,7 @@ pub unsafe extern "C" fn cusparseDcsrsv2_solve(
                 x,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5927,7 +5937,7 @@ pub unsafe extern "C" fn cusparseDcsru2csr(
     ), {
         ::cusparse::entry("cusparseDcsru2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseDcsru2csr(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
-            ::cusparse::api::ordering::cusparseTcsru2csr(
+            unsafe { ::cusparse::api::ordering::cusparseTcsru2csr(
                 handle,
                 m,
                 n,
@@ -5938,7 +5948,7 @@ pub unsafe extern "C" fn cusparseDcsru2csr(
                 csrColInd,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -5993,7 +6003,7 @@ pub unsafe extern "C" fn cusparseDdense2csc(
     ), {
         ::cusparse::entry("cusparseDdense2csc", || {
             ::cusparse::on_hip!(handle, true, cusparseDdense2csc(m, n, descrA, A, lda, nnzPerCol, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA));
-            ::cusparse::api::thinning::cusparseTdense2csc(
+            unsafe { ::cusparse::api::thinning::cusparseTdense2csc(
                 handle,
                 m,
                 n,
@@ -6004,7 +6014,7 @@ pub unsafe extern "C" fn cusparseDdense2csc(
                 cscSortedValA,
                 cscSortedRowIndA,
                 cscSortedColPtrA,
-            )
+            ) }
         })
     })
 }
@@ -6027,7 +6037,7 @@ pub unsafe extern "C" fn cusparseDdense2csr(
     ), {
         ::cusparse::entry("cusparseDdense2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseDdense2csr(m, n, descrA, A, lda, nnzPerRow, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA));
-            ::cusparse::api::thinning::cusparseTdense2csr(
+            unsafe { ::cusparse::api::thinning::cusparseTdense2csr(
                 handle,
                 m,
                 n,
@@ -6038,7 +6048,7 @@ pub unsafe extern "C" fn cusparseDdense2csr(
                 csrSortedValA,
                 csrSortedRowPtrA,
                 csrSortedColIndA,
-            )
+            ) }
         })
     })
 }
@@ -6053,7 +6063,13 @@ pub unsafe extern "C" fn cusparseDenseToSparse_analysis(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseDenseToSparse_analysis", (value handle, value matA, value matB, value alg, value externalBuffer), {
         ::cusparse::entry("cusparseDenseToSparse_analysis", || {
-            ::cusparse::api::conversion::cusparseDenseToSparse_analysis(handle, matA, matB, alg, externalBuffer)
+            unsafe { ::cusparse::api::conversion::cusparseDenseToSparse_analysis(
+                handle,
+                matA,
+                matB,
+                alg,
+                externalBuffer,
+            ) }
         })
     })
 }
@@ -6089,7 +6105,13 @@ pub unsafe extern "C" fn cusparseDenseToSparse_convert(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseDenseToSparse_convert", (value handle, value matA, value matB, value alg, value externalBuffer), {
         ::cusparse::entry("cusparseDenseToSparse_convert", || {
-            ::cusparse::api::conversion::cusparseDenseToSparse_convert(handle, matA, matB, alg, externalBuffer)
+            unsafe { ::cusparse::api::conversion::cusparseDenseToSparse_convert(
+                handle,
+                matA,
+                matB,
+                alg,
+                externalBuffer,
+            ) }
         })
     })
 }
@@ -6254,7 +6276,7 @@ pub unsafe extern "C" fn cusparseDgebsr2csr(
     ), {
         ::cusparse::entry("cusparseDgebsr2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseDgebsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDim, colBlockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTgebsr2csr(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2csr(
                 handle,
                 dirA,
                 mb,
@@ -6269,7 +6291,7 @@ pub unsafe extern "C" fn cusparseDgebsr2csr(
                 csrSortedValC,
                 csrSortedRowPtrC,
                 csrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -6297,7 +6319,7 @@ pub unsafe extern "C" fn cusparseDgebsr2gebsc(
     ), {
         ::cusparse::entry("cusparseDgebsr2gebsc", || {
             ::cusparse::on_hip!(handle, true, cusparseDgebsr2gebsc(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, bscVal, bscRowInd, bscColPtr, copyValues, idxBase, pBuffer));
-            ::cusparse::api::blocking::cusparseTgebsr2gebsc(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2gebsc(
                 handle,
                 mb,
                 nb,
@@ -6313,7 +6335,7 @@ pub unsafe extern "C" fn cusparseDgebsr2gebsc(
                 copyValues,
                 idxBase,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -6378,7 +6400,7 @@ pub unsafe extern "C" fn cusparseDgebsr2gebsr(
     ), {
         ::cusparse::entry("cusparseDgebsr2gebsr", || {
             ::cusparse::on_hip!(handle, true, cusparseDgebsr2gebsr(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDimC, colBlockDimC, pBuffer));
-            ::cusparse::api::blocking::cusparseTgebsr2gebsr(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2gebsr(
                 handle,
                 dirA,
                 mb,
@@ -6397,7 +6419,7 @@ pub unsafe extern "C" fn cusparseDgebsr2gebsr(
                 rowBlockDimC,
                 colBlockDimC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -6466,7 +6488,7 @@ pub unsafe extern "C" fn cusparseDgemmi(
     ), {
         ::cusparse::entry("cusparseDgemmi", || {
             ::cusparse::on_hip!(handle, true, cusparseDgemmi(m, n, k, nnz, alpha, A, lda, cscValB, cscColPtrB, cscRowIndB, beta, C, ldc));
-            ::cusparse::api::blocks::cusparseTgemmi(
+            unsafe { ::cusparse::api::blocks::cusparseTgemmi(
                 handle,
                 m,
                 n,
@@ -6481,7 +6503,7 @@ pub unsafe extern "C" fn cusparseDgemmi(
                 beta,
                 C,
                 ldc,
-            )
+            ) }
         })
     })
 }
@@ -6508,7 +6530,7 @@ pub unsafe extern "C" fn cusparseDgemvi(
     ), {
         ::cusparse::entry("cusparseDgemvi", || {
             ::cusparse::on_hip!(handle, true, cusparseDgemvi(transA, m, n, alpha, A, lda, nnz, xVal, xInd, beta, y, idxBase, pBuffer));
-            ::cusparse::api::blocks::cusparseTgemvi(
+            unsafe { ::cusparse::api::blocks::cusparseTgemvi(
                 handle,
                 transA,
                 m,
@@ -6523,7 +6545,7 @@ pub unsafe extern "C" fn cusparseDgemvi(
                 y,
                 idxBase,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -6573,7 +6595,7 @@ pub unsafe extern "C" fn cusparseDgpsvInterleavedBatch(
     ), {
         ::cusparse::entry("cusparseDgpsvInterleavedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseDgpsvInterleavedBatch(algo, m, ds, dl, d, du, dw, x, batchCount, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
                 handle,
                 algo,
                 m,
@@ -6585,7 +6607,7 @@ pub unsafe extern "C" fn cusparseDgpsvInterleavedBatch(
                 x,
                 batchCount,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -6640,7 +6662,7 @@ pub unsafe extern "C" fn cusparseDgthr(
     ), {
         ::cusparse::entry("cusparseDgthr", || {
             ::cusparse::on_hip!(handle, true, cusparseDgthr(nnz, y, xVal, xInd, idxBase));
-            ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase) }
         })
     })
 }
@@ -6659,7 +6681,7 @@ pub unsafe extern "C" fn cusparseDgthrz(
     ), {
         ::cusparse::entry("cusparseDgthrz", || {
             ::cusparse::on_hip!(handle, true, cusparseDgthrz(nnz, y, xVal, xInd, idxBase));
-            ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase) }
         })
     })
 }
@@ -6681,7 +6703,7 @@ pub unsafe extern "C" fn cusparseDgtsv2(
     ), {
         ::cusparse::entry("cusparseDgtsv2", || {
             ::cusparse::on_hip!(handle, true, cusparseDgtsv2(m, n, dl, d, du, B, ldb, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer) }
         })
     })
 }
@@ -6703,7 +6725,7 @@ pub unsafe extern "C" fn cusparseDgtsv2StridedBatch(
     ), {
         ::cusparse::entry("cusparseDgtsv2StridedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseDgtsv2StridedBatch(m, dl, d, du, x, batchCount, batchStride, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
                 handle,
                 m,
                 dl,
@@ -6713,7 +6735,7 @@ pub unsafe extern "C" fn cusparseDgtsv2StridedBatch(
                 batchCount,
                 batchStride,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -6799,7 +6821,17 @@ pub unsafe extern "C" fn cusparseDgtsv2_nopivot(
     ), {
         ::cusparse::entry("cusparseDgtsv2_nopivot", || {
             ::cusparse::on_hip!(handle, true, cusparseDgtsv2_nopivot(m, n, dl, d, du, B, ldb, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                pBuffer,
+            ) }
         })
     })
 }
@@ -6853,7 +6885,7 @@ pub unsafe extern "C" fn cusparseDgtsvInterleavedBatch(
     ), {
         ::cusparse::entry("cusparseDgtsvInterleavedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseDgtsvInterleavedBatch(algo, m, dl, d, du, x, batchCount, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
                 handle,
                 algo,
                 m,
@@ -6863,7 +6895,7 @@ pub unsafe extern "C" fn cusparseDgtsvInterleavedBatch(
                 x,
                 batchCount,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7040,7 +7072,7 @@ pub unsafe extern "C" fn cusparseDnnz(
         value handle, value dirA, value m, value n, value descrA, value A, value lda, value nnzPerRowCol, value nnzTotalDevHostPtr
     ), {
         ::cusparse::entry("cusparseDnnz", || {
-            ::cusparse::api::thinning::cusparseTnnz(
+            unsafe { ::cusparse::api::thinning::cusparseTnnz(
                 handle,
                 dirA,
                 m,
@@ -7050,7 +7082,7 @@ pub unsafe extern "C" fn cusparseDnnz(
                 lda,
                 nnzPerRowCol,
                 nnzTotalDevHostPtr,
-            )
+            ) }
         })
     })
 }
@@ -7070,7 +7102,7 @@ pub unsafe extern "C" fn cusparseDnnz_compress(
         value handle, value m, value descr, value csrSortedValA, value csrSortedRowPtrA, value nnzPerRow, value nnzC, value tol
     ), {
         ::cusparse::entry("cusparseDnnz_compress", || {
-            ::cusparse::api::thinning::cusparseTnnz_compress(
+            unsafe { ::cusparse::api::thinning::cusparseTnnz_compress(
                 handle,
                 m,
                 descr,
@@ -7079,7 +7111,7 @@ pub unsafe extern "C" fn cusparseDnnz_compress(
                 nnzPerRow,
                 nnzC,
                 tol,
-            )
+            ) }
         })
     })
 }
@@ -7106,7 +7138,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csr(
     ), {
         ::cusparse::entry("cusparseDpruneCsr2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseDpruneCsr2csr(m, n, nnzA, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, threshold, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
-            ::cusparse::api::thinning::cusparseTpruneCsr2csr(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csr(
                 handle,
                 m,
                 n,
@@ -7121,7 +7153,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csr(
                 csrSortedRowPtrC,
                 csrSortedColIndC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7149,7 +7181,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csrByPercentage(
     ), {
         ::cusparse::entry("cusparseDpruneCsr2csrByPercentage", || {
             ::cusparse::on_hip!(handle, true, cusparseDpruneCsr2csrByPercentage(m, n, nnzA, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, percentage, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
-            ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage(
                 handle,
                 m,
                 n,
@@ -7165,7 +7197,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csrByPercentage(
                 csrSortedColIndC,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7235,7 +7267,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csrNnz(
     ), {
         ::cusparse::entry("cusparseDpruneCsr2csrNnz", || {
             ::cusparse::on_hip!(handle, true, cusparseDpruneCsr2csrNnz(m, n, nnzA, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, threshold, descrC, csrSortedRowPtrC, nnzTotalDevHostPtr, pBuffer));
-            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnz(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csrNnz(
                 handle,
                 m,
                 n,
@@ -7249,7 +7281,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csrNnz(
                 csrSortedRowPtrC,
                 nnzTotalDevHostPtr,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7276,7 +7308,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csrNnzByPercentage(
     ), {
         ::cusparse::entry("cusparseDpruneCsr2csrNnzByPercentage", || {
             ::cusparse::on_hip!(handle, true, cusparseDpruneCsr2csrNnzByPercentage(m, n, nnzA, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, percentage, descrC, csrSortedRowPtrC, nnzTotalDevHostPtr, info, pBuffer));
-            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnzByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csrNnzByPercentage(
                 handle,
                 m,
                 n,
@@ -7291,7 +7323,7 @@ pub unsafe extern "C" fn cusparseDpruneCsr2csrNnzByPercentage(
                 nnzTotalDevHostPtr,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7357,7 +7389,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csr(
     ), {
         ::cusparse::entry("cusparseDpruneDense2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseDpruneDense2csr(m, n, A, lda, threshold, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
-            ::cusparse::api::thinning::cusparseTpruneDense2csr(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csr(
                 handle,
                 m,
                 n,
@@ -7369,7 +7401,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csr(
                 csrSortedRowPtrC,
                 csrSortedColIndC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7394,7 +7426,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csrByPercentage(
     ), {
         ::cusparse::entry("cusparseDpruneDense2csrByPercentage", || {
             ::cusparse::on_hip!(handle, true, cusparseDpruneDense2csrByPercentage(m, n, A, lda, percentage, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
-            ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage(
                 handle,
                 m,
                 n,
@@ -7407,7 +7439,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csrByPercentage(
                 csrSortedColIndC,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7468,7 +7500,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csrNnz(
     ), {
         ::cusparse::entry("cusparseDpruneDense2csrNnz", || {
             ::cusparse::on_hip!(handle, true, cusparseDpruneDense2csrNnz(m, n, A, lda, threshold, descrC, csrSortedRowPtrC, nnzTotalDevHostPtr, pBuffer));
-            ::cusparse::api::thinning::cusparseTpruneDense2csrNnz(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csrNnz(
                 handle,
                 m,
                 n,
@@ -7479,7 +7511,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csrNnz(
                 csrSortedRowPtrC,
                 nnzTotalDevHostPtr,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7503,7 +7535,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csrNnzByPercentage(
     ), {
         ::cusparse::entry("cusparseDpruneDense2csrNnzByPercentage", || {
             ::cusparse::on_hip!(handle, true, cusparseDpruneDense2csrNnzByPercentage(m, n, A, lda, percentage, descrC, csrRowPtrC, nnzTotalDevHostPtr, info, pBuffer));
-            ::cusparse::api::thinning::cusparseTpruneDense2csrNnzByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csrNnzByPercentage(
                 handle,
                 m,
                 n,
@@ -7515,7 +7547,7 @@ pub unsafe extern "C" fn cusparseDpruneDense2csrNnzByPercentage(
                 nnzTotalDevHostPtr,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7572,7 +7604,7 @@ pub unsafe extern "C" fn cusparseDroti(
     ), {
         ::cusparse::entry("cusparseDroti", || {
             ::cusparse::on_hip!(handle, true, cusparseDroti(nnz, xVal, xInd, y, c, s, idxBase));
-            ::cusparse::api::entries::cusparseTroti(handle, nnz, xVal, xInd, y, c, s, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTroti(handle, nnz, xVal, xInd, y, c, s, idxBase) }
         })
     })
 }
@@ -7591,7 +7623,7 @@ pub unsafe extern "C" fn cusparseDsctr(
     ), {
         ::cusparse::entry("cusparseDsctr", || {
             ::cusparse::on_hip!(handle, true, cusparseDsctr(nnz, xVal, xInd, y, idxBase));
-            ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase) }
         })
     })
 }
@@ -7730,7 +7762,7 @@ pub unsafe extern "C" fn cusparseHpruneCsr2csr(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
     ), {
         ::cusparse::entry("cusparseHpruneCsr2csr", || {
-            ::cusparse::api::thinning::cusparseTpruneCsr2csr(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csr(
                 handle,
                 m,
                 n,
@@ -7745,7 +7777,7 @@ pub unsafe extern "C" fn cusparseHpruneCsr2csr(
                 csrSortedRowPtrC,
                 csrSortedColIndC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7772,7 +7804,7 @@ pub unsafe extern "C" fn cusparseHpruneCsr2csrByPercentage(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseHpruneCsr2csrByPercentage", || {
-            ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage(
                 handle,
                 m,
                 n,
@@ -7788,7 +7820,7 @@ pub unsafe extern "C" fn cusparseHpruneCsr2csrByPercentage(
                 csrSortedColIndC,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7856,7 +7888,7 @@ pub unsafe extern "C" fn cusparseHpruneCsr2csrNnz(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value pBuffer
     ), {
         ::cusparse::entry("cusparseHpruneCsr2csrNnz", || {
-            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnz(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csrNnz(
                 handle,
                 m,
                 n,
@@ -7870,7 +7902,7 @@ pub unsafe extern "C" fn cusparseHpruneCsr2csrNnz(
                 csrSortedRowPtrC,
                 nnzTotalDevHostPtr,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7896,7 +7928,7 @@ pub unsafe extern "C" fn cusparseHpruneCsr2csrNnzByPercentage(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseHpruneCsr2csrNnzByPercentage", || {
-            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnzByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csrNnzByPercentage(
                 handle,
                 m,
                 n,
@@ -7911,7 +7943,7 @@ pub unsafe extern "C" fn cusparseHpruneCsr2csrNnzByPercentage(
                 nnzTotalDevHostPtr,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -7975,7 +8007,7 @@ pub unsafe extern "C" fn cusparseHpruneDense2csr(
         value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
     ), {
         ::cusparse::entry("cusparseHpruneDense2csr", || {
-            ::cusparse::api::thinning::cusparseTpruneDense2csr(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csr(
                 handle,
                 m,
                 n,
@@ -7987,7 +8019,7 @@ pub unsafe extern "C" fn cusparseHpruneDense2csr(
                 csrSortedRowPtrC,
                 csrSortedColIndC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8011,7 +8043,7 @@ pub unsafe extern "C" fn cusparseHpruneDense2csrByPercentage(
         value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseHpruneDense2csrByPercentage", || {
-            ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage(
                 handle,
                 m,
                 n,
@@ -8024,7 +8056,7 @@ pub unsafe extern "C" fn cusparseHpruneDense2csrByPercentage(
                 csrSortedColIndC,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8083,7 +8115,7 @@ pub unsafe extern "C" fn cusparseHpruneDense2csrNnz(
         value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrRowPtrC, value nnzTotalDevHostPtr, value pBuffer
     ), {
         ::cusparse::entry("cusparseHpruneDense2csrNnz", || {
-            ::cusparse::api::thinning::cusparseTpruneDense2csrNnz(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csrNnz(
                 handle,
                 m,
                 n,
@@ -8094,7 +8126,7 @@ pub unsafe extern "C" fn cusparseHpruneDense2csrNnz(
                 csrRowPtrC,
                 nnzTotalDevHostPtr,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8117,7 +8149,7 @@ pub unsafe extern "C" fn cusparseHpruneDense2csrNnzByPercentage(
         value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseHpruneDense2csrNnzByPercentage", || {
-            ::cusparse::api::thinning::cusparseTpruneDense2csrNnzByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csrNnzByPercentage(
                 handle,
                 m,
                 n,
@@ -8129,7 +8161,7 @@ pub unsafe extern "C" fn cusparseHpruneDense2csrNnzByPercentage(
                 nnzTotalDevHostPtr,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8197,7 +8229,9 @@ pub unsafe extern "C" fn cusparseLoggerSetCallback(callback: cusparseLoggerCallb
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseLoggerSetFile(file: *mut c_void) -> cusparseStatus_t {
     ::trace::call!("cusparseLoggerSetFile", (value file), {
-        ::cusparse::entry("cusparseLoggerSetFile", || ::cusparse::api::logger::cusparseLoggerSetFile(file))
+        ::cusparse::entry("cusparseLoggerSetFile", || {
+            unsafe { ::cusparse::api::logger::cusparseLoggerSetFile(file) }
+        })
     })
 }
 
@@ -8225,7 +8259,7 @@ pub unsafe extern "C" fn cusparseRot(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseRot", (value handle, value c_coeff, value s_coeff, value vecX, value vecY), {
         ::cusparse::entry("cusparseRot", || {
-            ::cusparse::api::vector::cusparseRot(handle, c_coeff, s_coeff, vecX, vecY)
+            unsafe { ::cusparse::api::vector::cusparseRot(handle, c_coeff, s_coeff, vecX, vecY) }
         })
     })
 }
@@ -8248,7 +8282,7 @@ pub unsafe extern "C" fn cusparseSDDMM(
         value handle, value opA, value opB, value alpha, value matA, value matB, value beta, value matC, value computeType, value alg, value externalBuffer
     ), {
         ::cusparse::entry("cusparseSDDMM", || {
-            ::cusparse::api::products::cusparseSDDMM(
+            unsafe { ::cusparse::api::products::cusparseSDDMM(
                 handle,
                 opA,
                 opB,
@@ -8260,7 +8294,7 @@ pub unsafe extern "C" fn cusparseSDDMM(
                 computeType,
                 alg,
                 externalBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8350,7 +8384,7 @@ pub unsafe extern "C" fn cusparseSaxpyi(
     ), {
         ::cusparse::entry("cusparseSaxpyi", || {
             ::cusparse::on_hip!(handle, true, cusparseSaxpyi(nnz, alpha, xVal, xInd, y, idxBase));
-            ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase) }
         })
     })
 }
@@ -8376,7 +8410,7 @@ pub unsafe extern "C" fn cusparseSbsr2csr(
     ), {
         ::cusparse::entry("cusparseSbsr2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTbsr2csr(
+            unsafe { ::cusparse::api::blocking::cusparseTbsr2csr(
                 handle,
                 dirA,
                 mb,
@@ -8390,7 +8424,7 @@ pub unsafe extern "C" fn cusparseSbsr2csr(
                 csrSortedValC,
                 csrSortedRowPtrC,
                 csrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -8415,7 +8449,7 @@ pub unsafe extern "C" fn cusparseSbsric02(
     ), {
         ::cusparse::entry("cusparseSbsric02", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsric02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsric02(
+            unsafe { ::cusparse::api::factorization::cusparseTbsric02(
                 handle,
                 dirA,
                 mb,
@@ -8428,7 +8462,7 @@ pub unsafe extern "C" fn cusparseSbsric02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8453,7 +8487,7 @@ pub unsafe extern "C" fn cusparseSbsric02_analysis(
     ), {
         ::cusparse::entry("cusparseSbsric02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsric02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pInputBuffer));
-            ::cusparse::api::factorization::cusparseTbsric02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTbsric02_analysis(
                 handle,
                 dirA,
                 mb,
@@ -8466,7 +8500,7 @@ pub unsafe extern "C" fn cusparseSbsric02_analysis(
                 info,
                 policy,
                 pInputBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8527,7 +8561,7 @@ pub unsafe extern "C" fn cusparseSbsrilu02(
     ), {
         ::cusparse::entry("cusparseSbsrilu02", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsrilu02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsrilu02(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02(
                 handle,
                 dirA,
                 mb,
@@ -8540,7 +8574,7 @@ pub unsafe extern "C" fn cusparseSbsrilu02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8565,7 +8599,7 @@ pub unsafe extern "C" fn cusparseSbsrilu02_analysis(
     ), {
         ::cusparse::entry("cusparseSbsrilu02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsrilu02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
                 handle,
                 dirA,
                 mb,
@@ -8578,7 +8612,7 @@ pub unsafe extern "C" fn cusparseSbsrilu02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8631,13 +8665,13 @@ pub unsafe extern "C" fn cusparseSbsrilu02_numericBoost(
         value handle, value info, value enable_boost, value tol, value boost_val
     ), {
         ::cusparse::entry("cusparseSbsrilu02_numericBoost", || {
-            ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
                 handle,
                 info,
                 enable_boost,
                 tol,
                 boost_val,
-            )
+            ) }
         })
     })
 }
@@ -8669,7 +8703,7 @@ pub unsafe extern "C" fn cusparseSbsrmm(
     ), {
         ::cusparse::entry("cusparseSbsrmm", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsrmm(dirA, transA, transB, mb, n, kb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockSize, B, ldb, beta, C, ldc));
-            ::cusparse::api::blocks::cusparseTbsrmm(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrmm(
                 handle,
                 dirA,
                 transA,
@@ -8689,7 +8723,7 @@ pub unsafe extern "C" fn cusparseSbsrmm(
                 beta,
                 C,
                 ldc,
-            )
+            ) }
         })
     })
 }
@@ -8717,7 +8751,7 @@ pub unsafe extern "C" fn cusparseSbsrmv(
     ), {
         ::cusparse::entry("cusparseSbsrmv", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsrmv(dirA, transA, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, x, beta, y));
-            ::cusparse::api::blocks::cusparseTbsrmv(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrmv(
                 handle,
                 dirA,
                 transA,
@@ -8733,7 +8767,7 @@ pub unsafe extern "C" fn cusparseSbsrmv(
                 x,
                 beta,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -8761,7 +8795,7 @@ pub unsafe extern "C" fn cusparseSbsrsm2_analysis(
     ), {
         ::cusparse::entry("cusparseSbsrsm2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsrsm2_analysis(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsm2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsm2_analysis(
                 handle,
                 dirA,
                 transA,
@@ -8777,7 +8811,7 @@ pub unsafe extern "C" fn cusparseSbsrsm2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8852,7 +8886,7 @@ pub unsafe extern "C" fn cusparseSbsrsm2_solve(
     ), {
         ::cusparse::entry("cusparseSbsrsm2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsrsm2_solve(dirA, transA, transXY, mb, n, nnzb, alpha, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, B, ldb, X, ldx, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsm2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsm2_solve(
                 handle,
                 dirA,
                 transA,
@@ -8873,7 +8907,7 @@ pub unsafe extern "C" fn cusparseSbsrsm2_solve(
                 ldx,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8899,7 +8933,7 @@ pub unsafe extern "C" fn cusparseSbsrsv2_analysis(
     ), {
         ::cusparse::entry("cusparseSbsrsv2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsrsv2_analysis(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsv2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsv2_analysis(
                 handle,
                 dirA,
                 transA,
@@ -8913,7 +8947,7 @@ pub unsafe extern "C" fn cusparseSbsrsv2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -8980,7 +9014,7 @@ pub unsafe extern "C" fn cusparseSbsrsv2_solve(
     ), {
         ::cusparse::entry("cusparseSbsrsv2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsrsv2_solve(dirA, transA, mb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, f, x, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsv2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsv2_solve(
                 handle,
                 dirA,
                 transA,
@@ -8997,7 +9031,7 @@ pub unsafe extern "C" fn cusparseSbsrsv2_solve(
                 x,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9028,7 +9062,7 @@ pub unsafe extern "C" fn cusparseSbsrxmv(
     ), {
         ::cusparse::entry("cusparseSbsrxmv", || {
             ::cusparse::on_hip!(handle, true, cusparseSbsrxmv(dirA, transA, sizeOfMask, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedMaskPtrA, bsrSortedRowPtrA, bsrSortedEndPtrA, bsrSortedColIndA, blockDim, x, beta, y));
-            ::cusparse::api::blocks::cusparseTbsrxmv(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrxmv(
                 handle,
                 dirA,
                 transA,
@@ -9047,7 +9081,7 @@ pub unsafe extern "C" fn cusparseSbsrxmv(
                 x,
                 beta,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -9080,7 +9114,7 @@ pub unsafe extern "C" fn cusparseScsc2dense(
     ), {
         ::cusparse::entry("cusparseScsc2dense", || {
             ::cusparse::on_hip!(handle, true, cusparseScsc2dense(m, n, descrA, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA, A, lda));
-            ::cusparse::api::thinning::cusparseTcsc2dense(
+            unsafe { ::cusparse::api::thinning::cusparseTcsc2dense(
                 handle,
                 m,
                 n,
@@ -9090,7 +9124,7 @@ pub unsafe extern "C" fn cusparseScsc2dense(
                 cscSortedColPtrA,
                 A,
                 lda,
-            )
+            ) }
         })
     })
 }
@@ -9116,7 +9150,7 @@ pub unsafe extern "C" fn cusparseScsr2bsr(
     ), {
         ::cusparse::entry("cusparseScsr2bsr", || {
             ::cusparse::on_hip!(handle, true, cusparseScsr2bsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, blockDim, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTcsr2bsr(
+            unsafe { ::cusparse::api::blocking::cusparseTcsr2bsr(
                 handle,
                 dirA,
                 m,
@@ -9130,7 +9164,7 @@ pub unsafe extern "C" fn cusparseScsr2bsr(
                 bsrSortedValC,
                 bsrSortedRowPtrC,
                 bsrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -9156,7 +9190,7 @@ pub unsafe extern "C" fn cusparseScsr2csr_compress(
     ), {
         ::cusparse::entry("cusparseScsr2csr_compress", || {
             ::cusparse::on_hip!(handle, true, cusparseScsr2csr_compress(m, n, descrA, csrSortedValA, csrSortedColIndA, csrSortedRowPtrA, nnzA, nnzPerRow, csrSortedValC, csrSortedColIndC, csrSortedRowPtrC, tol));
-            ::cusparse::api::thinning::cusparseTcsr2csr_compress(
+            unsafe { ::cusparse::api::thinning::cusparseTcsr2csr_compress(
                 handle,
                 m,
                 n,
@@ -9170,7 +9204,7 @@ pub unsafe extern "C" fn cusparseScsr2csr_compress(
                 csrSortedColIndC,
                 csrSortedRowPtrC,
                 tol,
-            )
+            ) }
         })
     })
 }
@@ -9193,7 +9227,7 @@ pub unsafe extern "C" fn cusparseScsr2csru(
     ), {
         ::cusparse::entry("cusparseScsr2csru", || {
             ::cusparse::on_hip!(handle, true, cusparseScsr2csru(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
-            ::cusparse::api::ordering::cusparseTcsr2csru(
+            unsafe { ::cusparse::api::ordering::cusparseTcsr2csru(
                 handle,
                 m,
                 n,
@@ -9204,7 +9238,7 @@ pub unsafe extern "C" fn cusparseScsr2csru(
                 csrColInd,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9226,7 +9260,7 @@ pub unsafe extern "C" fn cusparseScsr2dense(
     ), {
         ::cusparse::entry("cusparseScsr2dense", || {
             ::cusparse::on_hip!(handle, true, cusparseScsr2dense(m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, A, lda));
-            ::cusparse::api::thinning::cusparseTcsr2dense(
+            unsafe { ::cusparse::api::thinning::cusparseTcsr2dense(
                 handle,
                 m,
                 n,
@@ -9236,7 +9270,7 @@ pub unsafe extern "C" fn cusparseScsr2dense(
                 csrSortedColIndA,
                 A,
                 lda,
-            )
+            ) }
         })
     })
 }
@@ -9264,7 +9298,7 @@ pub unsafe extern "C" fn cusparseScsr2gebsr(
     ), {
         ::cusparse::entry("cusparseScsr2gebsr", || {
             ::cusparse::on_hip!(handle, true, cusparseScsr2gebsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDim, colBlockDim, pBuffer));
-            ::cusparse::api::blocking::cusparseTcsr2gebsr(
+            unsafe { ::cusparse::api::blocking::cusparseTcsr2gebsr(
                 handle,
                 dirA,
                 m,
@@ -9280,7 +9314,7 @@ pub unsafe extern "C" fn cusparseScsr2gebsr(
                 rowBlockDim,
                 colBlockDim,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9341,7 +9375,7 @@ pub unsafe extern "C" fn cusparseScsrcolor(
     ), {
         ::cusparse::entry("cusparseScsrcolor", || {
             ::cusparse::on_hip!(handle, true, cusparseScsrcolor(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, fractionToColor, ncolors, coloring, reordering, info));
-            ::cusparse::api::ordering::cusparseTcsrcolor(
+            unsafe { ::cusparse::api::ordering::cusparseTcsrcolor(
                 handle,
                 m,
                 nnz,
@@ -9354,7 +9388,7 @@ pub unsafe extern "C" fn cusparseScsrcolor(
                 coloring,
                 reordering,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -9387,7 +9421,7 @@ pub unsafe extern "C" fn cusparseScsrgeam2(
     ), {
         ::cusparse::entry("cusparseScsrgeam2", || {
             ::cusparse::on_hip!(handle, true, cusparseScsrgeam2(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
-            ::cusparse::api::sums::cusparseTcsrgeam2(
+            unsafe { ::cusparse::api::sums::cusparseTcsrgeam2(
                 handle,
                 m,
                 n,
@@ -9408,7 +9442,7 @@ pub unsafe extern "C" fn cusparseScsrgeam2(
                 csrSortedRowPtrC,
                 csrSortedColIndC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9502,7 +9536,7 @@ pub unsafe extern "C" fn cusparseScsrgemm2(
     ), {
         ::cusparse::entry("cusparseScsrgemm2", || {
             ::cusparse::on_hip!(handle, true, cusparseScsrgemm2(m, n, k, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedValD, csrSortedRowPtrD, csrSortedColIndD, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
-            ::cusparse::api::sums::cusparseTcsrgemm2(
+            unsafe { ::cusparse::api::sums::cusparseTcsrgemm2(
                 handle,
                 m,
                 n,
@@ -9530,7 +9564,7 @@ pub unsafe extern "C" fn cusparseScsrgemm2(
                 csrSortedColIndC,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9607,7 +9641,7 @@ pub unsafe extern "C" fn cusparseScsric02(
     ), {
         ::cusparse::entry("cusparseScsric02", || {
             ::cusparse::on_hip!(handle, true, cusparseScsric02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsric02(
+            unsafe { ::cusparse::api::factorization::cusparseTcsric02(
                 handle,
                 m,
                 nnz,
@@ -9618,7 +9652,7 @@ pub unsafe extern "C" fn cusparseScsric02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9641,7 +9675,7 @@ pub unsafe extern "C" fn cusparseScsric02_analysis(
     ), {
         ::cusparse::entry("cusparseScsric02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseScsric02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsric02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTcsric02_analysis(
                 handle,
                 m,
                 nnz,
@@ -9652,7 +9686,7 @@ pub unsafe extern "C" fn cusparseScsric02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9707,7 +9741,7 @@ pub unsafe extern "C" fn cusparseScsrilu02(
     ), {
         ::cusparse::entry("cusparseScsrilu02", || {
             ::cusparse::on_hip!(handle, true, cusparseScsrilu02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsrilu02(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02(
                 handle,
                 m,
                 nnz,
@@ -9718,7 +9752,7 @@ pub unsafe extern "C" fn cusparseScsrilu02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9741,7 +9775,7 @@ pub unsafe extern "C" fn cusparseScsrilu02_analysis(
     ), {
         ::cusparse::entry("cusparseScsrilu02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseScsrilu02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
                 handle,
                 m,
                 nnz,
@@ -9752,7 +9786,7 @@ pub unsafe extern "C" fn cusparseScsrilu02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9801,13 +9835,13 @@ pub unsafe extern "C" fn cusparseScsrilu02_numericBoost(
         value handle, value info, value enable_boost, value tol, value boost_val
     ), {
         ::cusparse::entry("cusparseScsrilu02_numericBoost", || {
-            ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
                 handle,
                 info,
                 enable_boost,
                 tol,
                 boost_val,
-            )
+            ) }
         })
     })
 }
@@ -9837,7 +9871,7 @@ pub unsafe extern "C" fn cusparseScsrsm2_analysis(
     ), {
         ::cusparse::entry("cusparseScsrsm2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseScsrsm2_analysis(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsm2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsm2_analysis(
                 handle,
                 algo,
                 transA,
@@ -9855,7 +9889,7 @@ pub unsafe extern "C" fn cusparseScsrsm2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9933,7 +9967,7 @@ pub unsafe extern "C" fn cusparseScsrsm2_solve(
     ), {
         ::cusparse::entry("cusparseScsrsm2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseScsrsm2_solve(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsm2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsm2_solve(
                 handle,
                 algo,
                 transA,
@@ -9951,7 +9985,7 @@ pub unsafe extern "C" fn cusparseScsrsm2_solve(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -9975,7 +10009,7 @@ pub unsafe extern "C" fn cusparseScsrsv2_analysis(
     ), {
         ::cusparse::entry("cusparseScsrsv2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseScsrsv2_analysis(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsv2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsv2_analysis(
                 handle,
                 transA,
                 m,
@@ -9987,7 +10021,7 @@ pub unsafe extern "C" fn cusparseScsrsv2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -10048,7 +10082,7 @@ pub unsafe extern "C" fn cusparseScsrsv2_solve(
     ), {
         ::cusparse::entry("cusparseScsrsv2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseScsrsv2_solve(transA, m, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, f, x, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsv2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsv2_solve(
                 handle,
                 transA,
                 m,
@@ -10063,7 +10097,7 @@ pub unsafe extern "C" fn cusparseScsrsv2_solve(
                 x,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -10086,7 +10120,7 @@ pub unsafe extern "C" fn cusparseScsru2csr(
     ), {
         ::cusparse::entry("cusparseScsru2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseScsru2csr(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
-            ::cusparse::api::ordering::cusparseTcsru2csr(
+            unsafe { ::cusparse::api::ordering::cusparseTcsru2csr(
                 handle,
                 m,
                 n,
@@ -10097,7 +10131,7 @@ pub unsafe extern "C" fn cusparseScsru2csr(
                 csrColInd,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -10152,7 +10186,7 @@ pub unsafe extern "C" fn cusparseSdense2csc(
     ), {
         ::cusparse::entry("cusparseSdense2csc", || {
             ::cusparse::on_hip!(handle, true, cusparseSdense2csc(m, n, descrA, A, lda, nnzPerCol, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA));
-            ::cusparse::api::thinning::cusparseTdense2csc(
+            unsafe { ::cusparse::api::thinning::cusparseTdense2csc(
                 handle,
                 m,
                 n,
@@ -10163,7 +10197,7 @@ pub unsafe extern "C" fn cusparseSdense2csc(
                 cscSortedValA,
                 cscSortedRowIndA,
                 cscSortedColPtrA,
-            )
+            ) }
         })
     })
 }
@@ -10186,7 +10220,7 @@ pub unsafe extern "C" fn cusparseSdense2csr(
     ), {
         ::cusparse::entry("cusparseSdense2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseSdense2csr(m, n, descrA, A, lda, nnzPerRow, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA));
-            ::cusparse::api::thinning::cusparseTdense2csr(
+            unsafe { ::cusparse::api::thinning::cusparseTdense2csr(
                 handle,
                 m,
                 n,
@@ -10197,7 +10231,7 @@ pub unsafe extern "C" fn cusparseSdense2csr(
                 csrSortedValA,
                 csrSortedRowPtrA,
                 csrSortedColIndA,
-            )
+            ) }
         })
     })
 }
@@ -10292,7 +10326,7 @@ pub unsafe extern "C" fn cusparseSgebsr2csr(
     ), {
         ::cusparse::entry("cusparseSgebsr2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseSgebsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDim, colBlockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTgebsr2csr(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2csr(
                 handle,
                 dirA,
                 mb,
@@ -10307,7 +10341,7 @@ pub unsafe extern "C" fn cusparseSgebsr2csr(
                 csrSortedValC,
                 csrSortedRowPtrC,
                 csrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -10335,7 +10369,7 @@ pub unsafe extern "C" fn cusparseSgebsr2gebsc(
     ), {
         ::cusparse::entry("cusparseSgebsr2gebsc", || {
             ::cusparse::on_hip!(handle, true, cusparseSgebsr2gebsc(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, bscVal, bscRowInd, bscColPtr, copyValues, idxBase, pBuffer));
-            ::cusparse::api::blocking::cusparseTgebsr2gebsc(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2gebsc(
                 handle,
                 mb,
                 nb,
@@ -10351,7 +10385,7 @@ pub unsafe extern "C" fn cusparseSgebsr2gebsc(
                 copyValues,
                 idxBase,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -10416,7 +10450,7 @@ pub unsafe extern "C" fn cusparseSgebsr2gebsr(
     ), {
         ::cusparse::entry("cusparseSgebsr2gebsr", || {
             ::cusparse::on_hip!(handle, true, cusparseSgebsr2gebsr(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDimC, colBlockDimC, pBuffer));
-            ::cusparse::api::blocking::cusparseTgebsr2gebsr(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2gebsr(
                 handle,
                 dirA,
                 mb,
@@ -10435,7 +10469,7 @@ pub unsafe extern "C" fn cusparseSgebsr2gebsr(
                 rowBlockDimC,
                 colBlockDimC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -10504,7 +10538,7 @@ pub unsafe extern "C" fn cusparseSgemmi(
     ), {
         ::cusparse::entry("cusparseSgemmi", || {
             ::cusparse::on_hip!(handle, true, cusparseSgemmi(m, n, k, nnz, alpha, A, lda, cscValB, cscColPtrB, cscRowIndB, beta, C, ldc));
-            ::cusparse::api::blocks::cusparseTgemmi(
+            unsafe { ::cusparse::api::blocks::cusparseTgemmi(
                 handle,
                 m,
                 n,
@@ -10519,7 +10553,7 @@ pub unsafe extern "C" fn cusparseSgemmi(
                 beta,
                 C,
                 ldc,
-            )
+            ) }
         })
     })
 }
@@ -10546,7 +10580,7 @@ pub unsafe extern "C" fn cusparseSgemvi(
     ), {
         ::cusparse::entry("cusparseSgemvi", || {
             ::cusparse::on_hip!(handle, true, cusparseSgemvi(transA, m, n, alpha, A, lda, nnz, xVal, xInd, beta, y, idxBase, pBuffer));
-            ::cusparse::api::blocks::cusparseTgemvi(
+            unsafe { ::cusparse::api::blocks::cusparseTgemvi(
                 handle,
                 transA,
                 m,
@@ -10561,7 +10595,7 @@ pub unsafe extern "C" fn cusparseSgemvi(
                 y,
                 idxBase,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -10611,7 +10645,7 @@ pub unsafe extern "C" fn cusparseSgpsvInterleavedBatch(
     ), {
         ::cusparse::entry("cusparseSgpsvInterleavedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseSgpsvInterleavedBatch(algo, m, ds, dl, d, du, dw, x, batchCount, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
                 handle,
                 algo,
                 m,
@@ -10623,7 +10657,7 @@ pub unsafe extern "C" fn cusparseSgpsvInterleavedBatch(
                 x,
                 batchCount,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -10678,7 +10712,7 @@ pub unsafe extern "C" fn cusparseSgthr(
     ), {
         ::cusparse::entry("cusparseSgthr", || {
             ::cusparse::on_hip!(handle, true, cusparseSgthr(nnz, y, xVal, xInd, idxBase));
-            ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase) }
         })
     })
 }
@@ -10697,7 +10731,7 @@ pub unsafe extern "C" fn cusparseSgthrz(
     ), {
         ::cusparse::entry("cusparseSgthrz", || {
             ::cusparse::on_hip!(handle, true, cusparseSgthrz(nnz, y, xVal, xInd, idxBase));
-            ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase) }
         })
     })
 }
@@ -10719,7 +10753,7 @@ pub unsafe extern "C" fn cusparseSgtsv2(
     ), {
         ::cusparse::entry("cusparseSgtsv2", || {
             ::cusparse::on_hip!(handle, true, cusparseSgtsv2(m, n, dl, d, du, B, ldb, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer) }
         })
     })
 }
@@ -10741,7 +10775,7 @@ pub unsafe extern "C" fn cusparseSgtsv2StridedBatch(
     ), {
         ::cusparse::entry("cusparseSgtsv2StridedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseSgtsv2StridedBatch(m, dl, d, du, x, batchCount, batchStride, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
                 handle,
                 m,
                 dl,
@@ -10751,7 +10785,7 @@ pub unsafe extern "C" fn cusparseSgtsv2StridedBatch(
                 batchCount,
                 batchStride,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -10837,7 +10871,17 @@ pub unsafe extern "C" fn cusparseSgtsv2_nopivot(
     ), {
         ::cusparse::entry("cusparseSgtsv2_nopivot", || {
             ::cusparse::on_hip!(handle, true, cusparseSgtsv2_nopivot(m, n, dl, d, du, B, ldb, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                pBuffer,
+            ) }
         })
     })
 }
@@ -10891,7 +10935,7 @@ pub unsafe extern "C" fn cusparseSgtsvInterleavedBatch(
     ), {
         ::cusparse::entry("cusparseSgtsvInterleavedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseSgtsvInterleavedBatch(algo, m, dl, d, du, x, batchCount, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
                 handle,
                 algo,
                 m,
@@ -10901,7 +10945,7 @@ pub unsafe extern "C" fn cusparseSgtsvInterleavedBatch(
                 x,
                 batchCount,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -10955,7 +10999,7 @@ pub unsafe extern "C" fn cusparseSnnz(
     ), {
         ::cusparse::entry("cusparseSnnz", || {
             ::cusparse::on_hip!(handle, true, cusparseSnnz(dirA, m, n, descrA, A, lda, nnzPerRowCol, nnzTotalDevHostPtr));
-            ::cusparse::api::thinning::cusparseTnnz(
+            unsafe { ::cusparse::api::thinning::cusparseTnnz(
                 handle,
                 dirA,
                 m,
@@ -10965,7 +11009,7 @@ pub unsafe extern "C" fn cusparseSnnz(
                 lda,
                 nnzPerRowCol,
                 nnzTotalDevHostPtr,
-            )
+            ) }
         })
     })
 }
@@ -10986,7 +11030,7 @@ pub unsafe extern "C" fn cusparseSnnz_compress(
     ), {
         ::cusparse::entry("cusparseSnnz_compress", || {
             ::cusparse::on_hip!(handle, true, cusparseSnnz_compress(m, descr, csrSortedValA, csrSortedRowPtrA, nnzPerRow, nnzC, tol));
-            ::cusparse::api::thinning::cusparseTnnz_compress(
+            unsafe { ::cusparse::api::thinning::cusparseTnnz_compress(
                 handle,
                 m,
                 descr,
@@ -10995,7 +11039,7 @@ pub unsafe extern "C" fn cusparseSnnz_compress(
                 nnzPerRow,
                 nnzC,
                 tol,
-            )
+            ) }
         })
     })
 }
@@ -11019,7 +11063,7 @@ pub unsafe extern "C" fn cusparseSpGEAM(
         value handle, value opA, value opB, value alpha, value matA, value beta, value matB, value matC, value computeType, value alg, value spgeamDescr, value externalBuffer
     ), {
         ::cusparse::entry("cusparseSpGEAM", || {
-            ::cusparse::api::spgeam::cusparseSpGEAM(
+            unsafe { ::cusparse::api::spgeam::cusparseSpGEAM(
                 handle,
                 opA,
                 opB,
@@ -11032,7 +11076,7 @@ pub unsafe extern "C" fn cusparseSpGEAM(
                 alg,
                 spgeamDescr,
                 externalBuffer,
-            )
+            ) }
         })
     })
 }
@@ -11056,7 +11100,7 @@ pub unsafe extern "C" fn cusparseSpGEAM_bufferSize(
         value handle, value opA, value opB, value alpha, value matA, value beta, value matB, value matC, value computeType, value alg, value spgeamDescr, out bufferSize
     ), {
         ::cusparse::entry("cusparseSpGEAM_bufferSize", || {
-            ::cusparse::api::spgeam::cusparseSpGEAM_bufferSize(
+            unsafe { ::cusparse::api::spgeam::cusparseSpGEAM_bufferSize(
                 handle,
                 opA,
                 opB,
@@ -11068,8 +11112,8 @@ pub unsafe extern "C" fn cusparseSpGEAM_bufferSize(
                 computeType,
                 alg,
                 spgeamDescr,
-                unsafe { Out::new(bufferSize, "bufferSize") }?,
-            )
+                Out::new(bufferSize, "bufferSize")?,
+            ) }
         })
     })
 }
@@ -11111,7 +11155,7 @@ pub unsafe extern "C" fn cusparseSpGEAM_nnz(
         value handle, value opA, value opB, value alpha, value matA, value beta, value matB, value matC, value computeType, value alg, value spgeamDescr, value externalBuffer
     ), {
         ::cusparse::entry("cusparseSpGEAM_nnz", || {
-            ::cusparse::api::spgeam::cusparseSpGEAM_nnz(
+            unsafe { ::cusparse::api::spgeam::cusparseSpGEAM_nnz(
                 handle,
                 opA,
                 opB,
@@ -11124,7 +11168,7 @@ pub unsafe extern "C" fn cusparseSpGEAM_nnz(
                 alg,
                 spgeamDescr,
                 externalBuffer,
-            )
+            ) }
         })
     })
 }
@@ -11149,7 +11193,7 @@ pub unsafe extern "C" fn cusparseSpGEMM_compute(
         value handle, value opA, value opB, value alpha, value matA, value matB, value beta, value matC, value computeType, value alg, value spgemmDescr, out bufferSize2, value externalBuffer2
     ), {
         ::cusparse::entry("cusparseSpGEMM_compute", || {
-            ::cusparse::api::spgemm::cusparseSpGEMM_compute(
+            unsafe { ::cusparse::api::spgemm::cusparseSpGEMM_compute(
                 handle,
                 opA,
                 opB,
@@ -11161,9 +11205,9 @@ pub unsafe extern "C" fn cusparseSpGEMM_compute(
                 computeType,
                 alg,
                 spgemmDescr,
-                unsafe { Out::new(bufferSize2, "bufferSize2") }?,
+                Out::new(bufferSize2, "bufferSize2")?,
                 externalBuffer2,
-            )
+            ) }
         })
     })
 }
@@ -11186,7 +11230,7 @@ pub unsafe extern "C" fn cusparseSpGEMM_copy(
         value handle, value opA, value opB, value alpha, value matA, value matB, value beta, value matC, value computeType, value alg, value spgemmDescr
     ), {
         ::cusparse::entry("cusparseSpGEMM_copy", || {
-            ::cusparse::api::spgemm::cusparseSpGEMM_copy(
+            unsafe { ::cusparse::api::spgemm::cusparseSpGEMM_copy(
                 handle,
                 opA,
                 opB,
@@ -11198,7 +11242,7 @@ pub unsafe extern "C" fn cusparseSpGEMM_copy(
                 computeType,
                 alg,
                 spgemmDescr,
-            )
+            ) }
         })
     })
 }
@@ -11243,7 +11287,7 @@ pub unsafe extern "C" fn cusparseSpGEMM_estimateMemory(
         value handle, value opA, value opB, value alpha, value matA, value matB, value beta, value matC, value computeType, value alg, value spgemmDescr, value chunk_fraction, out bufferSize3, value externalBuffer3, out bufferSize2
     ), {
         ::cusparse::entry("cusparseSpGEMM_estimateMemory", || {
-            ::cusparse::api::spgemm::cusparseSpGEMM_estimateMemory(
+            unsafe { ::cusparse::api::spgemm::cusparseSpGEMM_estimateMemory(
                 handle,
                 opA,
                 opB,
@@ -11256,10 +11300,10 @@ pub unsafe extern "C" fn cusparseSpGEMM_estimateMemory(
                 alg,
                 spgemmDescr,
                 chunk_fraction,
-                unsafe { Out::new(bufferSize3, "bufferSize3") }?,
+                Out::new(bufferSize3, "bufferSize3")?,
                 externalBuffer3,
-                unsafe { OptOut::new(bufferSize2) },
-            )
+                OptOut::new(bufferSize2),
+            ) }
         })
     })
 }
@@ -11299,7 +11343,7 @@ pub unsafe extern "C" fn cusparseSpGEMM_workEstimation(
         value handle, value opA, value opB, value alpha, value matA, value matB, value beta, value matC, value computeType, value alg, value spgemmDescr, out bufferSize1, value externalBuffer1
     ), {
         ::cusparse::entry("cusparseSpGEMM_workEstimation", || {
-            ::cusparse::api::spgemm::cusparseSpGEMM_workEstimation(
+            unsafe { ::cusparse::api::spgemm::cusparseSpGEMM_workEstimation(
                 handle,
                 opA,
                 opB,
@@ -11311,9 +11355,9 @@ pub unsafe extern "C" fn cusparseSpGEMM_workEstimation(
                 computeType,
                 alg,
                 spgemmDescr,
-                unsafe { Out::new(bufferSize1, "bufferSize1") }?,
+                Out::new(bufferSize1, "bufferSize1")?,
                 externalBuffer1,
-            )
+            ) }
         })
     })
 }
@@ -11336,7 +11380,7 @@ pub unsafe extern "C" fn cusparseSpGEMMreuse_compute(
         value handle, value opA, value opB, value alpha, value matA, value matB, value beta, value matC, value computeType, value alg, value spgemmDescr
     ), {
         ::cusparse::entry("cusparseSpGEMMreuse_compute", || {
-            ::cusparse::api::spgemm::cusparseSpGEMMreuse_compute(
+            unsafe { ::cusparse::api::spgemm::cusparseSpGEMMreuse_compute(
                 handle,
                 opA,
                 opB,
@@ -11348,7 +11392,7 @@ pub unsafe extern "C" fn cusparseSpGEMMreuse_compute(
                 computeType,
                 alg,
                 spgemmDescr,
-            )
+            ) }
         })
     })
 }
@@ -11370,7 +11414,7 @@ pub unsafe extern "C" fn cusparseSpGEMMreuse_copy(
         value handle, value opA, value opB, value matA, value matB, value matC, value alg, value spgemmDescr, out bufferSize5, value externalBuffer5
     ), {
         ::cusparse::entry("cusparseSpGEMMreuse_copy", || {
-            ::cusparse::api::spgemm::cusparseSpGEMMreuse_copy(
+            unsafe { ::cusparse::api::spgemm::cusparseSpGEMMreuse_copy(
                 handle,
                 opA,
                 opB,
@@ -11379,9 +11423,9 @@ pub unsafe extern "C" fn cusparseSpGEMMreuse_copy(
                 matC,
                 alg,
                 spgemmDescr,
-                unsafe { Out::new(bufferSize5, "bufferSize5") }?,
+                Out::new(bufferSize5, "bufferSize5")?,
                 externalBuffer5,
-            )
+            ) }
         })
     })
 }
@@ -11407,7 +11451,7 @@ pub unsafe extern "C" fn cusparseSpGEMMreuse_nnz(
         value handle, value opA, value opB, value matA, value matB, value matC, value alg, value spgemmDescr, out bufferSize2, value externalBuffer2, out bufferSize3, value externalBuffer3, out bufferSize4, value externalBuffer4
     ), {
         ::cusparse::entry("cusparseSpGEMMreuse_nnz", || {
-            ::cusparse::api::spgemm::cusparseSpGEMMreuse_nnz(
+            unsafe { ::cusparse::api::spgemm::cusparseSpGEMMreuse_nnz(
                 handle,
                 opA,
                 opB,
@@ -11416,13 +11460,13 @@ pub unsafe extern "C" fn cusparseSpGEMMreuse_nnz(
                 matC,
                 alg,
                 spgemmDescr,
-                unsafe { Out::new(bufferSize2, "bufferSize2") }?,
+                Out::new(bufferSize2, "bufferSize2")?,
                 externalBuffer2,
-                unsafe { Out::new(bufferSize3, "bufferSize3") }?,
+                Out::new(bufferSize3, "bufferSize3")?,
                 externalBuffer3,
-                unsafe { Out::new(bufferSize4, "bufferSize4") }?,
+                Out::new(bufferSize4, "bufferSize4")?,
                 externalBuffer4,
-            )
+            ) }
         })
     })
 }
@@ -11444,7 +11488,7 @@ pub unsafe extern "C" fn cusparseSpGEMMreuse_workEstimation(
         value handle, value opA, value opB, value matA, value matB, value matC, value alg, value spgemmDescr, out bufferSize1, value externalBuffer1
     ), {
         ::cusparse::entry("cusparseSpGEMMreuse_workEstimation", || {
-            ::cusparse::api::spgemm::cusparseSpGEMMreuse_workEstimation(
+            unsafe { ::cusparse::api::spgemm::cusparseSpGEMMreuse_workEstimation(
                 handle,
                 opA,
                 opB,
@@ -11453,9 +11497,9 @@ pub unsafe extern "C" fn cusparseSpGEMMreuse_workEstimation(
                 matC,
                 alg,
                 spgemmDescr,
-                unsafe { Out::new(bufferSize1, "bufferSize1") }?,
+                Out::new(bufferSize1, "bufferSize1")?,
                 externalBuffer1,
-            )
+            ) }
         })
     })
 }
@@ -11478,7 +11522,7 @@ pub unsafe extern "C" fn cusparseSpMM(
         value handle, value opA, value opB, value alpha, value matA, value matB, value beta, value matC, value computeType, value alg, value externalBuffer
     ), {
         ::cusparse::entry("cusparseSpMM", || {
-            ::cusparse::api::products::cusparseSpMM(
+            unsafe { ::cusparse::api::products::cusparseSpMM(
                 handle,
                 opA,
                 opB,
@@ -11490,7 +11534,7 @@ pub unsafe extern "C" fn cusparseSpMM(
                 computeType,
                 alg,
                 externalBuffer,
-            )
+            ) }
         })
     })
 }
@@ -11623,7 +11667,7 @@ pub unsafe extern "C" fn cusparseSpMV(
         value handle, value opA, value alpha, value matA, value vecX, value beta, value vecY, value computeType, value alg, value externalBuffer
     ), {
         ::cusparse::entry("cusparseSpMV", || {
-            ::cusparse::api::products::cusparseSpMV(
+            unsafe { ::cusparse::api::products::cusparseSpMV(
                 handle,
                 opA,
                 alpha,
@@ -11634,7 +11678,7 @@ pub unsafe extern "C" fn cusparseSpMV(
                 computeType,
                 alg,
                 externalBuffer,
-            )
+            ) }
         })
     })
 }
@@ -11729,7 +11773,7 @@ pub unsafe extern "C" fn cusparseSpMVOp(
         value handle, value plan, value alpha, value beta, value vecX, value vecY, value vecZ
     ), {
         ::cusparse::entry("cusparseSpMVOp", || {
-            ::cusparse::api::epilogues::cusparseSpMVOp(handle, plan, alpha, beta, vecX, vecY, vecZ)
+            unsafe { ::cusparse::api::epilogues::cusparseSpMVOp(handle, plan, alpha, beta, vecX, vecY, vecZ) }
         })
     })
 }
@@ -11808,13 +11852,13 @@ pub unsafe extern "C" fn cusparseSpMVOp_createPlan(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseSpMVOp_createPlan", (value handle, value desc, out plan, value code, value codeSize), {
         ::cusparse::entry("cusparseSpMVOp_createPlan", || {
-            ::cusparse::api::epilogues::cusparseSpMVOp_createPlan(
+            unsafe { ::cusparse::api::epilogues::cusparseSpMVOp_createPlan(
                 handle,
                 desc,
-                unsafe { Out::new(plan, "plan") }?,
+                Out::new(plan, "plan")?,
                 code,
                 codeSize,
-            )
+            ) }
         })
     })
 }
@@ -12015,7 +12059,7 @@ pub unsafe extern "C" fn cusparseSpMatGetAttribute(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseSpMatGetAttribute", (value spMatDescr, value attribute, value data, value dataSize), {
         ::cusparse::entry("cusparseSpMatGetAttribute", || {
-            ::cusparse::api::matrices::cusparseSpMatGetAttribute(spMatDescr, attribute, data, dataSize)
+            unsafe { ::cusparse::api::matrices::cusparseSpMatGetAttribute(spMatDescr, attribute, data, dataSize) }
         })
     })
 }
@@ -12129,7 +12173,7 @@ pub unsafe extern "C" fn cusparseSpMatSetAttribute(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseSpMatSetAttribute", (value spMatDescr, value attribute, value data, value dataSize), {
         ::cusparse::entry("cusparseSpMatSetAttribute", || {
-            ::cusparse::api::matrices::cusparseSpMatSetAttribute(spMatDescr, attribute, data, dataSize)
+            unsafe { ::cusparse::api::matrices::cusparseSpMatSetAttribute(spMatDescr, attribute, data, dataSize) }
         })
     })
 }
@@ -12189,7 +12233,7 @@ pub unsafe extern "C" fn cusparseSpSM_analysis(
         value handle, value opA, value opB, value alpha, value matA, value matB, value matC, value computeType, value alg, value spsmDescr, value externalBuffer
     ), {
         ::cusparse::entry("cusparseSpSM_analysis", || {
-            ::cusparse::api::triangular::cusparseSpSM_analysis(
+            unsafe { ::cusparse::api::triangular::cusparseSpSM_analysis(
                 handle,
                 opA,
                 opB,
@@ -12201,7 +12245,7 @@ pub unsafe extern "C" fn cusparseSpSM_analysis(
                 alg,
                 spsmDescr,
                 externalBuffer,
-            )
+            ) }
         })
     })
 }
@@ -12276,7 +12320,7 @@ pub unsafe extern "C" fn cusparseSpSM_solve(
         value handle, value opA, value opB, value alpha, value matA, value matB, value matC, value computeType, value alg, value spsmDescr
     ), {
         ::cusparse::entry("cusparseSpSM_solve", || {
-            ::cusparse::api::triangular::cusparseSpSM_solve(
+            unsafe { ::cusparse::api::triangular::cusparseSpSM_solve(
                 handle,
                 opA,
                 opB,
@@ -12287,7 +12331,7 @@ pub unsafe extern "C" fn cusparseSpSM_solve(
                 computeType,
                 alg,
                 spsmDescr,
-            )
+            ) }
         })
     })
 }
@@ -12301,7 +12345,12 @@ pub unsafe extern "C" fn cusparseSpSM_updateMatrix(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseSpSM_updateMatrix", (value handle, value spsmDescr, value newValues, value updatePart), {
         ::cusparse::entry("cusparseSpSM_updateMatrix", || {
-            ::cusparse::api::triangular::cusparseSpSM_updateMatrix(handle, spsmDescr, newValues, updatePart)
+            unsafe { ::cusparse::api::triangular::cusparseSpSM_updateMatrix(
+                handle,
+                spsmDescr,
+                newValues,
+                updatePart,
+            ) }
         })
     })
 }
@@ -12323,7 +12372,7 @@ pub unsafe extern "C" fn cusparseSpSV_analysis(
         value handle, value opA, value alpha, value matA, value vecX, value vecY, value computeType, value alg, value spsvDescr, value externalBuffer
     ), {
         ::cusparse::entry("cusparseSpSV_analysis", || {
-            ::cusparse::api::triangular::cusparseSpSV_analysis(
+            unsafe { ::cusparse::api::triangular::cusparseSpSV_analysis(
                 handle,
                 opA,
                 alpha,
@@ -12334,7 +12383,7 @@ pub unsafe extern "C" fn cusparseSpSV_analysis(
                 alg,
                 spsvDescr,
                 externalBuffer,
-            )
+            ) }
         })
     })
 }
@@ -12406,7 +12455,7 @@ pub unsafe extern "C" fn cusparseSpSV_solve(
         value handle, value opA, value alpha, value matA, value vecX, value vecY, value computeType, value alg, value spsvDescr
     ), {
         ::cusparse::entry("cusparseSpSV_solve", || {
-            ::cusparse::api::triangular::cusparseSpSV_solve(
+            unsafe { ::cusparse::api::triangular::cusparseSpSV_solve(
                 handle,
                 opA,
                 alpha,
@@ -12416,7 +12465,7 @@ pub unsafe extern "C" fn cusparseSpSV_solve(
                 computeType,
                 alg,
                 spsvDescr,
-            )
+            ) }
         })
     })
 }
@@ -12430,7 +12479,12 @@ pub unsafe extern "C" fn cusparseSpSV_updateMatrix(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseSpSV_updateMatrix", (value handle, value spsvDescr, value newValues, value updatePart), {
         ::cusparse::entry("cusparseSpSV_updateMatrix", || {
-            ::cusparse::api::triangular::cusparseSpSV_updateMatrix(handle, spsvDescr, newValues, updatePart)
+            unsafe { ::cusparse::api::triangular::cusparseSpSV_updateMatrix(
+                handle,
+                spsvDescr,
+                newValues,
+                updatePart,
+            ) }
         })
     })
 }
@@ -12449,7 +12503,15 @@ pub unsafe extern "C" fn cusparseSpVV(
         value handle, value opX, value vecX, value vecY, value result, value computeType, value externalBuffer
     ), {
         ::cusparse::entry("cusparseSpVV", || {
-            ::cusparse::api::vector::cusparseSpVV(handle, opX, vecX, vecY, result, computeType, externalBuffer)
+            unsafe { ::cusparse::api::vector::cusparseSpVV(
+                handle,
+                opX,
+                vecX,
+                vecY,
+                result,
+                computeType,
+                externalBuffer,
+            ) }
         })
     })
 }
@@ -12559,7 +12621,7 @@ pub unsafe extern "C" fn cusparseSparseToDense(
 ) -> cusparseStatus_t {
     ::trace::call!("cusparseSparseToDense", (value handle, value matA, value matB, value alg, value externalBuffer), {
         ::cusparse::entry("cusparseSparseToDense", || {
-            ::cusparse::api::conversion::cusparseSparseToDense(handle, matA, matB, alg, externalBuffer)
+            unsafe { ::cusparse::api::conversion::cusparseSparseToDense(handle, matA, matB, alg, externalBuffer) }
         })
     })
 }
@@ -12606,7 +12668,7 @@ pub unsafe extern "C" fn cusparseSpruneCsr2csr(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
     ), {
         ::cusparse::entry("cusparseSpruneCsr2csr", || {
-            ::cusparse::api::thinning::cusparseTpruneCsr2csr(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csr(
                 handle,
                 m,
                 n,
@@ -12621,7 +12683,7 @@ pub unsafe extern "C" fn cusparseSpruneCsr2csr(
                 csrSortedRowPtrC,
                 csrSortedColIndC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -12648,7 +12710,7 @@ pub unsafe extern "C" fn cusparseSpruneCsr2csrByPercentage(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseSpruneCsr2csrByPercentage", || {
-            ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csrByPercentage(
                 handle,
                 m,
                 n,
@@ -12664,7 +12726,7 @@ pub unsafe extern "C" fn cusparseSpruneCsr2csrByPercentage(
                 csrSortedColIndC,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -12732,7 +12794,7 @@ pub unsafe extern "C" fn cusparseSpruneCsr2csrNnz(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value threshold, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value pBuffer
     ), {
         ::cusparse::entry("cusparseSpruneCsr2csrNnz", || {
-            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnz(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csrNnz(
                 handle,
                 m,
                 n,
@@ -12746,7 +12808,7 @@ pub unsafe extern "C" fn cusparseSpruneCsr2csrNnz(
                 csrSortedRowPtrC,
                 nnzTotalDevHostPtr,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -12772,7 +12834,7 @@ pub unsafe extern "C" fn cusparseSpruneCsr2csrNnzByPercentage(
         value handle, value m, value n, value nnzA, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value percentage, value descrC, value csrSortedRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseSpruneCsr2csrNnzByPercentage", || {
-            ::cusparse::api::thinning::cusparseTpruneCsr2csrNnzByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneCsr2csrNnzByPercentage(
                 handle,
                 m,
                 n,
@@ -12787,7 +12849,7 @@ pub unsafe extern "C" fn cusparseSpruneCsr2csrNnzByPercentage(
                 nnzTotalDevHostPtr,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -12851,7 +12913,7 @@ pub unsafe extern "C" fn cusparseSpruneDense2csr(
         value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value pBuffer
     ), {
         ::cusparse::entry("cusparseSpruneDense2csr", || {
-            ::cusparse::api::thinning::cusparseTpruneDense2csr(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csr(
                 handle,
                 m,
                 n,
@@ -12863,7 +12925,7 @@ pub unsafe extern "C" fn cusparseSpruneDense2csr(
                 csrSortedRowPtrC,
                 csrSortedColIndC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -12887,7 +12949,7 @@ pub unsafe extern "C" fn cusparseSpruneDense2csrByPercentage(
         value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrSortedValC, value csrSortedRowPtrC, value csrSortedColIndC, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseSpruneDense2csrByPercentage", || {
-            ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csrByPercentage(
                 handle,
                 m,
                 n,
@@ -12900,7 +12962,7 @@ pub unsafe extern "C" fn cusparseSpruneDense2csrByPercentage(
                 csrSortedColIndC,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -12959,7 +13021,7 @@ pub unsafe extern "C" fn cusparseSpruneDense2csrNnz(
         value handle, value m, value n, value A, value lda, value threshold, value descrC, value csrRowPtrC, value nnzTotalDevHostPtr, value pBuffer
     ), {
         ::cusparse::entry("cusparseSpruneDense2csrNnz", || {
-            ::cusparse::api::thinning::cusparseTpruneDense2csrNnz(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csrNnz(
                 handle,
                 m,
                 n,
@@ -12970,7 +13032,7 @@ pub unsafe extern "C" fn cusparseSpruneDense2csrNnz(
                 csrRowPtrC,
                 nnzTotalDevHostPtr,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -12993,7 +13055,7 @@ pub unsafe extern "C" fn cusparseSpruneDense2csrNnzByPercentage(
         value handle, value m, value n, value A, value lda, value percentage, value descrC, value csrRowPtrC, value nnzTotalDevHostPtr, value info, value pBuffer
     ), {
         ::cusparse::entry("cusparseSpruneDense2csrNnzByPercentage", || {
-            ::cusparse::api::thinning::cusparseTpruneDense2csrNnzByPercentage(
+            unsafe { ::cusparse::api::thinning::cusparseTpruneDense2csrNnzByPercentage(
                 handle,
                 m,
                 n,
@@ -13005,7 +13067,7 @@ pub unsafe extern "C" fn cusparseSpruneDense2csrNnzByPercentage(
                 nnzTotalDevHostPtr,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -13061,7 +13123,7 @@ pub unsafe extern "C" fn cusparseSroti(
     ), {
         ::cusparse::entry("cusparseSroti", || {
             ::cusparse::on_hip!(handle, true, cusparseSroti(nnz, xVal, xInd, y, c, s, idxBase));
-            ::cusparse::api::entries::cusparseTroti(handle, nnz, xVal, xInd, y, c, s, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTroti(handle, nnz, xVal, xInd, y, c, s, idxBase) }
         })
     })
 }
@@ -13080,7 +13142,7 @@ pub unsafe extern "C" fn cusparseSsctr(
     ), {
         ::cusparse::entry("cusparseSsctr", || {
             ::cusparse::on_hip!(handle, true, cusparseSsctr(nnz, xVal, xInd, y, idxBase));
-            ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase) }
         })
     })
 }
@@ -13155,7 +13217,14 @@ pub unsafe extern "C" fn cusparseXcoo2csr(
     ), {
         ::cusparse::entry("cusparseXcoo2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseXcoo2csr(cooRowInd, nnz, m, csrSortedRowPtr, idxBase));
-            ::cusparse::api::sorting::cusparseXcoo2csr(handle, cooRowInd, nnz, m, csrSortedRowPtr, idxBase)
+            unsafe { ::cusparse::api::sorting::cusparseXcoo2csr(
+                handle,
+                cooRowInd,
+                nnz,
+                m,
+                csrSortedRowPtr,
+                idxBase,
+            ) }
         })
     })
 }
@@ -13176,7 +13245,16 @@ pub unsafe extern "C" fn cusparseXcoosortByColumn(
     ), {
         ::cusparse::entry("cusparseXcoosortByColumn", || {
             ::cusparse::on_hip!(handle, true, cusparseXcoosortByColumn(m, n, nnz, cooRowsA, cooColsA, P, pBuffer));
-            ::cusparse::api::sorting::cusparseXcoosortByColumn(handle, m, n, nnz, cooRowsA, cooColsA, P, pBuffer)
+            unsafe { ::cusparse::api::sorting::cusparseXcoosortByColumn(
+                handle,
+                m,
+                n,
+                nnz,
+                cooRowsA,
+                cooColsA,
+                P,
+                pBuffer,
+            ) }
         })
     })
 }
@@ -13197,7 +13275,16 @@ pub unsafe extern "C" fn cusparseXcoosortByRow(
     ), {
         ::cusparse::entry("cusparseXcoosortByRow", || {
             ::cusparse::on_hip!(handle, true, cusparseXcoosortByRow(m, n, nnz, cooRowsA, cooColsA, P, pBuffer));
-            ::cusparse::api::sorting::cusparseXcoosortByRow(handle, m, n, nnz, cooRowsA, cooColsA, P, pBuffer)
+            unsafe { ::cusparse::api::sorting::cusparseXcoosortByRow(
+                handle,
+                m,
+                n,
+                nnz,
+                cooRowsA,
+                cooColsA,
+                P,
+                pBuffer,
+            ) }
         })
     })
 }
@@ -13247,7 +13334,7 @@ pub unsafe extern "C" fn cusparseXcscsort(
     ), {
         ::cusparse::entry("cusparseXcscsort", || {
             ::cusparse::on_hip!(handle, true, cusparseXcscsort(m, n, nnz, descrA, cscColPtrA, cscRowIndA, P, pBuffer));
-            ::cusparse::api::sorting::cusparseXcscsort(
+            unsafe { ::cusparse::api::sorting::cusparseXcscsort(
                 handle,
                 m,
                 n,
@@ -13257,7 +13344,7 @@ pub unsafe extern "C" fn cusparseXcscsort(
                 cscRowIndA,
                 P,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -13309,7 +13396,7 @@ pub unsafe extern "C" fn cusparseXcsr2bsrNnz(
     ), {
         ::cusparse::entry("cusparseXcsr2bsrNnz", || {
             ::cusparse::on_hip!(handle, true, cusparseXcsr2bsrNnz(dirA, m, n, descrA, csrSortedRowPtrA, csrSortedColIndA, blockDim, descrC, bsrSortedRowPtrC, nnzTotalDevHostPtr));
-            ::cusparse::api::blocking::cusparseXcsr2bsrNnz(
+            unsafe { ::cusparse::api::blocking::cusparseXcsr2bsrNnz(
                 handle,
                 dirA,
                 m,
@@ -13321,7 +13408,7 @@ pub unsafe extern "C" fn cusparseXcsr2bsrNnz(
                 descrC,
                 bsrSortedRowPtrC,
                 nnzTotalDevHostPtr,
-            )
+            ) }
         })
     })
 }
@@ -13340,7 +13427,14 @@ pub unsafe extern "C" fn cusparseXcsr2coo(
     ), {
         ::cusparse::entry("cusparseXcsr2coo", || {
             ::cusparse::on_hip!(handle, true, cusparseXcsr2coo(csrSortedRowPtr, nnz, m, cooRowInd, idxBase));
-            ::cusparse::api::sorting::cusparseXcsr2coo(handle, csrSortedRowPtr, nnz, m, cooRowInd, idxBase)
+            unsafe { ::cusparse::api::sorting::cusparseXcsr2coo(
+                handle,
+                csrSortedRowPtr,
+                nnz,
+                m,
+                cooRowInd,
+                idxBase,
+            ) }
         })
     })
 }
@@ -13366,7 +13460,7 @@ pub unsafe extern "C" fn cusparseXcsr2gebsrNnz(
     ), {
         ::cusparse::entry("cusparseXcsr2gebsrNnz", || {
             ::cusparse::on_hip!(handle, true, cusparseXcsr2gebsrNnz(dirA, m, n, descrA, csrSortedRowPtrA, csrSortedColIndA, descrC, bsrSortedRowPtrC, rowBlockDim, colBlockDim, nnzTotalDevHostPtr, pBuffer));
-            ::cusparse::api::blocking::cusparseXcsr2gebsrNnz(
+            unsafe { ::cusparse::api::blocking::cusparseXcsr2gebsrNnz(
                 handle,
                 dirA,
                 m,
@@ -13380,7 +13474,7 @@ pub unsafe extern "C" fn cusparseXcsr2gebsrNnz(
                 colBlockDim,
                 nnzTotalDevHostPtr,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -13408,7 +13502,7 @@ pub unsafe extern "C" fn cusparseXcsrgeam2Nnz(
     ), {
         ::cusparse::entry("cusparseXcsrgeam2Nnz", || {
             ::cusparse::on_hip!(handle, true, cusparseXcsrgeam2Nnz(m, n, descrA, nnzA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedRowPtrC, nnzTotalDevHostPtr, workspace));
-            ::cusparse::api::sums::cusparseXcsrgeam2Nnz(
+            unsafe { ::cusparse::api::sums::cusparseXcsrgeam2Nnz(
                 handle,
                 m,
                 n,
@@ -13424,7 +13518,7 @@ pub unsafe extern "C" fn cusparseXcsrgeam2Nnz(
                 csrSortedRowPtrC,
                 nnzTotalDevHostPtr,
                 workspace,
-            )
+            ) }
         })
     })
 }
@@ -13458,7 +13552,7 @@ pub unsafe extern "C" fn cusparseXcsrgemm2Nnz(
     ), {
         ::cusparse::entry("cusparseXcsrgemm2Nnz", || {
             ::cusparse::on_hip!(handle, true, cusparseXcsrgemm2Nnz(m, n, k, descrA, nnzA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedRowPtrB, csrSortedColIndB, descrD, nnzD, csrSortedRowPtrD, csrSortedColIndD, descrC, csrSortedRowPtrC, nnzTotalDevHostPtr, info, pBuffer));
-            ::cusparse::api::sums::cusparseXcsrgemm2Nnz(
+            unsafe { ::cusparse::api::sums::cusparseXcsrgemm2Nnz(
                 handle,
                 m,
                 n,
@@ -13480,7 +13574,7 @@ pub unsafe extern "C" fn cusparseXcsrgemm2Nnz(
                 nnzTotalDevHostPtr,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -13544,7 +13638,7 @@ pub unsafe extern "C" fn cusparseXcsrsort(
     ), {
         ::cusparse::entry("cusparseXcsrsort", || {
             ::cusparse::on_hip!(handle, true, cusparseXcsrsort(m, n, nnz, descrA, csrRowPtrA, csrColIndA, P, pBuffer));
-            ::cusparse::api::sorting::cusparseXcsrsort(
+            unsafe { ::cusparse::api::sorting::cusparseXcsrsort(
                 handle,
                 m,
                 n,
@@ -13554,7 +13648,7 @@ pub unsafe extern "C" fn cusparseXcsrsort(
                 csrColIndA,
                 P,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -13625,7 +13719,7 @@ pub unsafe extern "C" fn cusparseXgebsr2gebsrNnz(
     ), {
         ::cusparse::entry("cusparseXgebsr2gebsrNnz", || {
             ::cusparse::on_hip!(handle, true, cusparseXgebsr2gebsrNnz(dirA, mb, nb, nnzb, descrA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, descrC, bsrSortedRowPtrC, rowBlockDimC, colBlockDimC, nnzTotalDevHostPtr, pBuffer));
-            ::cusparse::api::blocking::cusparseXgebsr2gebsrNnz(
+            unsafe { ::cusparse::api::blocking::cusparseXgebsr2gebsrNnz(
                 handle,
                 dirA,
                 mb,
@@ -13642,7 +13736,7 @@ pub unsafe extern "C" fn cusparseXgebsr2gebsrNnz(
                 colBlockDimC,
                 nnzTotalDevHostPtr,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -13662,7 +13756,7 @@ pub unsafe extern "C" fn cusparseZaxpyi(
     ), {
         ::cusparse::entry("cusparseZaxpyi", || {
             ::cusparse::on_hip!(handle, true, cusparseZaxpyi(nnz, alpha, xVal, xInd, y, idxBase));
-            ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTaxpyi(handle, nnz, alpha, xVal, xInd, y, idxBase) }
         })
     })
 }
@@ -13688,7 +13782,7 @@ pub unsafe extern "C" fn cusparseZbsr2csr(
     ), {
         ::cusparse::entry("cusparseZbsr2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTbsr2csr(
+            unsafe { ::cusparse::api::blocking::cusparseTbsr2csr(
                 handle,
                 dirA,
                 mb,
@@ -13702,7 +13796,7 @@ pub unsafe extern "C" fn cusparseZbsr2csr(
                 csrSortedValC,
                 csrSortedRowPtrC,
                 csrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -13727,7 +13821,7 @@ pub unsafe extern "C" fn cusparseZbsric02(
     ), {
         ::cusparse::entry("cusparseZbsric02", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsric02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsric02(
+            unsafe { ::cusparse::api::factorization::cusparseTbsric02(
                 handle,
                 dirA,
                 mb,
@@ -13740,7 +13834,7 @@ pub unsafe extern "C" fn cusparseZbsric02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -13765,7 +13859,7 @@ pub unsafe extern "C" fn cusparseZbsric02_analysis(
     ), {
         ::cusparse::entry("cusparseZbsric02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsric02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pInputBuffer));
-            ::cusparse::api::factorization::cusparseTbsric02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTbsric02_analysis(
                 handle,
                 dirA,
                 mb,
@@ -13778,7 +13872,7 @@ pub unsafe extern "C" fn cusparseZbsric02_analysis(
                 info,
                 policy,
                 pInputBuffer,
-            )
+            ) }
         })
     })
 }
@@ -13839,7 +13933,7 @@ pub unsafe extern "C" fn cusparseZbsrilu02(
     ), {
         ::cusparse::entry("cusparseZbsrilu02", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsrilu02(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsrilu02(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02(
                 handle,
                 dirA,
                 mb,
@@ -13852,7 +13946,7 @@ pub unsafe extern "C" fn cusparseZbsrilu02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -13877,7 +13971,7 @@ pub unsafe extern "C" fn cusparseZbsrilu02_analysis(
     ), {
         ::cusparse::entry("cusparseZbsrilu02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsrilu02_analysis(dirA, mb, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockDim, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02_analysis(
                 handle,
                 dirA,
                 mb,
@@ -13890,7 +13984,7 @@ pub unsafe extern "C" fn cusparseZbsrilu02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -13943,13 +14037,13 @@ pub unsafe extern "C" fn cusparseZbsrilu02_numericBoost(
         value handle, value info, value enable_boost, value tol, value boost_val
     ), {
         ::cusparse::entry("cusparseZbsrilu02_numericBoost", || {
-            ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
+            unsafe { ::cusparse::api::factorization::cusparseTbsrilu02_numericBoost(
                 handle,
                 info,
                 enable_boost,
                 tol,
                 boost_val,
-            )
+            ) }
         })
     })
 }
@@ -13981,7 +14075,7 @@ pub unsafe extern "C" fn cusparseZbsrmm(
     ), {
         ::cusparse::entry("cusparseZbsrmm", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsrmm(dirA, transA, transB, mb, n, kb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockSize, B, ldb, beta, C, ldc));
-            ::cusparse::api::blocks::cusparseTbsrmm(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrmm(
                 handle,
                 dirA,
                 transA,
@@ -14001,7 +14095,7 @@ pub unsafe extern "C" fn cusparseZbsrmm(
                 beta,
                 C,
                 ldc,
-            )
+            ) }
         })
     })
 }
@@ -14029,7 +14123,7 @@ pub unsafe extern "C" fn cusparseZbsrmv(
     ), {
         ::cusparse::entry("cusparseZbsrmv", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsrmv(dirA, transA, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, x, beta, y));
-            ::cusparse::api::blocks::cusparseTbsrmv(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrmv(
                 handle,
                 dirA,
                 transA,
@@ -14045,7 +14139,7 @@ pub unsafe extern "C" fn cusparseZbsrmv(
                 x,
                 beta,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -14073,7 +14167,7 @@ pub unsafe extern "C" fn cusparseZbsrsm2_analysis(
     ), {
         ::cusparse::entry("cusparseZbsrsm2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsrsm2_analysis(dirA, transA, transXY, mb, n, nnzb, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsm2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsm2_analysis(
                 handle,
                 dirA,
                 transA,
@@ -14089,7 +14183,7 @@ pub unsafe extern "C" fn cusparseZbsrsm2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14164,7 +14258,7 @@ pub unsafe extern "C" fn cusparseZbsrsm2_solve(
     ), {
         ::cusparse::entry("cusparseZbsrsm2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsrsm2_solve(dirA, transA, transXY, mb, n, nnzb, alpha, descrA, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, blockSize, info, B, ldb, X, ldx, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsm2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsm2_solve(
                 handle,
                 dirA,
                 transA,
@@ -14185,7 +14279,7 @@ pub unsafe extern "C" fn cusparseZbsrsm2_solve(
                 ldx,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14211,7 +14305,7 @@ pub unsafe extern "C" fn cusparseZbsrsv2_analysis(
     ), {
         ::cusparse::entry("cusparseZbsrsv2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsrsv2_analysis(dirA, transA, mb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsv2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsv2_analysis(
                 handle,
                 dirA,
                 transA,
@@ -14225,7 +14319,7 @@ pub unsafe extern "C" fn cusparseZbsrsv2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14292,7 +14386,7 @@ pub unsafe extern "C" fn cusparseZbsrsv2_solve(
     ), {
         ::cusparse::entry("cusparseZbsrsv2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsrsv2_solve(dirA, transA, mb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, blockDim, info, f, x, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTbsrsv2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTbsrsv2_solve(
                 handle,
                 dirA,
                 transA,
@@ -14309,7 +14403,7 @@ pub unsafe extern "C" fn cusparseZbsrsv2_solve(
                 x,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14340,7 +14434,7 @@ pub unsafe extern "C" fn cusparseZbsrxmv(
     ), {
         ::cusparse::entry("cusparseZbsrxmv", || {
             ::cusparse::on_hip!(handle, true, cusparseZbsrxmv(dirA, transA, sizeOfMask, mb, nb, nnzb, alpha, descrA, bsrSortedValA, bsrSortedMaskPtrA, bsrSortedRowPtrA, bsrSortedEndPtrA, bsrSortedColIndA, blockDim, x, beta, y));
-            ::cusparse::api::blocks::cusparseTbsrxmv(
+            unsafe { ::cusparse::api::blocks::cusparseTbsrxmv(
                 handle,
                 dirA,
                 transA,
@@ -14359,7 +14453,7 @@ pub unsafe extern "C" fn cusparseZbsrxmv(
                 x,
                 beta,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -14381,7 +14475,7 @@ pub unsafe extern "C" fn cusparseZcsc2dense(
     ), {
         ::cusparse::entry("cusparseZcsc2dense", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsc2dense(m, n, descrA, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA, A, lda));
-            ::cusparse::api::thinning::cusparseTcsc2dense(
+            unsafe { ::cusparse::api::thinning::cusparseTcsc2dense(
                 handle,
                 m,
                 n,
@@ -14391,7 +14485,7 @@ pub unsafe extern "C" fn cusparseZcsc2dense(
                 cscSortedColPtrA,
                 A,
                 lda,
-            )
+            ) }
         })
     })
 }
@@ -14417,7 +14511,7 @@ pub unsafe extern "C" fn cusparseZcsr2bsr(
     ), {
         ::cusparse::entry("cusparseZcsr2bsr", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsr2bsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, blockDim, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTcsr2bsr(
+            unsafe { ::cusparse::api::blocking::cusparseTcsr2bsr(
                 handle,
                 dirA,
                 m,
@@ -14431,7 +14525,7 @@ pub unsafe extern "C" fn cusparseZcsr2bsr(
                 bsrSortedValC,
                 bsrSortedRowPtrC,
                 bsrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -14457,7 +14551,7 @@ pub unsafe extern "C" fn cusparseZcsr2csr_compress(
     ), {
         ::cusparse::entry("cusparseZcsr2csr_compress", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsr2csr_compress(m, n, descrA, csrSortedValA, csrSortedColIndA, csrSortedRowPtrA, nnzA, nnzPerRow, csrSortedValC, csrSortedColIndC, csrSortedRowPtrC, tol));
-            ::cusparse::api::thinning::cusparseTcsr2csr_compress(
+            unsafe { ::cusparse::api::thinning::cusparseTcsr2csr_compress(
                 handle,
                 m,
                 n,
@@ -14471,7 +14565,7 @@ pub unsafe extern "C" fn cusparseZcsr2csr_compress(
                 csrSortedColIndC,
                 csrSortedRowPtrC,
                 tol,
-            )
+            ) }
         })
     })
 }
@@ -14494,7 +14588,7 @@ pub unsafe extern "C" fn cusparseZcsr2csru(
     ), {
         ::cusparse::entry("cusparseZcsr2csru", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsr2csru(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
-            ::cusparse::api::ordering::cusparseTcsr2csru(
+            unsafe { ::cusparse::api::ordering::cusparseTcsr2csru(
                 handle,
                 m,
                 n,
@@ -14505,7 +14599,7 @@ pub unsafe extern "C" fn cusparseZcsr2csru(
                 csrColInd,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14527,7 +14621,7 @@ pub unsafe extern "C" fn cusparseZcsr2dense(
     ), {
         ::cusparse::entry("cusparseZcsr2dense", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsr2dense(m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, A, lda));
-            ::cusparse::api::thinning::cusparseTcsr2dense(
+            unsafe { ::cusparse::api::thinning::cusparseTcsr2dense(
                 handle,
                 m,
                 n,
@@ -14537,7 +14631,7 @@ pub unsafe extern "C" fn cusparseZcsr2dense(
                 csrSortedColIndA,
                 A,
                 lda,
-            )
+            ) }
         })
     })
 }
@@ -14565,7 +14659,7 @@ pub unsafe extern "C" fn cusparseZcsr2gebsr(
     ), {
         ::cusparse::entry("cusparseZcsr2gebsr", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsr2gebsr(dirA, m, n, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDim, colBlockDim, pBuffer));
-            ::cusparse::api::blocking::cusparseTcsr2gebsr(
+            unsafe { ::cusparse::api::blocking::cusparseTcsr2gebsr(
                 handle,
                 dirA,
                 m,
@@ -14581,7 +14675,7 @@ pub unsafe extern "C" fn cusparseZcsr2gebsr(
                 rowBlockDim,
                 colBlockDim,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14642,7 +14736,7 @@ pub unsafe extern "C" fn cusparseZcsrcolor(
     ), {
         ::cusparse::entry("cusparseZcsrcolor", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsrcolor(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, fractionToColor, ncolors, coloring, reordering, info));
-            ::cusparse::api::ordering::cusparseTcsrcolor(
+            unsafe { ::cusparse::api::ordering::cusparseTcsrcolor(
                 handle,
                 m,
                 nnz,
@@ -14655,7 +14749,7 @@ pub unsafe extern "C" fn cusparseZcsrcolor(
                 coloring,
                 reordering,
                 info,
-            )
+            ) }
         })
     })
 }
@@ -14688,7 +14782,7 @@ pub unsafe extern "C" fn cusparseZcsrgeam2(
     ), {
         ::cusparse::entry("cusparseZcsrgeam2", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsrgeam2(m, n, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, beta, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, pBuffer));
-            ::cusparse::api::sums::cusparseTcsrgeam2(
+            unsafe { ::cusparse::api::sums::cusparseTcsrgeam2(
                 handle,
                 m,
                 n,
@@ -14709,7 +14803,7 @@ pub unsafe extern "C" fn cusparseZcsrgeam2(
                 csrSortedRowPtrC,
                 csrSortedColIndC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14803,7 +14897,7 @@ pub unsafe extern "C" fn cusparseZcsrgemm2(
     ), {
         ::cusparse::entry("cusparseZcsrgemm2", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsrgemm2(m, n, k, alpha, descrA, nnzA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, descrB, nnzB, csrSortedValB, csrSortedRowPtrB, csrSortedColIndB, beta, descrD, nnzD, csrSortedValD, csrSortedRowPtrD, csrSortedColIndD, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC, info, pBuffer));
-            ::cusparse::api::sums::cusparseTcsrgemm2(
+            unsafe { ::cusparse::api::sums::cusparseTcsrgemm2(
                 handle,
                 m,
                 n,
@@ -14831,7 +14925,7 @@ pub unsafe extern "C" fn cusparseZcsrgemm2(
                 csrSortedColIndC,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14908,7 +15002,7 @@ pub unsafe extern "C" fn cusparseZcsric02(
     ), {
         ::cusparse::entry("cusparseZcsric02", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsric02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsric02(
+            unsafe { ::cusparse::api::factorization::cusparseTcsric02(
                 handle,
                 m,
                 nnz,
@@ -14919,7 +15013,7 @@ pub unsafe extern "C" fn cusparseZcsric02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -14942,7 +15036,7 @@ pub unsafe extern "C" fn cusparseZcsric02_analysis(
     ), {
         ::cusparse::entry("cusparseZcsric02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsric02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsric02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTcsric02_analysis(
                 handle,
                 m,
                 nnz,
@@ -14953,7 +15047,7 @@ pub unsafe extern "C" fn cusparseZcsric02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15008,7 +15102,7 @@ pub unsafe extern "C" fn cusparseZcsrilu02(
     ), {
         ::cusparse::entry("cusparseZcsrilu02", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsrilu02(m, nnz, descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsrilu02(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02(
                 handle,
                 m,
                 nnz,
@@ -15019,7 +15113,7 @@ pub unsafe extern "C" fn cusparseZcsrilu02(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15042,7 +15136,7 @@ pub unsafe extern "C" fn cusparseZcsrilu02_analysis(
     ), {
         ::cusparse::entry("cusparseZcsrilu02_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsrilu02_analysis(m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
                 handle,
                 m,
                 nnz,
@@ -15053,7 +15147,7 @@ pub unsafe extern "C" fn cusparseZcsrilu02_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15102,13 +15196,13 @@ pub unsafe extern "C" fn cusparseZcsrilu02_numericBoost(
         value handle, value info, value enable_boost, value tol, value boost_val
     ), {
         ::cusparse::entry("cusparseZcsrilu02_numericBoost", || {
-            ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
+            unsafe { ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
                 handle,
                 info,
                 enable_boost,
                 tol,
                 boost_val,
-            )
+            ) }
         })
     })
 }
@@ -15138,7 +15232,7 @@ pub unsafe extern "C" fn cusparseZcsrsm2_analysis(
     ), {
         ::cusparse::entry("cusparseZcsrsm2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsrsm2_analysis(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsm2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsm2_analysis(
                 handle,
                 algo,
                 transA,
@@ -15156,7 +15250,7 @@ pub unsafe extern "C" fn cusparseZcsrsm2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15234,7 +15328,7 @@ pub unsafe extern "C" fn cusparseZcsrsm2_solve(
     ), {
         ::cusparse::entry("cusparseZcsrsm2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsrsm2_solve(algo, transA, transB, m, nrhs, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, B, ldb, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsm2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsm2_solve(
                 handle,
                 algo,
                 transA,
@@ -15252,7 +15346,7 @@ pub unsafe extern "C" fn cusparseZcsrsm2_solve(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15276,7 +15370,7 @@ pub unsafe extern "C" fn cusparseZcsrsv2_analysis(
     ), {
         ::cusparse::entry("cusparseZcsrsv2_analysis", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsrsv2_analysis(transA, m, nnz, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsv2_analysis(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsv2_analysis(
                 handle,
                 transA,
                 m,
@@ -15288,7 +15382,7 @@ pub unsafe extern "C" fn cusparseZcsrsv2_analysis(
                 info,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15349,7 +15443,7 @@ pub unsafe extern "C" fn cusparseZcsrsv2_solve(
     ), {
         ::cusparse::entry("cusparseZcsrsv2_solve", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsrsv2_solve(transA, m, nnz, alpha, descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA, info, f, x, policy, pBuffer));
-            ::cusparse::api::solves::cusparseTcsrsv2_solve(
+            unsafe { ::cusparse::api::solves::cusparseTcsrsv2_solve(
                 handle,
                 transA,
                 m,
@@ -15364,7 +15458,7 @@ pub unsafe extern "C" fn cusparseZcsrsv2_solve(
                 x,
                 policy,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15387,7 +15481,7 @@ pub unsafe extern "C" fn cusparseZcsru2csr(
     ), {
         ::cusparse::entry("cusparseZcsru2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseZcsru2csr(m, n, nnz, descrA, csrVal, csrRowPtr, csrColInd, info, pBuffer));
-            ::cusparse::api::ordering::cusparseTcsru2csr(
+            unsafe { ::cusparse::api::ordering::cusparseTcsru2csr(
                 handle,
                 m,
                 n,
@@ -15398,7 +15492,7 @@ pub unsafe extern "C" fn cusparseZcsru2csr(
                 csrColInd,
                 info,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15453,7 +15547,7 @@ pub unsafe extern "C" fn cusparseZdense2csc(
     ), {
         ::cusparse::entry("cusparseZdense2csc", || {
             ::cusparse::on_hip!(handle, true, cusparseZdense2csc(m, n, descrA, A, lda, nnzPerCol, cscSortedValA, cscSortedRowIndA, cscSortedColPtrA));
-            ::cusparse::api::thinning::cusparseTdense2csc(
+            unsafe { ::cusparse::api::thinning::cusparseTdense2csc(
                 handle,
                 m,
                 n,
@@ -15464,7 +15558,7 @@ pub unsafe extern "C" fn cusparseZdense2csc(
                 cscSortedValA,
                 cscSortedRowIndA,
                 cscSortedColPtrA,
-            )
+            ) }
         })
     })
 }
@@ -15487,7 +15581,7 @@ pub unsafe extern "C" fn cusparseZdense2csr(
     ), {
         ::cusparse::entry("cusparseZdense2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseZdense2csr(m, n, descrA, A, lda, nnzPerRow, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA));
-            ::cusparse::api::thinning::cusparseTdense2csr(
+            unsafe { ::cusparse::api::thinning::cusparseTdense2csr(
                 handle,
                 m,
                 n,
@@ -15498,7 +15592,7 @@ pub unsafe extern "C" fn cusparseZdense2csr(
                 csrSortedValA,
                 csrSortedRowPtrA,
                 csrSortedColIndA,
-            )
+            ) }
         })
     })
 }
@@ -15525,7 +15619,7 @@ pub unsafe extern "C" fn cusparseZgebsr2csr(
     ), {
         ::cusparse::entry("cusparseZgebsr2csr", || {
             ::cusparse::on_hip!(handle, true, cusparseZgebsr2csr(dirA, mb, nb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDim, colBlockDim, descrC, csrSortedValC, csrSortedRowPtrC, csrSortedColIndC));
-            ::cusparse::api::blocking::cusparseTgebsr2csr(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2csr(
                 handle,
                 dirA,
                 mb,
@@ -15540,7 +15634,7 @@ pub unsafe extern "C" fn cusparseZgebsr2csr(
                 csrSortedValC,
                 csrSortedRowPtrC,
                 csrSortedColIndC,
-            )
+            ) }
         })
     })
 }
@@ -15568,7 +15662,7 @@ pub unsafe extern "C" fn cusparseZgebsr2gebsc(
     ), {
         ::cusparse::entry("cusparseZgebsr2gebsc", || {
             ::cusparse::on_hip!(handle, true, cusparseZgebsr2gebsc(mb, nb, nnzb, bsrSortedVal, bsrSortedRowPtr, bsrSortedColInd, rowBlockDim, colBlockDim, bscVal, bscRowInd, bscColPtr, copyValues, idxBase, pBuffer));
-            ::cusparse::api::blocking::cusparseTgebsr2gebsc(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2gebsc(
                 handle,
                 mb,
                 nb,
@@ -15584,7 +15678,7 @@ pub unsafe extern "C" fn cusparseZgebsr2gebsc(
                 copyValues,
                 idxBase,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15649,7 +15743,7 @@ pub unsafe extern "C" fn cusparseZgebsr2gebsr(
     ), {
         ::cusparse::entry("cusparseZgebsr2gebsr", || {
             ::cusparse::on_hip!(handle, true, cusparseZgebsr2gebsr(dirA, mb, nb, nnzb, descrA, bsrSortedValA, bsrSortedRowPtrA, bsrSortedColIndA, rowBlockDimA, colBlockDimA, descrC, bsrSortedValC, bsrSortedRowPtrC, bsrSortedColIndC, rowBlockDimC, colBlockDimC, pBuffer));
-            ::cusparse::api::blocking::cusparseTgebsr2gebsr(
+            unsafe { ::cusparse::api::blocking::cusparseTgebsr2gebsr(
                 handle,
                 dirA,
                 mb,
@@ -15668,7 +15762,7 @@ pub unsafe extern "C" fn cusparseZgebsr2gebsr(
                 rowBlockDimC,
                 colBlockDimC,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15737,7 +15831,7 @@ pub unsafe extern "C" fn cusparseZgemmi(
     ), {
         ::cusparse::entry("cusparseZgemmi", || {
             ::cusparse::on_hip!(handle, true, cusparseZgemmi(m, n, k, nnz, alpha, A, lda, cscValB, cscColPtrB, cscRowIndB, beta, C, ldc));
-            ::cusparse::api::blocks::cusparseTgemmi(
+            unsafe { ::cusparse::api::blocks::cusparseTgemmi(
                 handle,
                 m,
                 n,
@@ -15752,7 +15846,7 @@ pub unsafe extern "C" fn cusparseZgemmi(
                 beta,
                 C,
                 ldc,
-            )
+            ) }
         })
     })
 }
@@ -15779,7 +15873,7 @@ pub unsafe extern "C" fn cusparseZgemvi(
     ), {
         ::cusparse::entry("cusparseZgemvi", || {
             ::cusparse::on_hip!(handle, true, cusparseZgemvi(transA, m, n, alpha, A, lda, nnz, xVal, xInd, beta, y, idxBase, pBuffer));
-            ::cusparse::api::blocks::cusparseTgemvi(
+            unsafe { ::cusparse::api::blocks::cusparseTgemvi(
                 handle,
                 transA,
                 m,
@@ -15794,7 +15888,7 @@ pub unsafe extern "C" fn cusparseZgemvi(
                 y,
                 idxBase,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15844,7 +15938,7 @@ pub unsafe extern "C" fn cusparseZgpsvInterleavedBatch(
     ), {
         ::cusparse::entry("cusparseZgpsvInterleavedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseZgpsvInterleavedBatch(algo, m, ds, dl, d, du, dw, x, batchCount, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgpsvInterleavedBatch(
                 handle,
                 algo,
                 m,
@@ -15856,7 +15950,7 @@ pub unsafe extern "C" fn cusparseZgpsvInterleavedBatch(
                 x,
                 batchCount,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -15911,7 +16005,7 @@ pub unsafe extern "C" fn cusparseZgthr(
     ), {
         ::cusparse::entry("cusparseZgthr", || {
             ::cusparse::on_hip!(handle, true, cusparseZgthr(nnz, y, xVal, xInd, idxBase));
-            ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTgthr(handle, nnz, y, xVal, xInd, idxBase) }
         })
     })
 }
@@ -15930,7 +16024,7 @@ pub unsafe extern "C" fn cusparseZgthrz(
     ), {
         ::cusparse::entry("cusparseZgthrz", || {
             ::cusparse::on_hip!(handle, true, cusparseZgthrz(nnz, y, xVal, xInd, idxBase));
-            ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTgthrz(handle, nnz, y, xVal, xInd, idxBase) }
         })
     })
 }
@@ -15952,7 +16046,7 @@ pub unsafe extern "C" fn cusparseZgtsv2(
     ), {
         ::cusparse::entry("cusparseZgtsv2", || {
             ::cusparse::on_hip!(handle, true, cusparseZgtsv2(m, n, dl, d, du, B, ldb, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer) }
         })
     })
 }
@@ -15974,7 +16068,7 @@ pub unsafe extern "C" fn cusparseZgtsv2StridedBatch(
     ), {
         ::cusparse::entry("cusparseZgtsv2StridedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseZgtsv2StridedBatch(m, dl, d, du, x, batchCount, batchStride, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2StridedBatch(
                 handle,
                 m,
                 dl,
@@ -15984,7 +16078,7 @@ pub unsafe extern "C" fn cusparseZgtsv2StridedBatch(
                 batchCount,
                 batchStride,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -16070,7 +16164,17 @@ pub unsafe extern "C" fn cusparseZgtsv2_nopivot(
     ), {
         ::cusparse::entry("cusparseZgtsv2_nopivot", || {
             ::cusparse::on_hip!(handle, true, cusparseZgtsv2_nopivot(m, n, dl, d, du, B, ldb, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsv2_nopivot(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                pBuffer,
+            ) }
         })
     })
 }
@@ -16124,7 +16228,7 @@ pub unsafe extern "C" fn cusparseZgtsvInterleavedBatch(
     ), {
         ::cusparse::entry("cusparseZgtsvInterleavedBatch", || {
             ::cusparse::on_hip!(handle, true, cusparseZgtsvInterleavedBatch(algo, m, dl, d, du, x, batchCount, pBuffer));
-            ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
+            unsafe { ::cusparse::api::diagonals::cusparseTgtsvInterleavedBatch(
                 handle,
                 algo,
                 m,
@@ -16134,7 +16238,7 @@ pub unsafe extern "C" fn cusparseZgtsvInterleavedBatch(
                 x,
                 batchCount,
                 pBuffer,
-            )
+            ) }
         })
     })
 }
@@ -16188,7 +16292,7 @@ pub unsafe extern "C" fn cusparseZnnz(
     ), {
         ::cusparse::entry("cusparseZnnz", || {
             ::cusparse::on_hip!(handle, true, cusparseZnnz(dirA, m, n, descrA, A, lda, nnzPerRowCol, nnzTotalDevHostPtr));
-            ::cusparse::api::thinning::cusparseTnnz(
+            unsafe { ::cusparse::api::thinning::cusparseTnnz(
                 handle,
                 dirA,
                 m,
@@ -16198,7 +16302,7 @@ pub unsafe extern "C" fn cusparseZnnz(
                 lda,
                 nnzPerRowCol,
                 nnzTotalDevHostPtr,
-            )
+            ) }
         })
     })
 }
@@ -16219,7 +16323,7 @@ pub unsafe extern "C" fn cusparseZnnz_compress(
     ), {
         ::cusparse::entry("cusparseZnnz_compress", || {
             ::cusparse::on_hip!(handle, true, cusparseZnnz_compress(m, descr, csrSortedValA, csrSortedRowPtrA, nnzPerRow, nnzC, tol));
-            ::cusparse::api::thinning::cusparseTnnz_compress(
+            unsafe { ::cusparse::api::thinning::cusparseTnnz_compress(
                 handle,
                 m,
                 descr,
@@ -16228,7 +16332,7 @@ pub unsafe extern "C" fn cusparseZnnz_compress(
                 nnzPerRow,
                 nnzC,
                 tol,
-            )
+            ) }
         })
     })
 }
@@ -16247,7 +16351,7 @@ pub unsafe extern "C" fn cusparseZsctr(
     ), {
         ::cusparse::entry("cusparseZsctr", || {
             ::cusparse::on_hip!(handle, true, cusparseZsctr(nnz, xVal, xInd, y, idxBase));
-            ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase)
+            unsafe { ::cusparse::api::entries::cusparseTsctr(handle, nnz, xVal, xInd, y, idxBase) }
         })
     })
 }
