@@ -11,8 +11,10 @@ import sys
 from code_object import CodeObject, Memory, align
 from emulator import launch, load
 
-# Of the runner's own time: what it waits for, a compiler or a busy machine, does not count.
-SECONDS = 60
+# Instructions of a wave: some 10 s of this runner. And a bound for what is not a loop of instructions, in the runner's own time:
+# what it waits for, a compiler or a busy machine, does not count.
+LIMIT = 4_000_000
+SECONDS = 120
 MAP_FIXED_NOREPLACE, MAP_PRIVATE, MAP_ANONYMOUS = 0x100000, 2, 0x20
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -40,7 +42,7 @@ def run(emulator, code, row):
             for offset, content in block["pieces"]:
                 content = bytes.fromhex(content)
                 ctypes.memmove(block["address"] + offset, content, len(content))
-        launch(emulator, code, row["kernel"], row["grid"], row["block"], segment.address, row["shared"])
+        launch(emulator, code, row["kernel"], row["grid"], row["block"], segment.address, row["shared"], LIMIT)
         return ctypes.string_at(*row["read"]).hex()
     finally:
         for address, size in placed:

@@ -1,5 +1,5 @@
-//! The rows of `crates/hip-cpu/tests/run` on an instruction emulator of AMD GPUs (tools/amd-emu): gfx1100 has waves of 32
-//! lanes, gfx942 of 64. Runs where `TINYGRAD` names a checkout of tinygrad and says that it was skipped otherwise.
+//! The rows of `crates/hip-cpu/tests/run` on an instruction emulator of AMD GPUs (tools/amd-emu): gfx1100 and gfx1201 have waves of
+//! 32 lanes, gfx942 of 64. Runs where `TINYGRAD` names a checkout of tinygrad and says that it was skipped otherwise.
 //! `GCN=gfx942` runs one target, `ROWS=name` the files whose path contains it.
 
 #[expect(dead_code, reason = "hip-cpu uses more of it")]
@@ -23,8 +23,8 @@ use testkit::known::{self, Known, Ran};
 
 const NO_EMULATOR: &str = "TINYGRAD does not name a checkout of tinygrad";
 
-/// The GPUs, and the rows that run there: all, or those of a folder where a generation is different.
-const TARGETS: [(&str, &str); 3] = [("gfx1100", ""), ("gfx942", ""), ("gfx1201", "matrix/")];
+/// A GPU of each generation that the emulator knows.
+const TARGETS: [&str; 3] = ["gfx1100", "gfx942", "gfx1201"];
 
 /// Where things lie in the emulator's memory, which is the runner's.
 const RESULTS: u64 = 0x1100_0000_0000;
@@ -52,11 +52,11 @@ fn rows_give_their_results_on_the_emulator() {
     let wanted = std::env::var("GCN").unwrap_or_default();
     let rows = std::env::var("ROWS").unwrap_or_default();
     let mut differences = vec![];
-    for (name, part) in TARGETS.iter().filter(|(name, _)| name.contains(&wanted)) {
-        let ran = run(name, part, Path::new(&tinygrad));
+    for name in TARGETS.iter().filter(|name| name.contains(&wanted)) {
+        let ran = run(name, Path::new(&tinygrad));
         let ran: Vec<Ran> =
             ran.iter().map(|(test, failed)| Ran { test, failed: failed.as_deref() }).collect();
-        let known = known(name, |file| file.contains(&rows) && file.contains(part));
+        let known = known(name, |file| file.contains(&rows));
         println!("{name}: tools/amd-emu/known.tsv lists {} failures", known.len());
         differences.extend(known::differences(&known, &ran));
     }
@@ -110,7 +110,7 @@ OUT:
 #[test]
 fn what_a_kernel_says_stands_in_the_services_buffer() {
     let Some(tinygrad) = std::env::var_os("TINYGRAD") else { return testkit::skip!("{NO_EMULATOR}") };
-    for (name, _) in TARGETS {
+    for name in TARGETS {
         let target: Target = name.parse().unwrap();
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("services-{name}"));
         std::fs::create_dir_all(&folder).unwrap();
@@ -323,7 +323,7 @@ fn launched<const N: usize>(target: &Target, tinygrad: &Path, rooms: [(u32, u64)
 fn what_a_kernel_launches_stands_in_the_queue() {
     let Some(tinygrad) = std::env::var_os("TINYGRAD") else { return testkit::skip!("{NO_EMULATOR}") };
     let tinygrad = Path::new(&tinygrad);
-    for name in ["gfx1100", "gfx942"] {
+    for name in TARGETS {
         let target: Target = name.parse().unwrap();
         let rooms = [(100, 16 << 10), (1, 16 << 10), (0, 16 << 10), (100, 2 * 80)];
         let [all, one, none, short] = launched(&target, tinygrad, rooms);
@@ -358,7 +358,7 @@ fn known(gpu: &str, wanted: impl Fn(&str) -> bool) -> Vec<Known> {
         let Ok([of, test, said, why]) = <[String; 4]>::try_from(fields) else {
             panic!("known.tsv: GPU, row, what is said, why: {line}")
         };
-        assert!(TARGETS.iter().any(|(name, _)| *name == of), "known.tsv: no rows run on {of}");
+        assert!(TARGETS.contains(&of.as_str()), "known.tsv: no rows run on {of}");
         let (file, _) = test.split_once(": ").unwrap_or_else(|| panic!("known.tsv: no row is {test}"));
         if of == gpu && wanted(file) {
             all.push(Known { test, said, why, wavers: false });
@@ -369,20 +369,25 @@ fn known(gpu: &str, wanted: impl Fn(&str) -> bool) -> Vec<Known> {
 
 #[test]
 fn the_list_of_known_failures_can_be_read() {
-    let n: usize = TARGETS.iter().map(|(name, _)| known(name, |_| true).len()).sum();
+    let n: usize = TARGETS.iter().map(|name| known(name, |_| true).len()).sum();
     assert!(n > 0);
 }
 
 /// The rows by name, each with what is said if it fails.
-fn run(name: &str, part: &str, tinygrad: &Path) -> Vec<(String, Option<String>)> {
+fn run(name: &str, tinygrad: &Path) -> Vec<(String, Option<String>)> {
     let target: Target = name.parse().unwrap();
     // Runs of different rows at the same time do not meet.
     let rows = std::env::var("ROWS").unwrap_or_default().replace('/', "-");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("emu-{name}-{rows}"));
     std::fs::create_dir_all(&folder).unwrap();
-    let (cases, refused) = cases(&target, part, &folder);
-    // Two runners: what they take longest for is compiling each form of an instruction once.
-    let parts: Vec<Vec<&Case>> = (0..2).map(|part| cases.iter().skip(part).step_by(2).collect()).collect();
+    let (cases, refused) = cases(&target, &folder);
+    // What runners take longest for, the first time, is compiling each form of an instruction. They share what one has compiled,
+    // and rows side by side have the same forms: one runner gets many such.
+    let runners = std::thread::available_parallelism().map_or(2, usize::from).min(8);
+    let mut parts: Vec<Vec<&Case>> = vec![vec![]; runners];
+    for (nth, rows) in cases.chunks(32).enumerate() {
+        parts[nth % runners].extend(rows);
+    }
     let failures: BTreeMap<String, String> = std::thread::scope(|scope| {
         let running: Vec<_> = parts
             .iter()
@@ -409,14 +414,14 @@ fn run(name: &str, part: &str, tinygrad: &Path) -> Vec<(String, Option<String>)>
 }
 
 /// All rows of kernels that can be made, with their code objects in `folder`, and how many cannot.
-fn cases(target: &Target, part: &str, folder: &Path) -> (Vec<Case>, usize) {
+fn cases(target: &Target, folder: &Path) -> (Vec<Case>, usize) {
     let (mut cases, mut codes, mut refused) = (vec![], vec![], 0);
     let rows = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hip-cpu/tests/run");
     let wanted = std::env::var("ROWS").unwrap_or_default();
     let object = folder.join("all.hsaco");
     for file in ptx_files(&rows) {
         let name = file.strip_prefix(&rows).unwrap().to_string_lossy().into_owned();
-        if !name.contains(&wanted) || !name.contains(part) {
+        if !name.contains(&wanted) {
             continue;
         }
         let text = std::fs::read_to_string(&file).unwrap();

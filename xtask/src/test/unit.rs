@@ -319,7 +319,7 @@ pub fn rows(installed: &Installed, report: &mut Report) {
 
 /// The value rows on an instruction emulator of AMD GPUs.
 pub fn amd_emulator(report: &mut Report) {
-    let name = "value rows on the emulator of gfx1100 and gfx942, textures on gfx1100";
+    let name = "value rows on the emulator of gfx1100, gfx942 and gfx1201, textures on gfx1100";
     if std::env::var_os("TINYGRAD").is_none() {
         let why = "TINYGRAD does not name a checkout of github.com/tinygrad/tinygrad".to_owned();
         return report.note(name, Outcome::Skipped(why));

@@ -47,6 +47,7 @@ fn model(object: &Object) -> Model {
         size: object.size,
         dimensions,
         desc: object.desc,
+        is_exact: true,
     }
 }
 

@@ -101,7 +101,7 @@ impl Mipmaps {
                 let mut bytes = contents(format, size.iter().product::<usize>() + 10 * level as usize);
                 bytes.truncate(size.iter().product::<usize>() * 8);
                 upload(array, &bytes, size[0] * 8, size[1], size[2]);
-                Model { bytes, format, size, dimensions: 2, desc }
+                Model { bytes, format, size, dimensions: 2, desc, is_exact: false }
             })
             .collect();
         Mipmaps { handle, levels }

@@ -81,7 +81,7 @@ impl Case {
         let layered = flags & (hipArrayLayered | hipArrayCubemap) != 0;
         let dimensions = size.iter().filter(|&&it| it > 0).count() - usize::from(layered);
         let dimensions = if flags & hipArrayCubemap != 0 { 2 } else { dimensions };
-        Case { model: Model { bytes, format, size: full, dimensions, desc }, object, array }
+        Case { model: Model { bytes, format, size: full, dimensions, desc, is_exact: false }, object, array }
     }
 
     fn handle(&self) -> u64 {
@@ -396,6 +396,7 @@ fn pitched_memory_is_a_texture_too_and_objects_tell_what_they_were_made_of() {
         size: [5, 3, 1],
         dimensions: 2,
         desc: sampler(hipAddressModeMirror, hipFilterModeLinear, HIP_TRSF_NORMALIZED_COORDINATES),
+        is_exact: false,
     };
     let points = coordinates([5, 3, 1], true, 64);
     let inputs: Vec<[u32; IN]> = points.iter().map(|it| words(it)).collect();

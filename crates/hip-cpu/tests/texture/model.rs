@@ -14,6 +14,8 @@ pub struct Model {
     /// How many of the dimensions are coordinates.
     pub dimensions: usize,
     pub desc: HIP_TEXTURE_DESC,
+    /// By the guide's formulas alone, with weights of 8 bits, of whose products all is kept: as AMD's ISA documents have it, not as an H200.
+    pub is_exact: bool,
 }
 
 impl Model {
@@ -104,7 +106,7 @@ impl Model {
             return x;
         }
         let units = 2f64.powf((n.log2().ceil() + 8.0).max(21.0));
-        let x = (x * units).floor() / units;
+        let x = if self.is_exact { x } else { (x * units).floor() / units };
         n * match self.mode(dimension) {
             hipAddressModeWrap => x.rem_euclid(1.0),
             hipAddressModeMirror => x.rem_euclid(2.0),
@@ -157,6 +159,9 @@ impl Model {
     fn interpolate(&self, x: [f64; 3], slice: i64, offset: [i64; 3]) -> [f64; 4] {
         let feet: [(i64, f64); 3] =
             std::array::from_fn(|nth| if nth < self.dimensions { self.foot(nth, x[nth]) } else { (0, 0.0) });
+        if self.is_exact {
+            return self.mixed(feet, slice, offset);
+        }
         let [alpha, beta, gamma] = feet.map(|(_, alpha)| 256.0 * alpha);
         let share = |of: f64, part: f64| (of * part / 256.0 + 0.5).floor();
         let mut sum = [0.0; 4];
@@ -190,6 +195,22 @@ impl Model {
             Some(parts) => sum.map(|sum| (sum + 0.5).floor() / parts),
             None => sum,
         }
+    }
+
+    /// The guide's sum, of which nothing is rounded.
+    fn mixed(&self, feet: [(i64, f64); 3], slice: i64, offset: [i64; 3]) -> [f64; 4] {
+        let mut sum = [0.0; 4];
+        for corner in 0..8 {
+            let behind = [0, 1, 2].map(|nth| corner >> nth & 1);
+            let weights =
+                behind.iter().zip(feet).map(|(it, (_, alpha))| if *it == 1 { alpha } else { 1.0 - alpha });
+            let weight: f64 = weights.product();
+            if weight > 0.0 {
+                let element = self.at(std::array::from_fn(|nth| feet[nth].0 + behind[nth]), slice, offset);
+                sum.iter_mut().zip(element).for_each(|(sum, it)| *sum += weight * it);
+            }
+        }
+        sum
     }
 
     /// i = floor(xB), α = frac(xB) in 8 fractional bits, xB = x - 0.5.

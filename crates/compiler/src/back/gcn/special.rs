@@ -61,9 +61,9 @@ impl Code<'_> {
                 let dynamic = self.launch(field::DYNAMIC_SHARED, word);
                 self.b.bin_int("add", &dynamic, i128::from(self.unit.shared.bytes()))
             }
-            Special::Clock | Special::Clock64 => self.b.intrinsic("readcyclecounter", &[], wide, &[]),
+            Special::Clock | Special::Clock64 => self.cycles(),
             Special::ClockHi => {
-                let ticks = self.b.intrinsic("readcyclecounter", &[], wide, &[]);
+                let ticks = self.cycles();
                 self.b.bin_int("lshr", &ticks, 32)
             }
             Special::GlobalTimer | Special::GlobalTimerLo => self.nanoseconds(),
@@ -122,6 +122,16 @@ impl Code<'_> {
         self.b.declare("llvm.amdgcn.s.getreg", "declare i32 @llvm.amdgcn.s.getreg(i32 immarg)");
         let which = number | first << 6 | (bits - 1) << 11;
         self.b.assign(word, format_args!("call i32 @llvm.amdgcn.s.getreg(i32 {which})"))
+    }
+
+    /// `%clock64`.
+    fn cycles(&mut self) -> Val {
+        match self.unit.target.family() {
+            // HIP differs: of gfx11's cycles only 20 bits can be read, and a loop that waits for more would have no end. Its
+            // `%clock64` counts nanoseconds, in steps of the GPU's constant clock.
+            Family::Gfx11 => self.nanoseconds(),
+            _ => self.b.intrinsic("readcyclecounter", &[], Type::int(64, 1), &[]),
+        }
     }
 
     /// The constant clock in nanoseconds.

@@ -5,6 +5,7 @@
 
 use super::super::builder::{Builder, Val};
 use super::super::ty::Scalar;
+use super::integer::opaque;
 use super::{Result, Unsupported, approx, round, sqrt, wide};
 use crate::ir::{Float, FloatBin, FloatMode, FloatUn, Round};
 
@@ -63,7 +64,11 @@ pub fn flush_half(b: &mut Builder, ty: Float, ftz: bool, x: &Val) -> Val {
 pub fn saturate(b: &mut Builder, x: &Val) -> Val {
     let (zero, one) = (Builder::fp(x.ty, 0.0), Builder::fp(x.ty, 1.0));
     let positive = b.fcmp("ogt", x, &zero);
-    let x = b.select(&positive, x, &zero);
+    let mut x = b.select(&positive, x, &zero);
+    if b.is_amdgcn() {
+        // LLVM would make an output modifier of both comparisons, and no manual of AMD's says that it takes the sign from a zero.
+        x = opaque(b, &x);
+    }
     let below = b.fcmp("olt", &x, &one);
     b.select(&below, &x, &one)
 }

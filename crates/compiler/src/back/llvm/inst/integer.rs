@@ -118,7 +118,7 @@ fn quotient(b: &mut Builder, signed: bool, x: &Val, y: &Val) -> Val {
 }
 
 /// The same value, whose history LLVM does not see.
-fn opaque(b: &mut Builder, x: &Val) -> Val {
+pub fn opaque(b: &mut Builder, x: &Val) -> Val {
     if Builder::is_constant(x) {
         return x.clone();
     }
