@@ -8,6 +8,7 @@ mod blas;
 mod clients;
 mod compiling;
 pub mod conformance;
+mod cores;
 pub mod corpus;
 pub mod debian;
 mod deny;
@@ -57,6 +58,7 @@ use crate::build;
 use crate::session;
 use crate::setup;
 use crate::toolchain::Release;
+use cores::on_cores;
 use report::{Outcome, Report};
 
 #[derive(clap::Args)]
@@ -129,6 +131,9 @@ const PARTS: &[&str] = &[
     "clients",
 ];
 
+/// Parts that run beside each other: each is for the most part one program on one core, and writes nothing that another reads.
+const PROOFS: [&str; 6] = ["blas", "fft", "rand", "dnn", "solver", "sparse"];
+
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
     if let Some(unknown) = args.only.iter().find(|part| !PARTS.contains(&part.as_str())) {
@@ -154,81 +159,91 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let lib = args.lib.as_deref().map(std::path::absolute).transpose()?;
     let installed = Installed::at(lib.unwrap_or_else(setup::lib_dir));
-    // What is asked for by name runs whole.
-    let whole = args.all || !args.only.is_empty();
-    for part in PARTS.iter().filter(|part| args.only.is_empty() || args.only.iter().any(|only| only == *part))
-    {
-        heading(part, started);
-        match *part {
-            "codegen" => report.note("cargo xtask codegen --check", unit::xtask(&["codegen", "--check"])),
-            "lint" => {
-                lint::run(&mut report);
-                deny::run(&mut report);
-                once::run(&mut report);
-                workflows::run(&mut report);
-            }
-            "unit" => unit::cargo_test(args.all, &mut report),
-            "rows" => unit::rows(&installed, &mut report),
-            "gates" => gates::run(&installed, &mut report),
-            "examples" => run_examples(args, &installed, &mut report),
-            "conformance" => conformance::run(&installed, &args.chapter, &mut report),
-            "rocm" => rocm::run(&installed, &args.chapter, &mut report),
-            "corpus" => corpus::run(args.all, whole, &installed, &mut report),
-            "nvrtc" => nvrtc::run(whole, &installed, &mut report),
-            "instances" => instances::run(&installed, &mut report),
-            "stripped" => stripped::run(&installed, whole, &mut report),
-            "cache" => {
-                faults::cache(&installed, &mut report);
-                ahead::run(&installed, &mut report);
-                compiling::run(&installed, &mut report);
-                foreseen::run(&installed, &mut report);
-            }
-            "trust" => trust::run(&installed, &mut report),
-            "faults" => faults::run(&installed, &mut report),
-            "sanitizer" => {
-                sanitizer::run(&installed, &mut report);
-                report.note("README.md's picture shows what is said today", session::is_as_shown(&installed));
-            }
-            "threads" => threads::run(&installed, args.seconds, &mut report),
-            "tools" => tools::run(&installed, &mut report),
-            "wheel" => wheel::run(&installed, whole, &mut report),
-            "blas" => blas::run(&installed, args.bless, &mut report),
-            "fft" => fft::run(&installed, &mut report),
-            "rand" => rand::run(&installed, &mut report),
-            "dnn" => proof::DNN.run(&installed, &mut report),
-            "solver" => proof::SOLVER.run(&installed, &mut report),
-            "sparse" => {
-                rocm::sparse(&installed, &mut report);
-                proof::SPARSE.run(&installed, &mut report);
-            }
-            "providers" => providers::run(&installed, &mut report),
-            "reach" => reach::run(&installed, whole, &mut report),
-            "harmless" => harmless::run(&installed, &mut report),
-            "amd" => amd::run(&installed, &mut report),
-            "amd-emu" => unit::amd_emulator(&mut report),
-            "races" => races::run(!args.only.is_empty(), &mut report),
-            "aarch64" => aarch64::run(!args.only.is_empty(), &mut report),
-            "debian" if args.only.is_empty() => report.note(
-                "ROCm 5.7 and 6.4 of newer Debians",
-                Outcome::Skipped("asked for with --only debian (root, 2 GB)".to_owned()),
-            ),
-            "debian" => debian::run(&installed, &mut report),
-            "packages" if args.only.is_empty() => report.note(
-                "packages, archives and wheel on three Debians, and the container image",
-                Outcome::Skipped("asked for with --only packages (root, 8 GB, another build)".to_owned()),
-            ),
-            "packages" => packages::run(&installed, !args.no_build && args.lib.is_none(), &mut report),
-            "dist" if args.only.is_empty() => report.note(
-                "the same of what is shipped, and that another folder gives the same bytes",
-                Outcome::Skipped("asked for with --only dist (root, 12 GB, two long builds)".to_owned()),
-            ),
-            "dist" => dist::run(&mut report),
-            // Asked for by name, --all is not needed.
-            _ => clients::run(&installed, whole, &mut report),
-        }
+    let wanted = |part: &str| args.only.is_empty() || args.only.iter().any(|only| only == part);
+    let parts: Vec<&str> = PARTS.iter().copied().filter(|part| wanted(part)).collect();
+    for beside in parts.chunk_by(|one, other| [one, other].iter().all(|it| PROOFS.contains(it))) {
+        heading(&beside.join(", "), started);
+        let found = on_cores(beside.to_vec(), |part| {
+            let mut report = Report::default();
+            run_part(part, args, &installed, &mut report);
+            report
+        });
+        found.into_iter().for_each(|found| report.join(found));
     }
     report.finish(started);
     Ok(())
+}
+
+fn run_part(part: &str, args: &Args, installed: &Installed, report: &mut Report) {
+    // What is asked for by name runs whole.
+    let whole = args.all || !args.only.is_empty();
+    match part {
+        "codegen" => report.note("cargo xtask codegen --check", unit::xtask(&["codegen", "--check"])),
+        "lint" => {
+            lint::run(report);
+            deny::run(report);
+            once::run(report);
+            workflows::run(report);
+        }
+        "unit" => unit::cargo_test(args.all, report),
+        "rows" => unit::rows(installed, report),
+        "gates" => gates::run(installed, report),
+        "examples" => run_examples(args, whole, installed, report),
+        "conformance" => conformance::run(installed, &args.chapter, report),
+        "rocm" => rocm::run(installed, &args.chapter, report),
+        "corpus" => corpus::run(args.all, whole, installed, report),
+        "nvrtc" => nvrtc::run(whole, installed, report),
+        "instances" => instances::run(installed, report),
+        "stripped" => stripped::run(installed, whole, report),
+        "cache" => {
+            faults::cache(installed, report);
+            ahead::run(installed, report);
+            compiling::run(installed, report);
+            foreseen::run(installed, report);
+        }
+        "trust" => trust::run(installed, report),
+        "faults" => faults::run(installed, report),
+        "sanitizer" => {
+            sanitizer::run(installed, report);
+            report.note("README.md's picture shows what is said today", session::is_as_shown(installed));
+        }
+        "threads" => threads::run(installed, args.seconds, report),
+        "tools" => tools::run(installed, report),
+        "wheel" => wheel::run(installed, whole, report),
+        "blas" => blas::run(installed, args.bless, report),
+        "fft" => fft::run(installed, report),
+        "rand" => rand::run(installed, report),
+        "dnn" => proof::DNN.run(installed, report),
+        "solver" => proof::SOLVER.run(installed, report),
+        "sparse" => {
+            rocm::sparse(installed, report);
+            proof::SPARSE.run(installed, report);
+        }
+        "providers" => providers::run(installed, report),
+        "reach" => reach::run(installed, whole, report),
+        "harmless" => harmless::run(installed, report),
+        "amd" => amd::run(installed, report),
+        "amd-emu" => unit::amd_emulator(report),
+        "races" => races::run(!args.only.is_empty(), report),
+        "aarch64" => aarch64::run(!args.only.is_empty(), report),
+        "debian" if args.only.is_empty() => report.note(
+            "ROCm 5.7 and 6.4 of newer Debians",
+            Outcome::Skipped("asked for with --only debian (root, 2 GB)".to_owned()),
+        ),
+        "debian" => debian::run(installed, report),
+        "packages" if args.only.is_empty() => report.note(
+            "packages, archives and wheel on three Debians, and the container image",
+            Outcome::Skipped("asked for with --only packages (root, 8 GB, another build)".to_owned()),
+        ),
+        "packages" => packages::run(installed, !args.no_build && args.lib.is_none(), report),
+        "dist" if args.only.is_empty() => report.note(
+            "the same of what is shipped, and that another folder gives the same bytes",
+            Outcome::Skipped("asked for with --only dist (root, 12 GB, two long builds)".to_owned()),
+        ),
+        "dist" => dist::run(report),
+        // Asked for by name, --all is not needed.
+        _ => clients::run(installed, whole, report),
+    }
 }
 
 /// What the parts would do for themselves, ahead of them. They meet what fails here once more and report it.
@@ -241,12 +256,13 @@ fn get_ready(args: &Args) {
     lint::get_ready();
 }
 
-fn run_examples(args: &Args, installed: &Installed, report: &mut Report) {
+fn run_examples(args: &Args, whole: bool, installed: &Installed, report: &mut Report) {
+    let drawn = (!whole).then(|| seed("EXAMPLES_SEED"));
     let releases: &[Release] =
         if args.all { &[Release::V13_5, Release::V12_4, Release::V11_8] } else { &[Release::V13_5] };
     for release in releases {
         match release.get() {
-            Ok(toolchain) => examples::matrix(&toolchain, installed, &args.example, report),
+            Ok(toolchain) => examples::matrix(&toolchain, installed, &args.example, drawn, report),
             Err(error) => {
                 let reason = format!("nvcc {} cannot be had: {error:#}", release.version());
                 // Without the one compiler that every run needs, nothing real was tested.

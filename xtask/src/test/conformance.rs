@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, Result, ensure};
 use testkit::{Installed, Run};
 
+use super::cores::on_cores;
 use super::report::{Outcome, Report};
 use crate::setup;
 use crate::toolchain::{Release, Toolchain};
@@ -41,8 +42,9 @@ pub fn programs(installed: &Installed, wanted: &[String]) -> Result<Vec<(String,
     fs::create_dir_all(&out)?;
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
     let newest = newest(&setup::root().join("conformance"))?;
-    let chapters = chapters()?.into_iter().filter(|chapter| is_wanted(&chapter.name()));
-    Ok(chapters.map(|chapter| (chapter.name(), chapter.built(newest, &toolchain, installed, &out))).collect())
+    let mut chapters = chapters()?;
+    chapters.retain(|chapter| is_wanted(&chapter.name()));
+    Ok(on_cores(chapters, |chapter| (chapter.name(), chapter.built(newest, &toolchain, installed, &out))))
 }
 
 /// Builds all chapters into a folder with machine code for GPUs of this architecture: a driver older than the toolkit takes no PTX of its.

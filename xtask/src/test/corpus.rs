@@ -1,18 +1,17 @@
 //! examples/corpus × compilers × options: what today's compilers make of CUDA C++ (libm, narrow floats, cooperative
 //! groups, CUB, wmma, virtual functions, inline assembly) parses, runs, and is right. The programs check themselves.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use testkit::Installed;
 
+use super::cores::on_cores;
 use super::examples::{check, quiet};
 use super::report::{Outcome, Report};
 use super::unit::example;
@@ -88,7 +87,7 @@ pub fn run(all: bool, whole: bool, installed: &Installed, report: &mut Report) {
             "a third of the options beyond the first: CORPUS_SEED={seed}; --all and --only corpus take all"
         );
     }
-    let mut jobs: VecDeque<Job> = nvcc(&newest, &cccl, drawn).into();
+    let mut jobs = nvcc(&newest, &cccl, drawn);
     jobs.extend(clang_without_headers(&newest, installed));
     if all {
         for release in [Release::V12_4, Release::V11_8] {
@@ -112,19 +111,11 @@ pub fn run(all: bool, whole: bool, installed: &Installed, report: &mut Report) {
     }
     let cache = dir().join("image-cache");
     let _ = fs::remove_dir_all(&cache);
-    let (jobs, notes) = (Mutex::new(jobs), Mutex::new(&mut *report));
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(2, Into::into) {
-            scope.spawn(|| {
-                loop {
-                    let job = jobs.lock().expect("no worker panics").pop_front();
-                    let Some(job) = job else { return };
-                    let label = job.label.clone();
-                    let outcome = work(job, installed, &cache);
-                    notes.lock().expect("no worker panics").note(&label, outcome);
-                }
-            });
-        }
+    let notes = Mutex::new(&mut *report);
+    on_cores(jobs, |job| {
+        let label = job.label.clone();
+        let outcome = work(job, installed, &cache);
+        notes.lock().expect("no worker panics").note(&label, outcome);
     });
     report.note("IR in proportion to PTX: CUB's and Thrust's kernels", proportion(&newest));
     report.note("NVRTC 13.5: nvrtc_check.py", nvrtc(&newest, installed, &cache));

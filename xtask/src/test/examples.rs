@@ -1,16 +1,15 @@
 //! examples/ × forms: each built by a real nvcc as a user would build it, then run on our objects.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::thread;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use testkit::{Installed, Run};
 
+use super::cores::on_cores;
 use super::report::Report;
 use crate::setup;
 use crate::toolchain::{Release, Toolchain};
@@ -134,53 +133,61 @@ impl Form {
     }
 }
 
-/// Builds all forms of all examples with one nvcc and runs each, on as many cores as there are.
-pub fn matrix(toolchain: &Toolchain, installed: &Installed, filter: &[String], report: &mut Report) {
+/// Whether a run has this form of an example: the first that the example exists in, plugins, and of the others a third, so that each
+/// form has some examples in each run.
+fn is_drawn(name: &str, form: Form, release: Release, drawn: Option<u64>) -> bool {
+    let place_of = |form: Form| FORMS.iter().position(|other| *other == form).unwrap_or_default();
+    let first = FORMS.iter().find(|form| exists(name, **form, release));
+    let nth = place_of(form) + NAMES.iter().position(|other| *other == name).unwrap_or_default();
+    first == Some(&form)
+        || form == Form::Plugin
+        || drawn.is_none_or(|seed| (seed % 3 + nth as u64).is_multiple_of(3))
+}
+
+/// Builds all forms of all examples with one nvcc, or those that a seed draws, and runs each, on as many cores as there are.
+pub fn matrix(
+    toolchain: &Toolchain,
+    installed: &Installed,
+    filter: &[String],
+    drawn: Option<u64>,
+    report: &mut Report,
+) {
     // Images of an older build of the translator must not answer for this one.
     let cache = out_dir().join("image-cache");
     let _ = fs::remove_dir_all(&cache);
-    let mut jobs = VecDeque::new();
+    if let Some(seed) = drawn {
+        println!(
+            "a third of the forms beyond nvcc's default: EXAMPLES_SEED={seed}; --all and --only examples take all"
+        );
+    }
+    let mut jobs = Vec::new();
     for form in FORMS {
         for name in NAMES {
-            if !exists(name, *form, toolchain.release) {
+            if !exists(name, *form, toolchain.release) || !is_drawn(name, *form, toolchain.release, drawn) {
                 continue;
             }
             let label = format!("{}/{}/{name}", toolchain.release.version(), form.name());
             if filter.is_empty() || filter.iter().any(|part| label.contains(part.as_str())) {
-                jobs.push_back((*form, *name, label));
+                jobs.push((*form, *name, label));
             }
         }
     }
-    let jobs = Mutex::new(jobs);
     let report = Mutex::new(report);
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(2, Into::into) {
-            scope.spawn(|| {
-                loop {
-                    let job = jobs.lock().expect("no worker panics").pop_front();
-                    let Some((form, name, label)) = job else { return };
-                    let built = build(toolchain, form, name, installed).context("building it");
-                    let note = |label: &str, outcome: Result<()>| {
-                        report.lock().expect("no worker panics").note(label, outcome)
-                    };
-                    let program = match built {
-                        Ok(program) => program,
-                        Err(error) => {
-                            note(&label, Err(error));
-                            continue;
-                        }
-                    };
-                    let run = || command(form, &program, installed).env("CUDAWAY_CACHE_DIR", &cache);
-                    note(&label, check(name, run()));
-                    // The reference and the vector code of the CPU device, on the same programs.
-                    if form == Form::Static {
-                        for setting in ["lane", "simd"] {
-                            let outcome = check(name, run().env("CUDAWAY_CPU_SETTING", setting));
-                            note(&format!("{label}, setting {setting}"), outcome);
-                        }
-                    }
-                }
-            });
+    on_cores(jobs, |(form, name, label)| {
+        let note =
+            |label: &str, outcome: Result<()>| report.lock().expect("no worker panics").note(label, outcome);
+        let program = match build(toolchain, form, name, installed).context("building it") {
+            Ok(program) => program,
+            Err(error) => return note(&label, Err(error)),
+        };
+        let run = || command(form, &program, installed).env("CUDAWAY_CACHE_DIR", &cache);
+        note(&label, check(name, run()));
+        // The reference and the vector code of the CPU device, on the same programs.
+        if form == Form::Static {
+            for setting in ["lane", "simd"] {
+                let outcome = check(name, run().env("CUDAWAY_CPU_SETTING", setting));
+                note(&format!("{label}, setting {setting}"), outcome);
+            }
         }
     });
 }
@@ -510,7 +517,31 @@ pub fn quiet(command: &mut Command) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::difference;
+    use super::{FORMS, Form, NAMES, PLUGINS, Release, difference, exists, is_drawn};
+
+    #[test]
+    fn each_run_has_all_examples_and_forms_and_three_seeds_have_everything() {
+        let release = Release::V13_5;
+        let all: Vec<(&str, Form)> = NAMES
+            .iter()
+            .flat_map(|name| FORMS.iter().map(|form| (*name, *form)))
+            .filter(|(name, form)| exists(name, *form, release))
+            .collect();
+        let drawn_by = |seed: u64| {
+            let is_drawn = |it: &&(&str, Form)| is_drawn(it.0, it.1, release, Some(seed));
+            all.iter().filter(is_drawn).copied().collect::<Vec<_>>()
+        };
+        for seed in 5..8 {
+            let drawn = drawn_by(seed);
+            assert!(all.iter().all(|(name, _)| drawn.iter().any(|(other, _)| other == name)), "{seed}");
+            for form in FORMS {
+                let n_drawn = drawn.iter().filter(|(_, other)| other == form).count();
+                assert!(n_drawn >= PLUGINS.len(), "{seed}: {n_drawn} of {}", form.name());
+            }
+            assert!(drawn.len() * 3 < all.len() * 2, "{seed}: {} of {}", drawn.len(), all.len());
+        }
+        assert!(all.iter().all(|it| (5..8).any(|seed| drawn_by(seed).contains(it))));
+    }
 
     #[test]
     fn any_stands_for_one_word_and_everything_else_is_compared_to_the_byte() {

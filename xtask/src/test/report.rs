@@ -50,6 +50,13 @@ impl Report {
         self.passed += passed;
     }
 
+    /// Adds what a part found that had a report of its own.
+    pub fn join(&mut self, other: Report) {
+        self.passed += other.passed;
+        self.failed.extend(other.failed);
+        self.skipped.extend(other.skipped);
+    }
+
     /// The closing lines; the last of them is the total. A failure ends the process with 1.
     pub fn finish(self, started: Instant) {
         println!("\n== result after {:.0} s", started.elapsed().as_secs_f64());

@@ -4,7 +4,6 @@
 //! columns for some lines of the result at a time, as much as stays in a core's cache, and each core has its own lines or channels.
 
 use cublas_cpu::{Op, gemm};
-use rayon::prelude::*;
 
 use crate::direct::{self, Sums, Tap};
 use crate::onednn::{self, Way};
@@ -344,7 +343,7 @@ pub fn forward<V: Value>(of: &Geometry, alpha: V, x: &[V], w: &[V], beta: V, y: 
     };
     let tasks = of.images * of.groups * parts;
     if tasks > 1 {
-        (0..tasks).into_par_iter().for_each_init(Vec::new, task);
+        crate::shared_with_room(tasks, &task);
     } else {
         (0..tasks).for_each(|number| task(&mut Vec::new(), number));
     }
@@ -412,7 +411,7 @@ pub fn backward_data<V: Value>(of: &Geometry, alpha: V, w: &[V], dy: &[V], beta:
         dx.iter_mut().for_each(|dx| *dx = if beta.is_zero() { V::zero() } else { beta * *dx });
         of.add_columns(columns, these, dx);
     };
-    (0..of.images * of.groups * parts).into_par_iter().for_each_init(Vec::new, task);
+    crate::shared_with_room(of.images * of.groups * parts, &task);
 }
 
 /// `dw = alpha·(the gradient of w) + beta·dw`
@@ -464,7 +463,7 @@ pub fn backward_filter<V: Value>(of: &Geometry, alpha: V, x: &[V], dy: &[V], bet
             }
         }
     };
-    (0..of.groups * parts).into_par_iter().for_each_init(Vec::new, task);
+    crate::shared_with_room(of.groups * parts, &task);
 }
 
 #[cfg(test)]

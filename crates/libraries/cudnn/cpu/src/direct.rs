@@ -8,7 +8,6 @@
 
 use cublas_cpu::isa::{self, Isa};
 use cublas_cpu::vectorized;
-use rayon::prelude::*;
 
 use crate::isa::evens;
 use crate::view::Shared;
@@ -278,7 +277,7 @@ pub(crate) fn run(of: &Sums, alpha: f32, x: &[f32], w: &[f32], beta: f32, y: &mu
     };
     let tasks = tasks * shares;
     if tasks > 1 && cores > 1 {
-        (0..tasks).into_par_iter().for_each_init(Room::default, task);
+        crate::shared_with_room(tasks, &task);
     } else {
         let mut room = Room::default();
         (0..tasks).for_each(|number| task(&mut room, number));

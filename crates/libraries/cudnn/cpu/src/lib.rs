@@ -32,6 +32,8 @@ pub mod spatial;
 mod value;
 mod view;
 
+use rayon::prelude::*;
+
 pub use cublas_cpu::{Op, gemm};
 pub use value::{Kind, Value, rounded};
 pub use view::{Lines, MOST, View};
@@ -47,21 +49,33 @@ pub fn cores() -> usize {
 
 /// Calls `body` with `0..count`, on several cores where `count` times `work` (elements per call) is much.
 pub fn parallel(count: usize, work: usize, body: impl Fn(usize) + Sync + Send) {
-    use rayon::prelude::*;
     if count > 1 && count.saturating_mul(work) >= WORTH {
-        (0..count).into_par_iter().for_each(body);
+        shared(count, &body);
     } else {
         (0..count).for_each(body);
     }
 }
 
+/// Once for all bodies: what rayon makes of a loop is a kilobyte of code, and there are hundreds.
+fn shared(count: usize, body: &(dyn Fn(usize) + Sync)) {
+    (0..count).into_par_iter().for_each(body);
+}
+
+/// The same with room that tasks of a core have one after the other.
+pub(crate) fn shared_with_room<R: Default>(count: usize, task: &(dyn Fn(&mut R, usize) + Sync)) {
+    (0..count).into_par_iter().for_each_init(R::default, task);
+}
+
 /// Calls `body` with each piece of so many elements and its number, on several cores where there is much.
 pub fn pieces<T: Send>(of: &mut [T], size: usize, work: usize, body: impl Fn(usize, &mut [T]) + Sync + Send) {
-    use rayon::prelude::*;
     let size = size.max(1);
     if of.len() > size && (of.len() / size).saturating_mul(work) >= WORTH {
-        of.par_chunks_mut(size).enumerate().for_each(|(number, piece)| body(number, piece));
+        shared_pieces(of, size, &body);
     } else {
         of.chunks_mut(size).enumerate().for_each(|(number, piece)| body(number, piece));
     }
+}
+
+fn shared_pieces<T: Send>(of: &mut [T], size: usize, body: &(dyn Fn(usize, &mut [T]) + Sync)) {
+    of.par_chunks_mut(size).enumerate().for_each(|(number, piece)| body(number, piece));
 }

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use rayon::prelude::*;
-
+use crate::parts::pieces;
 use crate::{Element, Scalar};
 
 /// How a matrix lies.
@@ -59,19 +58,14 @@ impl<E: Element> Dense<'_, E> {
         if packed.is_empty() {
             return packed;
         }
-        let strip = |(number, strip): (usize, &mut [C])| {
+        pieces(&mut packed, STRIP * cols, 4096 / (STRIP * cols) + 1, &|number, strip| {
             for column in 0..cols {
                 for (row, to) in strip[column..].iter_mut().step_by(cols).enumerate() {
                     let value = self.get(number * STRIP + row, column);
                     *to = C::narrow(value.wide()).conj_if(conjugated);
                 }
             }
-        };
-        packed
-            .par_chunks_mut(STRIP * cols)
-            .with_min_len(4096 / (STRIP * cols) + 1)
-            .enumerate()
-            .for_each(strip);
+        });
         packed
     }
 }
@@ -122,14 +116,13 @@ impl<E: Element> DenseMut<'_, E> {
         let len = self.layout.len();
         let values = &mut self.values[..len];
         if row_major {
-            let lines =
-                values.par_chunks_mut(ld).with_min_len(4096 / cols + 1).zip(computed.par_chunks(cols));
-            lines.for_each(|(line, computed)| {
+            pieces(values, ld, 4096 / cols + 1, &|row, line| {
+                let computed = &computed[row * cols..][..cols];
                 line.iter_mut().zip(computed).for_each(|(value, computed)| *value = made(*value, *computed));
             });
             return;
         }
-        values.par_chunks_mut(ld * LINES).enumerate().for_each(|(number, columns)| {
+        pieces(values, ld * LINES, 1, &|number, columns| {
             for first in (0..rows).step_by(STRIP) {
                 for (column, values) in (number * LINES..).zip(columns.chunks_mut(ld)) {
                     let values = values[first..rows.min(first + STRIP)].iter_mut();

@@ -55,6 +55,18 @@ fn shared(n: usize, run: &(dyn Fn(usize) + Sync)) {
     (0..n).into_par_iter().with_max_len(1).for_each(run);
 }
 
+/// Calls `body` with each piece of so many values and its number, on all cores, for so many pieces at least at a time. Once for all
+/// bodies of a type, as above.
+pub fn pieces<T: Send>(
+    values: &mut [T],
+    size: usize,
+    at_a_time: usize,
+    body: &(dyn Fn(usize, &mut [T]) + Sync),
+) {
+    let pieces = values.par_chunks_mut(size).with_min_len(at_a_time).enumerate();
+    pieces.for_each(|(number, piece)| body(number, piece));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,7 @@
 //! Products of dense matrices where a sparse one has entries.
 
-use rayon::prelude::*;
-
 use crate::Scalar;
+use crate::parts::pieces;
 
 /// Entries that are worth a core's turn.
 const PART: usize = 256;
@@ -15,5 +14,9 @@ pub fn sddmm<C: Scalar>(places: &[(usize, usize)], depth: usize, a: &[C], b: &[C
         line.iter().zip(other).for_each(|(a, b)| sum += *a * *b);
         sum
     };
-    places.par_iter().with_min_len(PART).map(one).collect()
+    let mut sums = vec![C::ZERO; places.len()];
+    pieces(&mut sums, PART, 1, &|number, sums| {
+        sums.iter_mut().zip(&places[number * PART..]).for_each(|(sum, place)| *sum = one(place));
+    });
+    sums
 }

@@ -1,8 +1,7 @@
 //! Systems with three or five diagonals.
 
-use rayon::prelude::*;
-
 use crate::Scalar;
+use crate::parts::pieces;
 
 /// Puts solutions in the places of right sides, which lie `ld` from each other, exchanging neighbouring rows where the lower one has the
 /// greater pivot. The first of `lower` and the last of `upper` do not count.
@@ -33,7 +32,7 @@ pub fn solve_pivoting<C: Scalar>((lower, diagonal, upper): (&[C], &[C], &[C]), s
             steps.push((true, factor));
         }
     }
-    sides.par_chunks_mut(ld).for_each(|side| {
+    pieces(sides, ld, 1, &|_, side| {
         for (row, (exchanged, factor)) in steps.iter().enumerate() {
             if *exchanged {
                 side.swap(row, row + 1);
@@ -69,7 +68,7 @@ pub fn solve_tridiagonal<C: Scalar>(
         factors[row] = lower[row] / d[row - 1];
         d[row] = d[row] - factors[row] * upper[row - 1];
     }
-    sides.par_chunks_mut(ld).for_each(|side| {
+    pieces(sides, ld, 1, &|_, side| {
         for row in 1..n {
             side[row] = side[row] - factors[row] * side[row - 1];
         }
