@@ -195,7 +195,10 @@ pub fn run(args: &Args) -> Result<()> {
             "blas" => blas::run(&installed, args.bless, &mut report),
             "fft" => fft::run(&installed, &mut report),
             "rand" => rand::run(&installed, &mut report),
-            "dnn" => proof::DNN.run(&installed, &mut report),
+            "dnn" => {
+                rocm::dnn(&installed, &mut report);
+                proof::DNN.run(&installed, &mut report);
+            }
             "solver" => proof::SOLVER.run(&installed, &mut report),
             "sparse" => {
                 rocm::sparse(&installed, &mut report);

@@ -1,6 +1,7 @@
 //! Convolutions. Source: cuDNN manual, "cudnn_cnn library".
 //!
-//! An algorithm is a hint: all give the same numbers, the same again on as many cores, and take no work area.
+//! An algorithm is a hint: by our own code all give the same numbers, the same again on as many cores, and take no work area. On AMD GPUs
+//! MIOpen chooses one; the algorithms that the manual calls deterministic are so there too.
 
 use core::ffi::{c_int, c_void};
 use std::time::Instant;
@@ -15,8 +16,14 @@ use super::activation::function;
 use super::operation::repeated;
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
-use crate::handle::{compute, computing};
-use crate::tensor::{Filter, MOST, Tensor, at, factor, filter, give, is_double, list, tensor, three};
+use crate::handle::{Context, compute, computing, on_hip};
+use crate::hip;
+use crate::hip::convolution::{Area, Direction, Found};
+use crate::hip::objects::{Room, are_there};
+use crate::tensor::{
+    Argument, Filter, MOST, Tensor, argument, at, factor, filter, give, is_double, is_plain, list, tensor,
+    three,
+};
 use crate::types::*;
 use crate::{Result, memory};
 
@@ -267,6 +274,29 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// As MIOpen takes it: filters are not turned round, and sums are made in single precision.
+    fn on_hip<A: Algorithm>(
+        &self,
+        algo: A,
+        direction: Direction,
+        x: &Tensor,
+        w: &Filter,
+        y: &Tensor,
+    ) -> Option<hip::convolution::Problem> {
+        let fits = self.mode == cudnnConvolutionMode_t::CUDNN_CROSS_CORRELATION
+            && self.computed == cudnnDataType_t::CUDNN_DATA_FLOAT;
+        let window = hip::convolution::Window {
+            padding: &self.padding,
+            stride: &self.stride,
+            dilation: &self.dilation,
+            groups: self.groups,
+            is_deterministic: !A::VARIES.contains(&algo.number()),
+        };
+        if fits { hip::convolution::Problem::new(direction, &window, x, w, y) } else { None }
+    }
+}
+
 impl Problem {
     /// The filter, turned round where the mode is a convolution's proper.
     fn filter(&self, of: &Filter, at: *const c_void) -> Result<View> {
@@ -345,19 +375,26 @@ pub fn cudnnConvolutionForward(
     w: *const c_void,
     convDesc: cudnnConvolutionDescriptor_t,
     algo: cudnnConvolutionFwdAlgo_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
     beta: *const c_void,
     yDesc: cudnnTensorDescriptor_t,
     y: *mut c_void,
 ) -> Result {
     let context = computing(handle)?;
     algo.known()?;
-    let filter = filter(wDesc)?;
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
-    let problem = CONVOLUTIONS.get(convDesc)?.problem(&x, &filter, &y)?;
-    let by = problem.filter(&filter, w)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
+    let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
+    let problem = settings.problem(&x, &filter, &y)?;
     let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    if let Some(on_hip) = settings.on_hip(algo, Direction::Forward, &x, &filter, &y)
+        && is_plain(alpha, beta)
+        && are_apart(&[&x, &filter.at(w)?], &y)
+    {
+        let (at, area) = ([x.memory, w.cast_mut(), y.memory], Area::new(workSpace, workSpaceSizeInBytes));
+        on_hip!(context, hip => hip.convolve(&on_hip, at, area));
+    }
+    let (from, by, to) = (x.view()?, problem.filter(&filter, w)?, y.view()?);
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and y is apart from the others.
@@ -385,8 +422,8 @@ pub fn cudnnConvolutionBiasActivationForward(
     w: *const c_void,
     convDesc: cudnnConvolutionDescriptor_t,
     algo: cudnnConvolutionFwdAlgo_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
     alpha2: *const c_void,
     zDesc: cudnnTensorDescriptor_t,
     z: *const c_void,
@@ -398,22 +435,36 @@ pub fn cudnnConvolutionBiasActivationForward(
 ) -> Result {
     let context = computing(handle)?;
     algo.known()?;
-    let filter = filter(wDesc)?;
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
-    let problem = CONVOLUTIONS.get(convDesc)?.problem(&x, &filter, &y)?;
-    let by = problem.filter(&filter, w)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
+    let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
+    let problem = settings.problem(&x, &filter, &y)?;
     let (alpha1, alpha2) = (factor(alpha1, y.kind)?, factor(alpha2, y.kind)?);
     // What is taken times 0 need not be there.
     let added = if alpha2 == 0.0 {
         None
     } else {
-        let (z, view) = at(zDesc, z)?;
+        let z = argument(zDesc, z)?;
         require(z.sizes == y.sizes, "z's sizes are not y's")?;
-        Some(view)
+        Some(z)
     };
-    let (bias, bias_at) = at(biasDesc, bias)?;
+    let bias = argument(biasDesc, bias)?;
     require(is_bias(&bias, &y), "a bias has a number for each channel of the result")?;
     let function = function(activationDesc)?;
+    let mut read = vec![&x, &bias];
+    read.extend(&added);
+    let w_there = filter.at(w)?;
+    read.push(&w_there);
+    if let Some(on_hip) = settings.on_hip(algo, Direction::Forward, &x, &filter, &y)
+        && alpha1 == 1.0
+        && hip::convert::activation(function).is_some()
+        && are_apart(&read, &y)
+    {
+        let (at, area) = ([x.memory, w.cast_mut(), y.memory], Area::new(workSpace, workSpaceSizeInBytes));
+        let added = added.as_ref().map(|z| (alpha2, z));
+        on_hip!(context, hip => hip.convolve_and_finish(&on_hip, at, area, (&y, added, &bias, function)));
+    }
+    let (from, by, to, bias_at) = (x.view()?, problem.filter(&filter, w)?, y.view()?, bias.view()?);
+    let added = added.map(|z| z.view()).transpose()?;
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here; z may be y.
@@ -457,19 +508,26 @@ pub fn cudnnConvolutionBackwardData(
     dy: *const c_void,
     convDesc: cudnnConvolutionDescriptor_t,
     algo: cudnnConvolutionBwdDataAlgo_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
     beta: *const c_void,
     dxDesc: cudnnTensorDescriptor_t,
     dx: *mut c_void,
 ) -> Result {
     let context = computing(handle)?;
     algo.known()?;
-    let filter = filter(wDesc)?;
-    let ((dy, from), (dx, to)) = (at(dyDesc, dy)?, at(dxDesc, dx)?);
-    let problem = CONVOLUTIONS.get(convDesc)?.problem(&dx, &filter, &dy)?;
-    let by = problem.filter(&filter, w)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
+    let (dy, dx) = (argument(dyDesc, dy)?, argument(dxDesc, dx)?);
+    let problem = settings.problem(&dx, &filter, &dy)?;
     let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    if let Some(on_hip) = settings.on_hip(algo, Direction::Data, &dx, &filter, &dy)
+        && is_plain(alpha, beta)
+        && are_apart(&[&filter.at(w)?, &dy], &dx)
+    {
+        let (at, area) = ([dx.memory, w.cast_mut(), dy.memory], Area::new(workSpace, workSpaceSizeInBytes));
+        on_hip!(context, hip => hip.convolve(&on_hip, at, area));
+    }
+    let (from, by, to) = (dy.view()?, problem.filter(&filter, w)?, dx.view()?);
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and dx is apart from the others.
@@ -496,19 +554,26 @@ pub fn cudnnConvolutionBackwardFilter(
     dy: *const c_void,
     convDesc: cudnnConvolutionDescriptor_t,
     algo: cudnnConvolutionBwdFilterAlgo_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
     beta: *const c_void,
     dwDesc: cudnnFilterDescriptor_t,
     dw: *mut c_void,
 ) -> Result {
     let context = computing(handle)?;
     algo.known()?;
-    let filter = filter(dwDesc)?;
-    let ((x, x_at), (dy, dy_at)) = (at(xDesc, x)?, at(dyDesc, dy)?);
-    let problem = CONVOLUTIONS.get(convDesc)?.problem(&x, &filter, &dy)?;
-    let to = problem.filter(&filter, dw)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(dwDesc)?);
+    let (x, dy) = (argument(xDesc, x)?, argument(dyDesc, dy)?);
+    let problem = settings.problem(&x, &filter, &dy)?;
     let (alpha, beta) = (factor(alpha, filter.kind)?, factor(beta, filter.kind)?);
+    if let Some(on_hip) = settings.on_hip(algo, Direction::Filter, &x, &filter, &dy)
+        && is_plain(alpha, beta)
+        && are_apart(&[&x, &dy], &filter.at(dw)?)
+    {
+        let (at, area) = ([x.memory, dw, dy.memory], Area::new(workSpace, workSpaceSizeInBytes));
+        on_hip!(context, hip => hip.convolve(&on_hip, at, area));
+    }
+    let (x_at, dy_at, to) = (x.view()?, dy.view()?, problem.filter(&filter, dw)?);
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and dw is apart from the others.
@@ -536,13 +601,17 @@ pub fn cudnnConvolutionBackwardBias(
     db: *mut c_void,
 ) -> Result {
     let context = computing(handle)?;
-    let ((dy, from), (db, to)) = (at(dyDesc, dy)?, at(dbDesc, db)?);
+    let (dy, db) = (argument(dyDesc, dy)?, argument(dbDesc, db)?);
     require(
         is_bias(&db, &dy) && db.kind == dy.kind,
         "a bias has a number for each channel, of the result's type",
     )?;
-    repeated(to, &from)?;
     let (alpha, beta) = (factor(alpha, db.kind)?, factor(beta, db.kind)?);
+    if is_plain(alpha, beta) {
+        on_hip!(context, hip => hip.bias_gradient(&dy, &db));
+    }
+    let (from, to) = (dy.view()?, db.view()?);
+    repeated(to, &from)?;
     compute!(context, is_double(from.kind()), V => {
         // SAFETY: as above.
         unsafe {
@@ -552,16 +621,25 @@ pub fn cudnnConvolutionBackwardBias(
     })
 }
 
+/// Whether MIOpen can follow the memory of all, and what is written is none of what is read.
+fn are_apart(read: &[&Argument], written: &Argument) -> bool {
+    are_there(read) && are_there(&[written]) && read.iter().all(|one| one.memory != written.memory)
+}
+
 /// What the three directions' algorithms have in common.
 trait Algorithm: Copy + Sized {
     type Perf: Copy;
+    /// Those of which the manual does not promise the same numbers each time.
+    const VARIES: &'static [u32];
     /// How many the header numbers.
     const COUNT: u32;
     /// Those that are told of, the one to be taken first.
     const TOLD: &'static [u32];
+    /// It.
+    const FIRST: Self;
 
     fn number(self) -> u32;
-    fn perf(number: u32, math: cudnnMathType_t, time: f32) -> Self::Perf;
+    fn perf(number: u32, math: cudnnMathType_t, told: Told) -> Self::Perf;
 
     fn known(self) -> Result {
         require(self.number() < Self::COUNT, "there is no such algorithm")
@@ -569,23 +647,29 @@ trait Algorithm: Copy + Sized {
 }
 
 macro_rules! algorithms {
-    ($($algo:ident $perf:ident $count:literal $told:expr;)*) => {$(
+    ($($algo:ident $perf:ident $count:literal $told:expr, varies: $varies:expr;)*) => {$(
         impl Algorithm for $algo {
             type Perf = $perf;
+            const VARIES: &'static [u32] = $varies;
             const COUNT: u32 = $count;
             const TOLD: &'static [u32] = $told;
+            const FIRST: $algo = $algo(Self::TOLD[0]);
 
             fn number(self) -> u32 {
                 self.0
             }
 
-            fn perf(number: u32, mathType: cudnnMathType_t, time: f32) -> $perf {
+            fn perf(number: u32, mathType: cudnnMathType_t, told: Told) -> $perf {
                 $perf {
                     algo: $algo(number),
                     status: cudnnStatus_t::CUDNN_STATUS_SUCCESS,
-                    time,
-                    memory: 0,
-                    determinism: cudnnDeterminism_t::CUDNN_DETERMINISTIC,
+                    time: told.time,
+                    memory: told.memory,
+                    determinism: if told.by_hip && Self::VARIES.contains(&number) {
+                        cudnnDeterminism_t::CUDNN_NON_DETERMINISTIC
+                    } else {
+                        cudnnDeterminism_t::CUDNN_DETERMINISTIC
+                    },
                     mathType,
                     reserved: [0; 3],
                 }
@@ -596,9 +680,53 @@ macro_rules! algorithms {
 
 algorithms! {
     // Those whose work is a product of matrices.
-    cudnnConvolutionFwdAlgo_t cudnnConvolutionFwdAlgoPerf_t 8 &[1, 0, 2];
-    cudnnConvolutionBwdDataAlgo_t cudnnConvolutionBwdDataAlgoPerf_t 6 &[1, 0];
-    cudnnConvolutionBwdFilterAlgo_t cudnnConvolutionBwdFilterAlgoPerf_t 7 &[1, 0, 3];
+    cudnnConvolutionFwdAlgo_t cudnnConvolutionFwdAlgoPerf_t 8 &[1, 0, 2], varies: &[];
+    cudnnConvolutionBwdDataAlgo_t cudnnConvolutionBwdDataAlgoPerf_t 6 &[1, 0], varies: &[0];
+    cudnnConvolutionBwdFilterAlgo_t cudnnConvolutionBwdFilterAlgoPerf_t 7 &[1, 0, 3], varies: &[0, 3];
+}
+
+/// How long an algorithm takes, or -1, and how much memory.
+#[derive(Clone, Copy)]
+struct Told {
+    time: f32,
+    memory: usize,
+    by_hip: bool,
+}
+
+impl Told {
+    /// Our own code's.
+    fn ours(time: f32) -> Told {
+        Told { time, memory: 0, by_hip: false }
+    }
+
+    fn found(found: Found) -> Told {
+        Told { time: found.time, memory: found.memory, by_hip: true }
+    }
+
+    /// Before anything has run.
+    fn asked(context: &Context, problem: Option<&hip::convolution::Problem>) -> Result<Told> {
+        let by_hip = problem.is_some() && context.hip(false)?.is_some();
+        Ok(Told { time: -1.0, memory: work_area(context, problem)?, by_hip })
+    }
+}
+
+/// What MIOpen asks for, on an AMD GPU where it computes; our own code takes nothing.
+fn work_area(context: &Context, problem: Option<&hip::convolution::Problem>) -> Result<usize> {
+    context.hip(false)?.map_or(Ok(0), |hip| hip.workspace(problem))
+}
+
+/// The search of MIOpen's with memory of its own, none where our own code computes.
+fn search_apart(
+    context: &Context,
+    problem: Option<&hip::convolution::Problem>,
+    bytes: [usize; 3],
+) -> Result<Option<Found>> {
+    let (Some(problem), Some(hip)) = (problem, context.hip(true)?) else { return Ok(None) };
+    let area_bytes = hip.workspace(Some(problem))?;
+    let area = Room::new(hip.stream, area_bytes)?;
+    let [x, w, y] = bytes.map(|bytes| Room::new(hip.stream, bytes));
+    let [x, w, y] = [x?, w?, y?];
+    hip.find(problem, [x.at(), w.at(), y.at()], Area::new(area.at(), area_bytes))
 }
 
 /// Writes what is known of algorithms, as many as were asked for.
@@ -607,17 +735,17 @@ fn tell<A: Algorithm>(
     returned: OptOut<'_, c_int>,
     results: *mut A::Perf,
     math: cudnnMathType_t,
-    time: f32,
+    told: Told,
 ) -> Result {
     require(requested > 0, "at least one algorithm is asked for")?;
-    let told: Vec<A::Perf> = A::TOLD.iter().map(|&number| A::perf(number, math, time)).collect();
+    let told: Vec<A::Perf> = A::TOLD.iter().map(|&number| A::perf(number, math, told)).collect();
     give(results, requested, &told)?;
     returned.write(requested.min(told.len() as c_int));
     Ok(())
 }
 
 /// How long the work takes, in milliseconds, when the stream has done what it was asked for.
-fn timed(context: &crate::handle::Context, work: impl FnOnce()) -> Result<f32> {
+fn timed(context: &Context, work: impl FnOnce()) -> Result<f32> {
     context.synchronize()?;
     let begin = Instant::now();
     context.now(work)?;
@@ -644,6 +772,54 @@ fn room(bytes: usize) -> Vec<u64> {
 
 fn place(of: &mut Vec<u64>) -> *mut c_void {
     of.as_mut_ptr().cast()
+}
+
+/// How long our own code takes, which writes y.
+fn time_forward(
+    context: &Context,
+    settings: &Settings,
+    x: &Argument,
+    (filter, w): (&Filter, *const c_void),
+    y: &Argument,
+) -> Result<f32> {
+    let problem = settings.problem(x, filter, y)?;
+    let (from, by, to) = (x.view()?, problem.filter(filter, w)?, y.view()?);
+    // SAFETY: cuDNN's contract: the tensors are there, and y is apart from the others.
+    timed(context, || unsafe {
+        either!(problem.is_double, V => forward::<V>(&problem.geometry, 1.0, from, by, 0.0, to));
+    })
+}
+
+/// The same of the gradient dx.
+fn time_backward_data(
+    context: &Context,
+    settings: &Settings,
+    dx: &Argument,
+    (filter, w): (&Filter, *const c_void),
+    dy: &Argument,
+) -> Result<f32> {
+    let problem = settings.problem(dx, filter, dy)?;
+    let (from, by, to) = (dy.view()?, problem.filter(filter, w)?, dx.view()?);
+    // SAFETY: as above.
+    timed(context, || unsafe {
+        either!(problem.is_double, V => backward_data::<V>(&problem.geometry, 1.0, by, from, 0.0, to));
+    })
+}
+
+/// The same of the gradient dw.
+fn time_backward_filter(
+    context: &Context,
+    settings: &Settings,
+    x: &Argument,
+    (filter, dw): (&Filter, *const c_void),
+    dy: &Argument,
+) -> Result<f32> {
+    let problem = settings.problem(x, filter, dy)?;
+    let (x_at, dy_at, to) = (x.view()?, dy.view()?, problem.filter(filter, dw)?);
+    // SAFETY: as above.
+    timed(context, || unsafe {
+        either!(problem.is_double, V => backward_filter::<V>(&problem.geometry, 1.0, x_at, dy_at, 0.0, to));
+    })
 }
 
 pub fn cudnnGetConvolutionForwardAlgorithmMaxCount(handle: cudnnHandle_t, count: Out<'_, c_int>) -> Result {
@@ -681,10 +857,13 @@ pub fn cudnnGetConvolutionForwardAlgorithm_v7(
     returnedAlgoCount: OptOut<'_, c_int>,
     perfResults: *mut cudnnConvolutionFwdAlgoPerf_t,
 ) -> Result {
-    computing(handle)?;
+    let context = computing(handle)?;
     let settings = CONVOLUTIONS.get(convDesc)?;
-    settings.problem(&tensor(srcDesc)?, &filter(filterDesc)?, &tensor(destDesc)?)?;
-    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, -1.0)
+    let (x, w, y) = (tensor(srcDesc)?, filter(filterDesc)?, tensor(destDesc)?);
+    settings.problem(&x, &w, &y)?;
+    let on_hip = settings.on_hip(cudnnConvolutionFwdAlgo_t::FIRST, Direction::Forward, &x, &w, &y);
+    let told = Told::asked(&context, on_hip.as_ref())?;
+    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, told)
 }
 
 pub fn cudnnGetConvolutionBackwardDataAlgorithm_v7(
@@ -697,15 +876,18 @@ pub fn cudnnGetConvolutionBackwardDataAlgorithm_v7(
     returnedAlgoCount: OptOut<'_, c_int>,
     perfResults: *mut cudnnConvolutionBwdDataAlgoPerf_t,
 ) -> Result {
-    computing(handle)?;
+    let context = computing(handle)?;
     let settings = CONVOLUTIONS.get(convDesc)?;
-    settings.problem(&tensor(gradDesc)?, &filter(filterDesc)?, &tensor(diffDesc)?)?;
+    let (x, w, y) = (tensor(gradDesc)?, filter(filterDesc)?, tensor(diffDesc)?);
+    settings.problem(&x, &w, &y)?;
+    let on_hip = settings.on_hip(cudnnConvolutionBwdDataAlgo_t::FIRST, Direction::Data, &x, &w, &y);
+    let told = Told::asked(&context, on_hip.as_ref())?;
     tell::<cudnnConvolutionBwdDataAlgo_t>(
         requestedAlgoCount,
         returnedAlgoCount,
         perfResults,
         settings.math,
-        -1.0,
+        told,
     )
 }
 
@@ -719,15 +901,18 @@ pub fn cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     returnedAlgoCount: OptOut<'_, c_int>,
     perfResults: *mut cudnnConvolutionBwdFilterAlgoPerf_t,
 ) -> Result {
-    computing(handle)?;
+    let context = computing(handle)?;
     let settings = CONVOLUTIONS.get(convDesc)?;
-    settings.problem(&tensor(srcDesc)?, &filter(gradDesc)?, &tensor(diffDesc)?)?;
+    let (x, w, y) = (tensor(srcDesc)?, filter(gradDesc)?, tensor(diffDesc)?);
+    settings.problem(&x, &w, &y)?;
+    let on_hip = settings.on_hip(cudnnConvolutionBwdFilterAlgo_t::FIRST, Direction::Filter, &x, &w, &y);
+    let told = Told::asked(&context, on_hip.as_ref())?;
     tell::<cudnnConvolutionBwdFilterAlgo_t>(
         requestedAlgoCount,
         returnedAlgoCount,
         perfResults,
         settings.math,
-        -1.0,
+        told,
     )
 }
 
@@ -742,23 +927,21 @@ pub fn cudnnFindConvolutionForwardAlgorithm(
     returnedAlgoCount: OptOut<'_, c_int>,
     perfResults: *mut cudnnConvolutionFwdAlgoPerf_t,
 ) -> Result {
-    let (mut x, mut w) = (room(tensor(xDesc)?.bytes()?), room(filter(wDesc)?.bytes()?));
-    let mut y = room(tensor(yDesc)?.bytes()?);
-    cudnnFindConvolutionForwardAlgorithmEx(
-        handle,
-        xDesc,
-        place(&mut x),
-        wDesc,
-        place(&mut w),
-        convDesc,
-        yDesc,
-        place(&mut y),
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        core::ptr::null_mut(),
-        0,
-    )
+    let context = computing(handle)?;
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    let (x, w, y) = (tensor(xDesc)?, filter(wDesc)?, tensor(yDesc)?);
+    settings.problem(&x, &w, &y)?;
+    let on_hip = settings.on_hip(cudnnConvolutionFwdAlgo_t::FIRST, Direction::Forward, &x, &w, &y);
+    let bytes = [x.bytes()?, w.bytes()?, y.bytes()?];
+    let told = match search_apart(&context, on_hip.as_ref(), bytes)? {
+        Some(found) => Told::found(found),
+        None => {
+            let [mut x_room, mut w_room, mut y_room] = bytes.map(room);
+            let (x, y) = (Argument::new(x, place(&mut x_room)), Argument::new(y, place(&mut y_room)));
+            Told::ours(time_forward(&context, &settings, &x, (&w, place(&mut w_room)), &y)?)
+        }
+    };
+    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, told)
 }
 
 /// The work is done once and y written.
@@ -774,19 +957,27 @@ pub fn cudnnFindConvolutionForwardAlgorithmEx(
     requestedAlgoCount: c_int,
     returnedAlgoCount: OptOut<'_, c_int>,
     perfResults: *mut cudnnConvolutionFwdAlgoPerf_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> Result {
     let context = computing(handle)?;
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
-    let problem = settings.problem(&x, &filter, &y)?;
-    let by = problem.filter(&filter, w)?;
-    // SAFETY: cuDNN's contract: the tensors are there, and y is apart from the others.
-    let time = timed(&context, || unsafe {
-        either!(problem.is_double, V => forward::<V>(&problem.geometry, 1.0, from, by, 0.0, to));
-    })?;
-    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, time)
+    let (at_w, x, y) = (w.cast_mut(), argument(xDesc, x)?, argument(yDesc, y)?);
+    settings.problem(&x, &filter, &y)?;
+    let on_hip = settings.on_hip(cudnnConvolutionFwdAlgo_t::FIRST, Direction::Forward, &x, &filter, &y);
+    let there = filter.at(at_w)?;
+    let area = Area::new(workSpace, workSpaceSizeInBytes);
+    let found = match (on_hip, context.hip(true)?) {
+        (Some(problem), Some(hip)) if are_apart(&[&x, &there], &y) => {
+            hip.find(&problem, [x.memory, at_w, y.memory], area)?
+        }
+        _ => None,
+    };
+    let told = match found {
+        Some(found) => Told::found(found),
+        None => Told::ours(time_forward(&context, &settings, &x, (&filter, at_w), &y)?),
+    };
+    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, told)
 }
 
 pub fn cudnnFindConvolutionBackwardDataAlgorithm(
@@ -799,22 +990,26 @@ pub fn cudnnFindConvolutionBackwardDataAlgorithm(
     returnedAlgoCount: OptOut<'_, c_int>,
     perfResults: *mut cudnnConvolutionBwdDataAlgoPerf_t,
 ) -> Result {
-    let (mut w, mut dy) = (room(filter(wDesc)?.bytes()?), room(tensor(dyDesc)?.bytes()?));
-    let mut dx = room(tensor(dxDesc)?.bytes()?);
-    cudnnFindConvolutionBackwardDataAlgorithmEx(
-        handle,
-        wDesc,
-        place(&mut w),
-        dyDesc,
-        place(&mut dy),
-        convDesc,
-        dxDesc,
-        place(&mut dx),
+    let context = computing(handle)?;
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    let (x, w, y) = (tensor(dxDesc)?, filter(wDesc)?, tensor(dyDesc)?);
+    settings.problem(&x, &w, &y)?;
+    let on_hip = settings.on_hip(cudnnConvolutionBwdDataAlgo_t::FIRST, Direction::Data, &x, &w, &y);
+    let bytes = [x.bytes()?, w.bytes()?, y.bytes()?];
+    let told = match search_apart(&context, on_hip.as_ref(), bytes)? {
+        Some(found) => Told::found(found),
+        None => {
+            let [mut x_room, mut w_room, mut y_room] = bytes.map(room);
+            let (x, y) = (Argument::new(x, place(&mut x_room)), Argument::new(y, place(&mut y_room)));
+            Told::ours(time_backward_data(&context, &settings, &x, (&w, place(&mut w_room)), &y)?)
+        }
+    };
+    tell::<cudnnConvolutionBwdDataAlgo_t>(
         requestedAlgoCount,
         returnedAlgoCount,
         perfResults,
-        core::ptr::null_mut(),
-        0,
+        settings.math,
+        told,
     )
 }
 
@@ -830,24 +1025,32 @@ pub fn cudnnFindConvolutionBackwardDataAlgorithmEx(
     requestedAlgoCount: c_int,
     returnedAlgoCount: OptOut<'_, c_int>,
     perfResults: *mut cudnnConvolutionBwdDataAlgoPerf_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> Result {
     let context = computing(handle)?;
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
-    let ((dy, from), (dx, to)) = (at(dyDesc, dy)?, at(dxDesc, dx)?);
-    let problem = settings.problem(&dx, &filter, &dy)?;
-    let by = problem.filter(&filter, w)?;
-    // SAFETY: as above.
-    let time = timed(&context, || unsafe {
-        either!(problem.is_double, V => backward_data::<V>(&problem.geometry, 1.0, by, from, 0.0, to));
-    })?;
+    let (at_w, x, y) = (w.cast_mut(), argument(dxDesc, dx)?, argument(dyDesc, dy)?);
+    settings.problem(&x, &filter, &y)?;
+    let on_hip = settings.on_hip(cudnnConvolutionBwdDataAlgo_t::FIRST, Direction::Data, &x, &filter, &y);
+    let there = filter.at(at_w)?;
+    let area = Area::new(workSpace, workSpaceSizeInBytes);
+    let found = match (on_hip, context.hip(true)?) {
+        (Some(problem), Some(hip)) if are_apart(&[&there, &y], &x) => {
+            hip.find(&problem, [x.memory, at_w, y.memory], area)?
+        }
+        _ => None,
+    };
+    let told = match found {
+        Some(found) => Told::found(found),
+        None => Told::ours(time_backward_data(&context, &settings, &x, (&filter, at_w), &y)?),
+    };
     tell::<cudnnConvolutionBwdDataAlgo_t>(
         requestedAlgoCount,
         returnedAlgoCount,
         perfResults,
         settings.math,
-        time,
+        told,
     )
 }
 
@@ -861,22 +1064,26 @@ pub fn cudnnFindConvolutionBackwardFilterAlgorithm(
     returnedAlgoCount: OptOut<'_, c_int>,
     perfResults: *mut cudnnConvolutionBwdFilterAlgoPerf_t,
 ) -> Result {
-    let (mut x, mut dy) = (room(tensor(xDesc)?.bytes()?), room(tensor(dyDesc)?.bytes()?));
-    let mut dw = room(filter(dwDesc)?.bytes()?);
-    cudnnFindConvolutionBackwardFilterAlgorithmEx(
-        handle,
-        xDesc,
-        place(&mut x),
-        dyDesc,
-        place(&mut dy),
-        convDesc,
-        dwDesc,
-        place(&mut dw),
+    let context = computing(handle)?;
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    let (x, w, y) = (tensor(xDesc)?, filter(dwDesc)?, tensor(dyDesc)?);
+    settings.problem(&x, &w, &y)?;
+    let on_hip = settings.on_hip(cudnnConvolutionBwdFilterAlgo_t::FIRST, Direction::Filter, &x, &w, &y);
+    let bytes = [x.bytes()?, w.bytes()?, y.bytes()?];
+    let told = match search_apart(&context, on_hip.as_ref(), bytes)? {
+        Some(found) => Told::found(found),
+        None => {
+            let [mut x_room, mut w_room, mut y_room] = bytes.map(room);
+            let (x, y) = (Argument::new(x, place(&mut x_room)), Argument::new(y, place(&mut y_room)));
+            Told::ours(time_backward_filter(&context, &settings, &x, (&w, place(&mut w_room)), &y)?)
+        }
+    };
+    tell::<cudnnConvolutionBwdFilterAlgo_t>(
         requestedAlgoCount,
         returnedAlgoCount,
         perfResults,
-        core::ptr::null_mut(),
-        0,
+        settings.math,
+        told,
     )
 }
 
@@ -892,24 +1099,32 @@ pub fn cudnnFindConvolutionBackwardFilterAlgorithmEx(
     requestedAlgoCount: c_int,
     returnedAlgoCount: OptOut<'_, c_int>,
     perfResults: *mut cudnnConvolutionBwdFilterAlgoPerf_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
 ) -> Result {
     let context = computing(handle)?;
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(dwDesc)?);
-    let ((x, x_at), (dy, dy_at)) = (at(xDesc, x)?, at(dyDesc, y)?);
-    let problem = settings.problem(&x, &filter, &dy)?;
-    let to = problem.filter(&filter, dw)?;
-    // SAFETY: as above.
-    let time = timed(&context, || unsafe {
-        either!(problem.is_double, V => backward_filter::<V>(&problem.geometry, 1.0, x_at, dy_at, 0.0, to));
-    })?;
+    let (at_w, x, y) = (dw, argument(xDesc, x)?, argument(dyDesc, y)?);
+    settings.problem(&x, &filter, &y)?;
+    let on_hip = settings.on_hip(cudnnConvolutionBwdFilterAlgo_t::FIRST, Direction::Filter, &x, &filter, &y);
+    let there = filter.at(at_w)?;
+    let area = Area::new(workSpace, workSpaceSizeInBytes);
+    let found = match (on_hip, context.hip(true)?) {
+        (Some(problem), Some(hip)) if are_apart(&[&x, &y], &there) => {
+            hip.find(&problem, [x.memory, at_w, y.memory], area)?
+        }
+        _ => None,
+    };
+    let told = match found {
+        Some(found) => Told::found(found),
+        None => Told::ours(time_backward_filter(&context, &settings, &x, (&filter, at_w), &y)?),
+    };
     tell::<cudnnConvolutionBwdFilterAlgo_t>(
         requestedAlgoCount,
         returnedAlgoCount,
         perfResults,
         settings.math,
-        time,
+        told,
     )
 }
 
@@ -922,10 +1137,12 @@ pub fn cudnnGetConvolutionForwardWorkspaceSize(
     algo: cudnnConvolutionFwdAlgo_t,
     sizeInBytes: Out<'_, usize>,
 ) -> Result {
-    computing(handle)?;
+    let context = computing(handle)?;
     algo.known()?;
-    CONVOLUTIONS.get(convDesc)?.problem(&tensor(xDesc)?, &filter(wDesc)?, &tensor(yDesc)?)?;
-    sizeInBytes.write(0);
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    let (x, w, y) = (tensor(xDesc)?, filter(wDesc)?, tensor(yDesc)?);
+    settings.problem(&x, &w, &y)?;
+    sizeInBytes.write(work_area(&context, settings.on_hip(algo, Direction::Forward, &x, &w, &y).as_ref())?);
     Ok(())
 }
 
@@ -938,10 +1155,12 @@ pub fn cudnnGetConvolutionBackwardDataWorkspaceSize(
     algo: cudnnConvolutionBwdDataAlgo_t,
     sizeInBytes: Out<'_, usize>,
 ) -> Result {
-    computing(handle)?;
+    let context = computing(handle)?;
     algo.known()?;
-    CONVOLUTIONS.get(convDesc)?.problem(&tensor(dxDesc)?, &filter(wDesc)?, &tensor(dyDesc)?)?;
-    sizeInBytes.write(0);
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    let (x, w, y) = (tensor(dxDesc)?, filter(wDesc)?, tensor(dyDesc)?);
+    settings.problem(&x, &w, &y)?;
+    sizeInBytes.write(work_area(&context, settings.on_hip(algo, Direction::Data, &x, &w, &y).as_ref())?);
     Ok(())
 }
 
@@ -954,9 +1173,11 @@ pub fn cudnnGetConvolutionBackwardFilterWorkspaceSize(
     algo: cudnnConvolutionBwdFilterAlgo_t,
     sizeInBytes: Out<'_, usize>,
 ) -> Result {
-    computing(handle)?;
+    let context = computing(handle)?;
     algo.known()?;
-    CONVOLUTIONS.get(convDesc)?.problem(&tensor(xDesc)?, &filter(gradDesc)?, &tensor(dyDesc)?)?;
-    sizeInBytes.write(0);
+    let settings = CONVOLUTIONS.get(convDesc)?;
+    let (x, w, y) = (tensor(xDesc)?, filter(gradDesc)?, tensor(dyDesc)?);
+    settings.problem(&x, &w, &y)?;
+    sizeInBytes.write(work_area(&context, settings.on_hip(algo, Direction::Filter, &x, &w, &y).as_ref())?);
     Ok(())
 }
