@@ -16,8 +16,8 @@ use crate::{Error, Result};
 pub struct Context {
     place: Place,
     stream: Mutex<Stream>,
-    /// Made at the first call that MIOpen may have.
-    hip: OnceCell<Arc<HipHandle>>,
+    /// Made at the first call that MIOpen may have; none where it cannot be.
+    hip: OnceCell<Option<Arc<HipHandle>>>,
 }
 
 struct Stream(cudaStream_t);
@@ -49,7 +49,14 @@ impl Context {
         let Some(library) = Library::get() else { return Ok(None) };
         let stream = self.stream();
         let hip = kit::hip::stream(stream, enqueues)?;
-        let handle = self.hip.get_or_try_init(|| HipHandle::of(library).map(Arc::new))?;
+        let made = self.hip.get_or_init(|| match HipHandle::of(library) {
+            Ok(handle) => Some(Arc::new(handle)),
+            Err(error) => {
+                tracing::warn!(target: "cudaway::dnn", "our own code computes on the host, since MIOpen does not: {error}");
+                None
+            }
+        });
+        let Some(handle) = made else { return Ok(None) };
         handle.tell(hip.stream)?;
         Ok(Some(HipCall { handle: Arc::clone(handle), stream }))
     }

@@ -38,7 +38,6 @@ pub struct Problem {
     /// Padding, stride and dilation.
     window: [Vec<c_int>; 3],
     groups: c_int,
-    is_deterministic: bool,
 }
 
 /// What is said of a convolution beside its tensors.
@@ -47,8 +46,6 @@ pub struct Window<'w> {
     pub stride: &'w [c_int],
     pub dilation: &'w [c_int],
     pub groups: c_int,
-    /// Whether the algorithm is one of those that give the same numbers each time.
-    pub is_deterministic: bool,
 }
 
 /// The program's work area.
@@ -76,9 +73,9 @@ pub struct Found {
 /// What searches of a problem have found.
 pub struct Searched {
     objects: Arc<Objects>,
-    /// The fastest first.
+    /// By the last search, which is the one that MIOpen's handle keeps: the fastest first.
     found: Vec<Found>,
-    /// The largest work area of a search, none before the first.
+    /// That search's work area, none before the first.
     with: Option<usize>,
     /// What a search of all algorithms takes.
     wanted: usize,
@@ -120,7 +117,6 @@ impl Problem {
             sizes: all.map(|tensor| tensor.sizes.clone()),
             window: [window.padding, window.stride, window.dilation].map(<[c_int]>::to_vec),
             groups: window.groups,
-            is_deterministic: window.is_deterministic,
         })
     }
 
@@ -158,7 +154,7 @@ impl HipCall {
             x: tensor(0)?,
             w: tensor(1)?,
             y: tensor(2)?,
-            convolution: objects::convolution(library, window, problem.groups, problem.is_deterministic)?,
+            convolution: objects::convolution(library, window, problem.groups)?,
         };
         let asked = settle(self.work_area(problem, &objects), "a convolution", true)?;
         let searched = Searched {
@@ -350,16 +346,14 @@ impl Searched {
     }
 
     /// The answer to a search with so large a work area.
-    fn learn(&mut self, found: Vec<Found>, bytes: usize) {
-        self.found.extend(found);
-        if self.fitting(bytes).is_none() {
+    fn learn(&mut self, mut found: Vec<Found>, bytes: usize) {
+        found.retain(|found| found.memory <= bytes);
+        if found.is_empty() {
             self.none_with = self.none_with.max(Some(bytes));
             return;
         }
-        self.with = self.with.max(Some(bytes));
-        self.found.sort_by(|a, b| a.time.total_cmp(&b.time));
-        self.found.dedup_by_key(|found| (found.algorithm, found.memory));
-        self.found.truncate(4 * ALGORITHMS);
+        found.sort_by(|a, b| a.time.total_cmp(&b.time));
+        (self.found, self.with) = (found, Some(bytes));
     }
 }
 

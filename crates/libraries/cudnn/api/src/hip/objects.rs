@@ -111,7 +111,6 @@ pub fn convolution(
     library: &Library,
     [padding, stride, dilation]: [&[c_int]; 3],
     groups: c_int,
-    is_deterministic: bool,
 ) -> Result<Made> {
     let made = make!(library, miopenCreateConvolutionDescriptor, miopenDestroyConvolutionDescriptor);
     call!(
@@ -128,10 +127,8 @@ pub fn convolution(
     if groups != 1 {
         call!(library, miopenSetConvolutionGroupCount(made.raw, groups))?;
     }
-    // Before ROCm 5.7 there is no such setting.
-    if is_deterministic
-        && let Err(error) = call!(library, miopenSetConvolutionAttribute(made.raw, convert::DETERMINISTIC, 1))
-    {
+    // Our own code's convolutions are all deterministic. Before ROCm 5.7 there is no such setting.
+    if let Err(error) = call!(library, miopenSetConvolutionAttribute(made.raw, convert::DETERMINISTIC, 1)) {
         tracing::debug!(target: "cudaway::dnn", "convolutions may differ from run to run: {error}");
     }
     Ok(made)

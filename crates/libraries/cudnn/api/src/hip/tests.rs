@@ -234,17 +234,12 @@ fn images(kind: cudnnDataType_t, sizes: &[c_int], at: usize) -> Argument {
 }
 
 /// Of images of two channels, 5 x 6, with filters of 3 x 3.
-fn problem(
-    direction: Direction,
-    kind: cudnnDataType_t,
-    format: cudnnTensorFormat_t,
-    is_deterministic: bool,
-) -> Option<Problem> {
+fn problem(direction: Direction, kind: cudnnDataType_t, format: cudnnTensorFormat_t) -> Option<Problem> {
     let x = tensor(kind, format, &[1, 2, 5, 6]);
     let w = Filter::new(kind, format, &[4, 1, 3, 3]).unwrap();
     let y = tensor(kind, format, &[1, 4, 3, 2]);
     let (padding, stride, dilation) = (&[1, 0][..], &[2, 3][..], &[1, 1][..]);
-    Problem::new(direction, &Window { padding, stride, dilation, groups: 2, is_deterministic }, &x, &w, &y)
+    Problem::new(direction, &Window { padding, stride, dilation, groups: 2 }, &x, &w, &y)
 }
 
 const AT: [usize; 3] = [0x100, 0x200, 0x300];
@@ -262,7 +257,7 @@ fn a_convolution_is_searched_for_once_and_then_run() {
     for release in RELEASES {
         let recorder = Recorder::of(release);
         let hip = recorder.call();
-        let forward = problem(Direction::Forward, FLOAT, NCHW, true).unwrap();
+        let forward = problem(Direction::Forward, FLOAT, NCHW).unwrap();
         assert!(hip.convolve(&forward, at(), area(1000)).unwrap());
         let (x, w, y) = ("1:1x2x5x6", "1:4x1x3x3", "1:1x4x3x2");
         assert_eq!(
@@ -300,11 +295,11 @@ fn a_convolution_is_searched_for_once_and_then_run() {
 fn gradients_of_convolutions_have_the_order_of_miopen() {
     let recorder = Recorder::of("6.4");
     let hip = recorder.call();
-    let data = problem(Direction::Data, HALF, NHWC, false).unwrap();
+    let data = problem(Direction::Data, HALF, NHWC).unwrap();
     assert!(hip.convolve(&data, at(), area(0)).unwrap());
     let (x, w, y) = ("0:1x2x5x6/last", "0:4x1x3x3", "0:1x4x3x2/last");
     assert_eq!(
-        recorder.work()[2..],
+        recorder.work()[3..],
         [
             format!("miopenConvolutionBackwardDataGetWorkSpaceSize {y} {w} {x}"),
             format!("miopenFindConvolutionBackwardDataAlgorithm {y} 300 {w} 200 {x} 100 16 0 0 0"),
@@ -320,11 +315,11 @@ fn gradients_of_convolutions_have_the_order_of_miopen() {
             format!("miopenConvolutionBackwardData 1 {y} 300 {w} 200 3 0 {x} 100 1000 500"),
         ]
     );
-    let filter = problem(Direction::Filter, BFLOAT16, NCHW, false).unwrap();
+    let filter = problem(Direction::Filter, BFLOAT16, NCHW).unwrap();
     assert!(hip.convolve(&filter, at(), area(500)).unwrap());
     let (x, w, y) = ("5:1x2x5x6", "5:4x1x3x3", "5:1x4x3x2");
     assert_eq!(
-        recorder.work()[2..],
+        recorder.work()[3..],
         [
             format!("miopenConvolutionBackwardWeightsGetWorkSpaceSize {y} {x} {w}"),
             format!("miopenFindConvolutionBackwardWeightsAlgorithm {y} 300 {x} 100 {w} 200 16 1000 500 0"),
@@ -340,7 +335,7 @@ fn gradients_of_convolutions_have_the_order_of_miopen() {
 fn what_no_search_finds_is_our_own_codes_from_there_on() {
     let recorder = Recorder::of("7.2");
     let hip = recorder.call();
-    let forward = problem(Direction::Forward, FLOAT, NCHW, true).unwrap();
+    let forward = problem(Direction::Forward, FLOAT, NCHW).unwrap();
     recorder.answer_to(c"miopenFindConvolutionForwardAlgorithm", 7);
     assert!(!hip.convolve(&forward, at(), area(400)).unwrap());
     recorder.recorded();
@@ -349,12 +344,12 @@ fn what_no_search_finds_is_our_own_codes_from_there_on() {
     // With more there may be one.
     assert!(hip.convolve(&forward, at(), area(500)).unwrap());
     assert_eq!(recorder.work().len(), 2);
-    let none = |kind, format| problem(Direction::Forward, kind, format, true).is_none();
+    let none = |kind, format| problem(Direction::Forward, kind, format).is_none();
     assert!(none(DOUBLE, NCHW));
     let (x, y) = (tensor(FLOAT, NCHW, &[1, 2, 5, 6]), tensor(FLOAT, NCHW, &[1, 4, 5, 6]));
     let w = Filter::new(FLOAT, NHWC, &[4, 2, 3, 3]).unwrap();
     let (padding, stride) = (&[1, 1][..], &[1, 1][..]);
-    let window = Window { padding, stride, dilation: stride, groups: 1, is_deterministic: true };
+    let window = Window { padding, stride, dilation: stride, groups: 1 };
     assert!(Problem::new(Direction::Forward, &window, &x, &w, &y).is_none(), "layouts differ");
     assert_eq!(hip.workspace(None).unwrap(), 0);
 }
@@ -363,7 +358,7 @@ fn what_no_search_finds_is_our_own_codes_from_there_on() {
 fn a_convolution_with_a_bias_is_three_calls() {
     let recorder = Recorder::of("5.7");
     let hip = recorder.call();
-    let forward = problem(Direction::Forward, FLOAT, NCHW, true).unwrap();
+    let forward = problem(Direction::Forward, FLOAT, NCHW).unwrap();
     let [y, z] = [0x300, 0x400].map(|at| images(FLOAT, &[1, 4, 3, 2], at));
     let bias = images(FLOAT, &[1, 4, 1, 1], 0x500);
     let behind = (&y, Some((0.5, &z)), &bias, Activation::Relu(false));
@@ -625,7 +620,7 @@ fn a_library_that_lacks_functions_leaves_their_work_to_our_own_code() {
     let hip = HipCall { handle: Arc::new(HipHandle::of(library).unwrap()), stream: cudaStream_t::default() };
     let [x, y] = [0x100, 0x200].map(|at| images(FLOAT, &[2, 3, 4, 5], at));
     assert!(!hip.activate(Activation::Tanh, &x, &y, false).unwrap());
-    let forward = problem(Direction::Forward, FLOAT, NCHW, true).unwrap();
+    let forward = problem(Direction::Forward, FLOAT, NCHW).unwrap();
     assert!(!hip.convolve(&forward, at(), area(0)).unwrap());
     assert_eq!(hip.workspace(Some(&forward)).unwrap(), 0);
     let other = compile(dir.path(), "libother.so", "int miopenVersion;");
