@@ -13,6 +13,7 @@ pub mod facts;
 mod headers;
 mod hip;
 mod hip_blas;
+mod hip_dnn;
 mod hip_solver;
 mod hip_sparse;
 mod hooks;
@@ -132,8 +133,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
                 &blas_bodies,
                 &blas_routines,
                 &on_hip,
-                &solver,
-                &sparse,
+                &libraries::OnGpus { solver: &solver, sparse: &sparse, dnn: &hip_dnn::OnHip::read()? },
                 &shown::Shown::read()?,
             )?,
         ),

@@ -213,7 +213,10 @@ fn run_part(part: &str, args: &Args, installed: &Installed, report: &mut Report)
         "blas" => blas::run(installed, args.bless, report),
         "fft" => fft::run(installed, report),
         "rand" => rand::run(installed, report),
-        "dnn" => proof::DNN.run(installed, report),
+        "dnn" => {
+            rocm::dnn(installed, report);
+            proof::DNN.run(installed, report);
+        }
         "solver" => proof::SOLVER.run(installed, report),
         "sparse" => {
             rocm::sparse(installed, report);

@@ -36,7 +36,7 @@ pub enum LibraryChoice {
     Cpu,
     /// Our own kernels, on the CPU device too. cuRAND alone has some.
     Kernels,
-    /// On AMD GPUs our own code and not ROCm's library. cuSOLVER and cuSPARSE have that choice.
+    /// On AMD GPUs our own code and not ROCm's library. cuDNN, cuSOLVER and cuSPARSE have that choice.
     Own,
     /// A library: with names of NVIDIA's, in front of ours; or one that does its work, such as hipBLAS or a CBLAS.
     Path(PathBuf),
@@ -191,7 +191,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
-    ("CUDAWAY_DNN", "who computes for cuDNN: auto, cpu, onednn or a library's path; a list combines them"),
+    (
+        "CUDAWAY_DNN",
+        "who computes for cuDNN: auto, cpu, hip, own, onednn or a library's path; a list combines them",
+    ),
     (
         "CUDAWAY_SOLVER",
         "who computes for cuSOLVER: auto, cpu, hip, own or a library's path; a list combines them",

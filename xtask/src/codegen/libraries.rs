@@ -11,7 +11,7 @@ use super::facts::Signatures;
 use super::hip_blas::{OnHip, Way};
 use super::library;
 use super::shown::Shown;
-use super::{hip_solver, hip_sparse};
+use super::{hip_dnn, hip_solver, hip_sparse};
 use crate::libraries::{self, Library};
 
 const HEAD: &str = "\
@@ -39,11 +39,15 @@ const NOTES: [(&str, &str); 5] = [
     (
         "cuDNN",
         "Two majors by one implementation: `libcudnn.so.8` (8.9.7) and `.9` (9.27.0) have all declared names, each with its own numbers of statuses, and so have the libraries that
-NVIDIA's opens by name (`libcudnn_ops_infer.so.8` … `libcudnn_heuristic.so.9`). On the CPU device, by crates/libraries/cudnn/cpu, in stream order and in captured graphs. On AMD GPUs the same code
-computes, on copies in the host's memory of what a call names (whole tensors, as descriptors say; of ragged rows those that there are): such a call waits for its stream and is done when it comes back, and answers `CUDNN_STATUS_NOT_SUPPORTED` where the
-stream is captured, as does `cudnnBackendPopulateCudaGraph`. The GPU has no part in it, and MIOpen none. `CUDNN_STATUS_NOT_SUPPORTED` is what every name without a body answers, too, once in the log: divisive normalization, fused operations, folds and reordered filters, what 9 has of graph networks, and of causal convolutions by Fourier transforms or two behind each other. Tensors are of any strides, of vectors of channels too.
+NVIDIA's opens by name (`libcudnn_ops_infer.so.8` … `libcudnn_heuristic.so.9`). On the CPU device, by crates/libraries/cudnn/cpu, in stream order and in captured graphs. On AMD GPUs ROCm's MIOpen computes (libMIOpen.so.1, ROCm 5.2 to 7.2; never run on a GPU) what it has a function for that means the same, call by call as the column below says:
+tensors that lie densely, in `float` and half, of bfloat16 convolutions with their biases and fills alone, and where both factors are what MIOpen takes. A convolution's first call with a handle has MIOpen search (it runs each of its algorithms once and writes the result), later ones of the same sizes run what was found for as much memory; the sizes of work
+areas that the program asks for are MIOpen's, and with a smaller one it has to search among what is enough for that, else our own code computes. It searches among its deterministic algorithms alone, from ROCm 5.7 on. A bias and an activation behind a convolution are calls of their own, rounded each. Gradients of the largest in windows and of LRN make again
+what MIOpen's way forward leaves for them, in memory of the device's. What MIOpen makes of NaN and infinities in ReLU is its own. It refuses by statuses that also say that something broke; where a call has not overwritten what it reads, our own code does such a call again (the log tells at `dnn=debug`), else it fails. Not MIOpen's: recurrent networks, whose weights MIOpen has in another order (output and new memory of an LSTM, update and reset of a GRU), dropout, whose states are other ones,
+attention, losses, spatial transformers, transforms and the graph API. `CUDAWAY_DNN=own` leaves MIOpen out. All of the rest is the same code as on the CPU device,
+on copies in the host's memory of what a call names (whole tensors, as descriptors say; of ragged rows those that there are): such a call waits for its stream and is done when it comes back. Both answer `CUDNN_STATUS_NOT_SUPPORTED` where the
+stream is captured, as does `cudnnBackendPopulateCudaGraph`. `CUDNN_STATUS_NOT_SUPPORTED` is what every name without a body answers, too, once in the log: divisive normalization, fused operations, folds and reordered filters, what 9 has of graph networks, and of causal convolutions by Fourier transforms or two behind each other. Tensors are of any strides, of vectors of channels too.
 Convolutions (one to three sizes, groups, dilation, both modes, forward and both gradients, with bias and activation) are of `float`, `double`, half and bfloat16, and of bytes to bytes, `int` and `float`, whose sums are exact;
-half and bfloat16 are computed in `float`. An algorithm is a hint: all give the same numbers, the same again on as many cores, take no work area and are deterministic; `Get…Algorithm` tells of those that are a
+half and bfloat16 are computed in `float`. An algorithm is a hint: by our own code all give the same numbers, the same again on as many cores, take no work area and are deterministic; `Get…Algorithm` tells of those that are a
 product of matrices, without a time, and `Find…` does the work once and tells how long it took. Batch normalization sums in double precision and takes no reserve space; its fused gradients know ReLU, clipped ReLU,
 sigmoid and tanh. The gradient of a largest element goes to the first of those that are equal. `CUDNN_OP_TENSOR_NOT` is not supported. Dropout's states are 24 bytes, and what is dropped is other than NVIDIA's;
 it repeats with the seed. Recurrent networks (ReLU, tanh, LSTM and GRU; both directions, layers, biases and layouts, projections, bounds of cells, dropout between layers; forward and
@@ -65,7 +69,7 @@ without a training, projections or bounds whose sequences are as long, four or m
 `cargo xtask bench dnn`: windows of one element, groups of several channels, gradients of images of up to four channels, large planes of channels by themselves, batch norms.
 Softmax and the largest of windows are always ours: oneDNN's makes zeros of a row that has a NaN, and does not say what becomes of one in a window. It computes on as many threads as
 its own variables say (`OMP_NUM_THREADS`). The log (`CUDAWAY_LOG=dnn=info`) tells which library was opened, or why none was; then all is ours. Shown by `cargo xtask test --only dnn` (tools/dnn-proof: drawn tensors beside their definition in `double`, through both majors' names, and again with oneDNN in front; refusals, streams, graphs; the same on a device that the driver takes for an AMD GPU and whose memory the host cannot read, so that a copy that is missing ends the program: crates/hip-recorder; never
-run on a GPU), crates/libraries/cudnn/cpu's tests, `examples/cudnn_network.cu`",
+run on a GPU), crates/libraries/cudnn/cpu's tests, for MIOpen by crates/libraries/cudnn/api/src/hip/tests.rs (what reaches libraries with the exports of ROCm 5.2, 5.7, 6.2, 6.4 and 7.2) and by a MIOpen that writes down its calls and makes plain convolutions (`xtask/src/test/miopen`), `examples/cudnn_network.cu`",
     ),
     (
         "cuFFT",
@@ -151,13 +155,19 @@ struct Row {
     hip_test: String,
 }
 
+/// Who answers for libraries of which ROCm has one that does the same work.
+pub struct OnGpus<'f> {
+    pub solver: &'f hip_solver::OnHip,
+    pub sparse: &'f hip_sparse::OnHip,
+    pub dnn: &'f hip_dnn::OnHip,
+}
+
 pub fn markdown(
     signatures: &Signatures,
     bodies: &Bodies,
     routines: &Routines,
     on_hip: &OnHip,
-    solver: &hip_solver::OnHip,
-    sparse: &hip_sparse::OnHip,
+    on_gpus: &OnGpus<'_>,
     shown: &Shown,
 ) -> Result<String> {
     // Names of the same routine with the same answers are one row.
@@ -239,20 +249,21 @@ pub fn markdown(
         }
     }
     for library in libraries::all().iter().filter(|library| library.exports.is_some()) {
-        text += &by_name(library, solver, sparse)?;
+        text += &by_name(library, on_gpus)?;
     }
     Ok(text)
 }
 
 /// The chapter of a library whose bodies stand under their C names.
-fn by_name(library: &Library, solver: &hip_solver::OnHip, sparse: &hip_sparse::OnHip) -> Result<String> {
+fn by_name(library: &Library, on_gpus: &OnGpus<'_>) -> Result<String> {
     let bodies = super::bodies::scan(&library.api)?;
     let note = NOTES.iter().find(|(name, _)| *name == library.name).map_or("", |(_, note)| note);
     let files: Vec<String> = library.objects.iter().map(|object| format!("`{}`", object.file())).collect();
     // Of these two names of one library may be answered differently on an AMD GPU.
     let on_gpus = |name: &str, answer: &str| match library.name.as_str() {
-        "cuSOLVER" => Some(on_solver(solver, name, answer)),
-        "cuSPARSE" => Some(on_sparse(sparse, name, answer)),
+        "cuDNN" => Some(on_gpus.dnn.answer(name, answer)),
+        "cuSOLVER" => Some(on_solver(on_gpus.solver, name, answer)),
+        "cuSPARSE" => Some(on_sparse(on_gpus.sparse, name, answer)),
         _ => None,
     };
     let is_told = on_gpus("", "").is_some();

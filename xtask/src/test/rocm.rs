@@ -63,6 +63,16 @@ pub(super) fn sparse(installed: &Installed, report: &mut Report) {
     report.note("cuSPARSE reaches hipSPARSE on its stream, with its numbers", reaches());
 }
 
+/// cuDNN by MIOpen, for the part of its own.
+pub(super) fn dnn(installed: &Installed, report: &mut Report) {
+    let reaches = || {
+        let archive = build::static_library("hip-recorder")?;
+        let folder = testkit::temporary()?;
+        Recorder::link("6.4", &archive, folder.path(), installed)?.reaches_miopen(installed)
+    };
+    report.note("cuDNN reaches MIOpen on its stream, and its convolutions are MIOpen's", reaches());
+}
+
 /// The names that a release of ROCm exports.
 fn exports(release: &str) -> Result<BTreeSet<String>> {
     let read = |file: &str| -> Result<BTreeSet<String>> {
@@ -332,6 +342,54 @@ impl Recorder {
         ];
         let calls = fs::read_to_string(&log).context("the library's log")?;
         ensure!(calls.lines().eq(wanted), "hipSPARSE was called so:\n{calls}");
+        Ok(())
+    }
+
+    /// cuDNN on a device that is not the CPU's, with a MIOpen that writes down its calls and makes plain convolutions.
+    fn reaches_miopen(&self, installed: &Installed) -> Result<()> {
+        let (source, dir) = (setup::root().join("xtask/src/test/miopen"), testkit::temporary()?);
+        let (library, program) = (dir.path().join("libMIOpen.so.1"), dir.path().join("program"));
+        setup::run(
+            Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source.join("miopen.c")),
+        )?;
+        let mut cc = Command::new("cc");
+        cc.arg("-o").arg(&program).arg(source.join("program.c"));
+        cc.args(["libcudnn.so.9", "libcuda.so.1"].map(|name| installed.lib().join(name)));
+        setup::run(&mut cc)?;
+        let log = dir.path().join("calls");
+        let run = self.on(installed.found(&program)).env("CUDAWAY_DNN", &library).env("MIOPEN_LOG", &log);
+        let ended = run.run()?;
+        ensure!(ended.passed(), "{}", ended.describe());
+        // 1·1 + 2·2 + 4·3 + 5·4 and so on; twice as much; 1·1 + 3·2 + 7·3 + 9·4 where filters are dilated; ten times what the way forward
+        // left and the gradient. What has work for the stream is refused in a capture, which is invalid then.
+        let wanted = "work area: 640\nMIOpen's: 37 47 67 77\nours: 74 94 134 154\nours: 64\nits work area: 0\n\
+                      found: 2, the first 1 in 2.5 ms with 320 bytes\nno memory: 4004\nby what its way forward left: 42\n\
+                      captured: 3000\nended: 901\nPASSED\n";
+        ensure!(ended.stdout == wanted, "{}", ended.stdout);
+        let wanted = [
+            "miopenCreate 0 0 0",
+            "miopenInitConvolutionNdDescriptor 2 1 0",
+            "miopenSetConvolutionAttribute 1 1 0",
+            "miopenConvolutionForwardGetWorkSpaceSize 2 3 2",
+            "miopenSetStream 5 1 0",
+            "miopenFindConvolutionForwardAlgorithm 16 640 1",
+            "miopenConvolutionForward 3 320 1",
+            "miopenConvolutionForward 3 320 1",
+            "miopenInitConvolutionNdDescriptor 2 2 0",
+            "miopenSetConvolutionAttribute 1 1 0",
+            "miopenConvolutionForwardGetWorkSpaceSize 2 3 1",
+            "miopenSetActivationDescriptor 2 1 1",
+            "miopenActivationForward 6 1 9",
+            "miopenSetNdPoolingDescriptor 0 2 1",
+            "miopenSetPoolingIndexType 2 0 0",
+            "miopenSetPoolingWorkSpaceIndexMode 1 0 0",
+            "miopenPoolingGetWorkSpaceSizeV2 7 2 0",
+            "miopenPoolingForward 1 64 1",
+            "miopenPoolingBackward 2 3 64",
+            "miopenDestroy 5 0 0",
+        ];
+        let calls = fs::read_to_string(&log).context("the library's log")?;
+        ensure!(calls.lines().eq(wanted), "MIOpen was called so:\n{calls}");
         Ok(())
     }
 

@@ -160,7 +160,7 @@ macro_rules! hip_functions {
         /// What a release of ROCm has of it.
         #[derive(Debug)]
         pub struct Functions {
-            $($name: Option<unsafe extern "C" fn($($argument),*) -> ::core::ffi::c_int>,)*
+            $(pub(crate) $name: Option<unsafe extern "C" fn($($argument),*) -> ::core::ffi::c_int>,)*
         }
 
         impl Functions {
@@ -170,6 +170,13 @@ macro_rules! hip_functions {
                 );)*
                 // SAFETY: each field has its name's type in the library's header.
                 unsafe { Functions { $($name: $name.map(|address| ::core::mem::transmute(address)),)* } }
+            }
+
+            /// The names that this release has not.
+            #[allow(dead_code, reason = "not every library tells of them")]
+            pub(crate) fn lacks(&self) -> Vec<&'static str> {
+                let all = [$((stringify!($name), self.$name.is_none()),)*];
+                all.into_iter().filter(|(_, lacks)| *lacks).map(|(name, _)| name).collect()
             }
         }
     };

@@ -1,5 +1,6 @@
 //! Why a call fails, cuDNN's number for it, and the border that says so.
 
+use core::ffi::c_int;
 use std::cell::RefCell;
 
 use ::border::BadPointer;
@@ -20,6 +21,8 @@ pub enum Error {
     Bad(cudnnStatus_t, &'static str),
     #[error("no CUDA driver or device: {0}")]
     NoDevice(&'static str),
+    #[error("{call} answers {code}")]
+    Hip { call: &'static str, code: c_int },
     #[error("{0}")]
     Kit(kit::Error),
     /// What is missing.
@@ -36,7 +39,10 @@ impl Error {
             Error::NotInitialized | Error::NoDevice(_) => cudnnStatus_t::CUDNN_STATUS_NOT_INITIALIZED,
             Error::BadParam(_) => cudnnStatus_t::CUDNN_STATUS_BAD_PARAM,
             Error::Bad(status, _) => status,
-            Error::Kit(_) => cudnnStatus_t::CUDNN_STATUS_EXECUTION_FAILED,
+            Error::Hip { code: crate::hip::convert::ALLOC_FAILED, .. } => {
+                cudnnStatus_t::CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
+            }
+            Error::Kit(_) | Error::Hip { .. } => cudnnStatus_t::CUDNN_STATUS_EXECUTION_FAILED,
             Error::NotSupported(_) => cudnnStatus_t::CUDNN_STATUS_NOT_SUPPORTED,
             Error::Internal(_) => cudnnStatus_t::CUDNN_STATUS_INTERNAL_ERROR,
         };

@@ -5,14 +5,19 @@ use std::sync::Arc;
 use config::LibraryChoice;
 use cudnn_cpu::onednn;
 use kit::{Place, Registry};
+use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
+use crate::hip::library::Library;
+use crate::hip::{HipCall, HipHandle};
 use crate::types::*;
 use crate::{Error, Result};
 
 pub struct Context {
     place: Place,
     stream: Mutex<Stream>,
+    /// Made at the first call that MIOpen may have; none where it cannot be.
+    hip: OnceCell<Option<Arc<HipHandle>>>,
 }
 
 struct Stream(cudaStream_t);
@@ -25,7 +30,7 @@ impl Context {
     pub fn new() -> Result<Context> {
         let place = Place::on_copies(&config::get().dnn)?;
         use_onednn();
-        Ok(Context { place, stream: Mutex::new(Stream(cudaStream_t::default())) })
+        Ok(Context { place, stream: Mutex::new(Stream(cudaStream_t::default())), hip: OnceCell::new() })
     }
 
     pub fn stream(&self) -> cudaStream_t {
@@ -34,6 +39,26 @@ impl Context {
 
     pub fn set_stream(&self, stream: cudaStream_t) {
         self.stream.lock().0 = stream;
+    }
+
+    /// MIOpen on the handle's stream; none on the CPU device, or where our own code computes. `enqueues`: work for the stream follows.
+    pub fn hip(&self, enqueues: bool) -> Result<Option<HipCall>> {
+        if !self.place.enter_hip()? {
+            return Ok(None);
+        }
+        let Some(library) = Library::get() else { return Ok(None) };
+        let stream = self.stream();
+        let hip = kit::hip::stream(stream, enqueues)?;
+        let made = self.hip.get_or_init(|| match HipHandle::of(library) {
+            Ok(handle) => Some(Arc::new(handle)),
+            Err(error) => {
+                tracing::warn!(target: "cudaway::dnn", "our own code computes on the host, since MIOpen does not: {error}");
+                None
+            }
+        });
+        let Some(handle) = made else { return Ok(None) };
+        handle.tell(hip.stream)?;
+        Ok(Some(HipCall { handle: Arc::clone(handle), stream }))
     }
 
     /// Runs the work when the stream has come to it.
@@ -113,6 +138,18 @@ pub fn remove(handle: cudnnHandle_t) -> Result {
     CONTEXTS.remove(handle).map_err(|_| Error::NotInitialized)?;
     Ok(())
 }
+
+/// Ends a body's call where MIOpen does it: the block answers whether it has.
+macro_rules! on_hip {
+    ($context:expr, $hip:ident => $body:expr) => {
+        if let Some($hip) = $context.hip(true)?
+            && $body?
+        {
+            return Ok(());
+        }
+    };
+}
+pub(crate) use on_hip;
 
 /// Enqueues the block with the named type being `f64` where the condition holds, else `f32`.
 macro_rules! compute {

@@ -3,6 +3,7 @@
 //! The rule: a call has looked at types, sizes and addresses before its work is enqueued, and the work has views alone.
 
 use core::ffi::{c_int, c_void};
+use core::ops::Deref;
 
 use cudnn_cpu::{Kind, View};
 
@@ -88,6 +89,11 @@ pub fn factor(at: *const c_void, of: cudnnDataType_t) -> Result<f64> {
     })
 }
 
+/// Whether a result is what was computed, and what was there before is not read.
+pub fn is_plain(alpha: f64, beta: f64) -> bool {
+    alpha == 1.0 && beta == 0.0
+}
+
 /// Strides of a format for sizes in the order N, C and the others; of vectors, where channels are vectors of so many.
 fn strides(format: cudnnTensorFormat_t, sizes: &[c_int], vector: usize) -> Vec<c_int> {
     let order: Vec<usize> = match format {
@@ -126,6 +132,11 @@ fn looked_at(sizes: &[c_int]) -> Result {
     require(sizes.iter().all(|&size| size > 0), "a size is not positive")?;
     let count = sizes.iter().try_fold(1_i64, |count, &size| count.checked_mul(size.into()));
     supports(count.is_some_and(|count| count < 1 << 31), "a tensor of 2^31 elements")
+}
+
+/// Strides of scalars that lie one behind the other.
+pub fn dense(format: cudnnTensorFormat_t, sizes: &[c_int]) -> Vec<c_int> {
+    strides(format, sizes, 1)
 }
 
 impl Tensor {
@@ -219,9 +230,48 @@ impl Filter {
     /// Where it lies, in the order K, C and the others.
     pub fn view(&self, at: *const c_void) -> Result<View> {
         require(!self.sizes.is_empty(), "a filter's descriptor was not set")?;
-        let strides = strides(self.format, &self.sizes, kind(self.kind)?.1);
-        Tensor { kind: self.kind, sizes: self.sizes.clone(), strides }.view(at)
+        self.tensor()?.view(at)
     }
+
+    /// As a call is given it.
+    pub fn at(&self, memory: *const c_void) -> Result<Argument> {
+        Ok(Argument::new(self.tensor()?, memory))
+    }
+
+    /// The same with strides.
+    pub fn tensor(&self) -> Result<Tensor> {
+        let strides = strides(self.format, &self.sizes, kind(self.kind)?.1);
+        Ok(Tensor { kind: self.kind, sizes: self.sizes.clone(), strides })
+    }
+}
+
+/// A tensor as a call is given it: what its memory is has not been looked at, and nobody has named it.
+pub struct Argument {
+    tensor: Tensor,
+    pub memory: *mut c_void,
+}
+
+impl Deref for Argument {
+    type Target = Tensor;
+
+    fn deref(&self) -> &Tensor {
+        &self.tensor
+    }
+}
+
+impl Argument {
+    pub fn new(tensor: Tensor, memory: *const c_void) -> Argument {
+        Argument { tensor, memory: memory.cast_mut() }
+    }
+
+    /// Where it lies, for work of our own code's.
+    pub fn view(&self) -> Result<View> {
+        self.tensor.view(self.memory)
+    }
+}
+
+pub fn argument(of: cudnnTensorDescriptor_t, memory: *const c_void) -> Result<Argument> {
+    Ok(Argument::new(tensor(of)?, memory))
 }
 
 pub fn tensor(of: cudnnTensorDescriptor_t) -> Result<Tensor> {

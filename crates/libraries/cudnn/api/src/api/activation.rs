@@ -9,8 +9,9 @@ use cudnn_cpu::{Value, softmax};
 
 use crate::descriptor::Descriptors;
 use crate::error::require;
-use crate::handle::{compute, computing};
-use crate::tensor::{Tensor, at, factor, is_double};
+use crate::handle::{compute, computing, on_hip};
+use crate::hip::activation::Softmax;
+use crate::tensor::{Tensor, argument, factor, is_double, is_plain};
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -123,9 +124,13 @@ pub fn cudnnActivationForward(
 ) -> Result {
     let context = computing(handle)?;
     let function = own_function(activationDesc)?;
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     same(&[&x, &y])?;
     let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    if is_plain(alpha, beta) {
+        on_hip!(context, hip => hip.activate(function, &x, &y, x.memory != y.memory));
+    }
+    let (from, to) = (x.view()?, y.view()?);
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
         unsafe { to.each::<V, 1>([from], V::of(alpha), V::of(beta), |[x]| activation::apply(function, x)) };
@@ -148,10 +153,14 @@ pub fn cudnnActivationBackward(
 ) -> Result {
     let context = computing(handle)?;
     let function = own_function(activationDesc)?;
-    let ((dy, dy_at), (dx, dx_at)) = (at(dyDesc, dy)?, at(dxDesc, dx)?);
-    let ((y, y_at), (x, x_at)) = (at(yDesc, y)?, at(xDesc, x)?);
+    let (dy, dx) = (argument(dyDesc, dy)?, argument(dxDesc, dx)?);
+    let (y, x) = (argument(yDesc, y)?, argument(xDesc, x)?);
     same(&[&dx, &dy, &y, &x])?;
     let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    if is_plain(alpha, beta) {
+        on_hip!(context, hip => hip.activation_gradient(function, [&x, &y, &dy], &dx));
+    }
+    let [x_at, y_at, dy_at, dx_at] = [x.view()?, y.view()?, dy.view()?, dx.view()?];
     compute!(context, is_double(dx_at.kind()), V => {
         let gradient = |[x, y, dy]: [&mut [V]; 3]| activation::gradient(function, x, y, dy);
         // SAFETY: as above.
@@ -184,10 +193,12 @@ pub fn cudnnSoftmaxForward(
 ) -> Result {
     let context = computing(handle)?;
     require(algo <= cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_LOG, "there is no such algorithm")?;
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     same(&[&x, &y])?;
     let shape = softmax_shape(mode, &x)?;
     let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    on_hip!(context, hip => hip.softmax(&Softmax { algorithm: algo, mode }, (alpha, &x), (beta, &y)));
+    let (from, to) = (x.view()?, y.view()?);
     let is_log = algo == cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_LOG;
     let shifted = algo != cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_FAST;
     compute!(context, is_double(to.kind()), V => {
@@ -215,10 +226,13 @@ pub fn cudnnSoftmaxBackward(
 ) -> Result {
     let context = computing(handle)?;
     require(algo <= cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_LOG, "there is no such algorithm")?;
-    let ((y, y_at), (dy, dy_at), (dx, dx_at)) = (at(yDesc, y)?, at(dyDesc, dy)?, at(dxDesc, dx)?);
+    let (y, dy, dx) = (argument(yDesc, y)?, argument(dyDesc, dy)?, argument(dxDesc, dx)?);
     same(&[&dx, &y, &dy])?;
     let shape = softmax_shape(mode, &y)?;
     let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    let how = Softmax { algorithm: algo, mode };
+    on_hip!(context, hip => hip.softmax_gradient(&how, (alpha, [&y, &dy]), (beta, &dx)));
+    let (y_at, dy_at, dx_at) = (y.view()?, dy.view()?, dx.view()?);
     let is_log = algo == cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_LOG;
     compute!(context, is_double(dx_at.kind()), V => {
         // SAFETY: as above.
@@ -293,10 +307,14 @@ pub fn cudnnLRNCrossChannelForward(
 ) -> Result {
     let context = computing(handle)?;
     let norm = norm(normDesc)?;
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     same(&[&x, &y])?;
     let shape = channels(lrnMode, &x)?;
     let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    if is_plain(alpha, beta) {
+        on_hip!(context, hip => hip.lrn(norm, &x, &y));
+    }
+    let (from, to) = (x.view()?, y.view()?);
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: as above.
         let values = unsafe { lrn::forward(norm, shape, &from.dense::<V>()) };
@@ -322,11 +340,15 @@ pub fn cudnnLRNCrossChannelBackward(
 ) -> Result {
     let context = computing(handle)?;
     let norm = norm(normDesc)?;
-    let ((y, y_at), (dy, dy_at)) = (at(yDesc, y)?, at(dyDesc, dy)?);
-    let ((x, x_at), (dx, dx_at)) = (at(xDesc, x)?, at(dxDesc, dx)?);
+    let (y, dy) = (argument(yDesc, y)?, argument(dyDesc, dy)?);
+    let (x, dx) = (argument(xDesc, x)?, argument(dxDesc, dx)?);
     same(&[&dx, &dy, &y, &x])?;
     let shape = channels(lrnMode, &x)?;
     let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    if is_plain(alpha, beta) {
+        on_hip!(context, hip => hip.lrn_gradient(norm, [&x, &y, &dy], &dx));
+    }
+    let [x_at, y_at, dy_at, dx_at] = [x.view()?, y.view()?, dy.view()?, dx.view()?];
     compute!(context, is_double(dx_at.kind()), V => {
         // SAFETY: as above.
         let values = unsafe {

@@ -1,9 +1,9 @@
 //! Convolutions. Source: cuDNN manual, "cudnn_cnn library".
 //!
-//! An algorithm is a hint: all give the same numbers, the same again on as many cores, and take no work area.
+//! An algorithm is a hint: by our own code all give the same numbers, the same again on as many cores, and take no work area. On AMD GPUs
+//! MIOpen chooses one of its deterministic ones.
 
 use core::ffi::{c_int, c_void};
-use std::time::Instant;
 
 use border::{OptOut, Out};
 use cudnn_cpu::activation::Activation;
@@ -12,23 +12,30 @@ use cudnn_cpu::reduction::{Reduction, reduce};
 use cudnn_cpu::{Kind, Value, View};
 
 use super::activation::function;
+use super::algorithms::Algorithm;
 use super::operation::repeated;
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
-use crate::handle::{compute, computing};
-use crate::tensor::{Filter, MOST, Tensor, at, factor, filter, give, is_double, list, tensor, three};
+use crate::handle::{compute, computing, on_hip};
+use crate::hip;
+use crate::hip::convolution::{Area, Direction};
+use crate::hip::objects::are_there;
+use crate::tensor::{
+    Argument, Filter, MOST, Tensor, argument, at, factor, filter, give, is_double, is_plain, list, tensor,
+    three,
+};
 use crate::types::*;
 use crate::{Result, memory};
 
 #[derive(Clone)]
-struct Settings {
+pub(super) struct Settings {
     padding: Vec<c_int>,
     stride: Vec<c_int>,
     dilation: Vec<c_int>,
     mode: cudnnConvolutionMode_t,
     computed: cudnnDataType_t,
     groups: c_int,
-    math: cudnnMathType_t,
+    pub(super) math: cudnnMathType_t,
     reorder: cudnnReorderType_t,
 }
 
@@ -47,7 +54,7 @@ impl Default for Settings {
     }
 }
 
-static CONVOLUTIONS: Descriptors<Settings> = Descriptors::new();
+pub(super) static CONVOLUTIONS: Descriptors<Settings> = Descriptors::new();
 
 pub fn cudnnCreateConvolutionDescriptor(descriptor: Out<'_, cudnnConvolutionDescriptor_t>) -> Result {
     descriptor.write(CONVOLUTIONS.add());
@@ -198,11 +205,11 @@ pub fn cudnnGetConvolutionReorderType(
 }
 
 /// A convolution's images, filters and results, looked at together.
-struct Problem {
-    geometry: Geometry,
+pub(super) struct Problem {
+    pub(super) geometry: Geometry,
     /// Sizes of the filter that are turned round.
     flipped: usize,
-    is_double: bool,
+    pub(super) is_double: bool,
 }
 
 impl Settings {
@@ -225,7 +232,7 @@ impl Settings {
         Ok(output)
     }
 
-    fn problem(&self, x: &Tensor, w: &Filter, y: &Tensor) -> Result<Problem> {
+    pub(super) fn problem(&self, x: &Tensor, w: &Filter, y: &Tensor) -> Result<Problem> {
         require(self.output(x, w)? == y.sizes, "the result's sizes are others")?;
         supports(self.padding.len() <= 3, "a convolution of more than three sizes")?;
         let (images, channels, input) = x.images()?;
@@ -267,9 +274,30 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// As MIOpen takes it: filters are not turned round, and sums are made in single precision.
+    pub(super) fn on_hip(
+        &self,
+        direction: Direction,
+        x: &Tensor,
+        w: &Filter,
+        y: &Tensor,
+    ) -> Option<hip::convolution::Problem> {
+        let fits = self.mode == cudnnConvolutionMode_t::CUDNN_CROSS_CORRELATION
+            && self.computed == cudnnDataType_t::CUDNN_DATA_FLOAT;
+        let window = hip::convolution::Window {
+            padding: &self.padding,
+            stride: &self.stride,
+            dilation: &self.dilation,
+            groups: self.groups,
+        };
+        if fits { hip::convolution::Problem::new(direction, &window, x, w, y) } else { None }
+    }
+}
+
 impl Problem {
     /// The filter, turned round where the mode is a convolution's proper.
-    fn filter(&self, of: &Filter, at: *const c_void) -> Result<View> {
+    pub(super) fn filter(&self, of: &Filter, at: *const c_void) -> Result<View> {
         let view = of.view(at)?;
         let n = view.sizes().len();
         Ok((n - self.flipped..n).fold(view, View::reversed))
@@ -345,19 +373,26 @@ pub fn cudnnConvolutionForward(
     w: *const c_void,
     convDesc: cudnnConvolutionDescriptor_t,
     algo: cudnnConvolutionFwdAlgo_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
     beta: *const c_void,
     yDesc: cudnnTensorDescriptor_t,
     y: *mut c_void,
 ) -> Result {
     let context = computing(handle)?;
     algo.known()?;
-    let filter = filter(wDesc)?;
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
-    let problem = CONVOLUTIONS.get(convDesc)?.problem(&x, &filter, &y)?;
-    let by = problem.filter(&filter, w)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
+    let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
+    let problem = settings.problem(&x, &filter, &y)?;
     let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    if let Some(on_hip) = settings.on_hip(Direction::Forward, &x, &filter, &y)
+        && is_plain(alpha, beta)
+        && are_apart(&[&x, &filter.at(w)?], &y)
+    {
+        let (at, area) = ([x.memory, w.cast_mut(), y.memory], Area::new(workSpace, workSpaceSizeInBytes));
+        on_hip!(context, hip => hip.convolve(&on_hip, at, area));
+    }
+    let (from, by, to) = (x.view()?, problem.filter(&filter, w)?, y.view()?);
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and y is apart from the others.
@@ -367,7 +402,7 @@ pub fn cudnnConvolutionForward(
 
 /// # Safety
 /// The tensors are there, and y is apart from the others.
-unsafe fn forward<V: Value>(of: &Geometry, alpha: f64, x: View, w: View, beta: f64, y: View) {
+pub(super) unsafe fn forward<V: Value>(of: &Geometry, alpha: f64, x: View, w: View, beta: f64, y: View) {
     // SAFETY: the caller's word.
     unsafe {
         let (x, w) = (x.dense::<V>(), w.dense::<V>());
@@ -385,8 +420,8 @@ pub fn cudnnConvolutionBiasActivationForward(
     w: *const c_void,
     convDesc: cudnnConvolutionDescriptor_t,
     algo: cudnnConvolutionFwdAlgo_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
     alpha2: *const c_void,
     zDesc: cudnnTensorDescriptor_t,
     z: *const c_void,
@@ -398,22 +433,36 @@ pub fn cudnnConvolutionBiasActivationForward(
 ) -> Result {
     let context = computing(handle)?;
     algo.known()?;
-    let filter = filter(wDesc)?;
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
-    let problem = CONVOLUTIONS.get(convDesc)?.problem(&x, &filter, &y)?;
-    let by = problem.filter(&filter, w)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
+    let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
+    let problem = settings.problem(&x, &filter, &y)?;
     let (alpha1, alpha2) = (factor(alpha1, y.kind)?, factor(alpha2, y.kind)?);
     // What is taken times 0 need not be there.
     let added = if alpha2 == 0.0 {
         None
     } else {
-        let (z, view) = at(zDesc, z)?;
+        let z = argument(zDesc, z)?;
         require(z.sizes == y.sizes, "z's sizes are not y's")?;
-        Some(view)
+        Some(z)
     };
-    let (bias, bias_at) = at(biasDesc, bias)?;
+    let bias = argument(biasDesc, bias)?;
     require(is_bias(&bias, &y), "a bias has a number for each channel of the result")?;
     let function = function(activationDesc)?;
+    let mut read = vec![&x, &bias];
+    read.extend(&added);
+    let w_there = filter.at(w)?;
+    read.push(&w_there);
+    if let Some(on_hip) = settings.on_hip(Direction::Forward, &x, &filter, &y)
+        && alpha1 == 1.0
+        && hip::convert::activation(function).is_some()
+        && are_apart(&read, &y)
+    {
+        let (at, area) = ([x.memory, w.cast_mut(), y.memory], Area::new(workSpace, workSpaceSizeInBytes));
+        let added = added.as_ref().map(|z| (alpha2, z));
+        on_hip!(context, hip => hip.convolve_and_finish(&on_hip, at, area, (&y, added, &bias, function)));
+    }
+    let (from, by, to, bias_at) = (x.view()?, problem.filter(&filter, w)?, y.view()?, bias.view()?);
+    let added = added.map(|z| z.view()).transpose()?;
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here; z may be y.
@@ -457,19 +506,26 @@ pub fn cudnnConvolutionBackwardData(
     dy: *const c_void,
     convDesc: cudnnConvolutionDescriptor_t,
     algo: cudnnConvolutionBwdDataAlgo_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
     beta: *const c_void,
     dxDesc: cudnnTensorDescriptor_t,
     dx: *mut c_void,
 ) -> Result {
     let context = computing(handle)?;
     algo.known()?;
-    let filter = filter(wDesc)?;
-    let ((dy, from), (dx, to)) = (at(dyDesc, dy)?, at(dxDesc, dx)?);
-    let problem = CONVOLUTIONS.get(convDesc)?.problem(&dx, &filter, &dy)?;
-    let by = problem.filter(&filter, w)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
+    let (dy, dx) = (argument(dyDesc, dy)?, argument(dxDesc, dx)?);
+    let problem = settings.problem(&dx, &filter, &dy)?;
     let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    if let Some(on_hip) = settings.on_hip(Direction::Data, &dx, &filter, &dy)
+        && is_plain(alpha, beta)
+        && are_apart(&[&filter.at(w)?, &dy], &dx)
+    {
+        let (at, area) = ([dx.memory, w.cast_mut(), dy.memory], Area::new(workSpace, workSpaceSizeInBytes));
+        on_hip!(context, hip => hip.convolve(&on_hip, at, area));
+    }
+    let (from, by, to) = (dy.view()?, problem.filter(&filter, w)?, dx.view()?);
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and dx is apart from the others.
@@ -479,7 +535,14 @@ pub fn cudnnConvolutionBackwardData(
 
 /// # Safety
 /// The tensors are there, and dx is apart from the others.
-unsafe fn backward_data<V: Value>(of: &Geometry, alpha: f64, w: View, dy: View, beta: f64, dx: View) {
+pub(super) unsafe fn backward_data<V: Value>(
+    of: &Geometry,
+    alpha: f64,
+    w: View,
+    dy: View,
+    beta: f64,
+    dx: View,
+) {
     // SAFETY: the caller's word.
     unsafe {
         let (w, dy) = (w.dense::<V>(), dy.dense::<V>());
@@ -496,19 +559,26 @@ pub fn cudnnConvolutionBackwardFilter(
     dy: *const c_void,
     convDesc: cudnnConvolutionDescriptor_t,
     algo: cudnnConvolutionBwdFilterAlgo_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
+    workSpace: *mut c_void,
+    workSpaceSizeInBytes: usize,
     beta: *const c_void,
     dwDesc: cudnnFilterDescriptor_t,
     dw: *mut c_void,
 ) -> Result {
     let context = computing(handle)?;
     algo.known()?;
-    let filter = filter(dwDesc)?;
-    let ((x, x_at), (dy, dy_at)) = (at(xDesc, x)?, at(dyDesc, dy)?);
-    let problem = CONVOLUTIONS.get(convDesc)?.problem(&x, &filter, &dy)?;
-    let to = problem.filter(&filter, dw)?;
+    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(dwDesc)?);
+    let (x, dy) = (argument(xDesc, x)?, argument(dyDesc, dy)?);
+    let problem = settings.problem(&x, &filter, &dy)?;
     let (alpha, beta) = (factor(alpha, filter.kind)?, factor(beta, filter.kind)?);
+    if let Some(on_hip) = settings.on_hip(Direction::Filter, &x, &filter, &dy)
+        && is_plain(alpha, beta)
+        && are_apart(&[&x, &dy], &filter.at(dw)?)
+    {
+        let (at, area) = ([x.memory, dw, dy.memory], Area::new(workSpace, workSpaceSizeInBytes));
+        on_hip!(context, hip => hip.convolve(&on_hip, at, area));
+    }
+    let (x_at, dy_at, to) = (x.view()?, dy.view()?, problem.filter(&filter, dw)?);
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and dw is apart from the others.
@@ -518,7 +588,14 @@ pub fn cudnnConvolutionBackwardFilter(
 
 /// # Safety
 /// The tensors are there, and dw is apart from the others.
-unsafe fn backward_filter<V: Value>(of: &Geometry, alpha: f64, x: View, dy: View, beta: f64, dw: View) {
+pub(super) unsafe fn backward_filter<V: Value>(
+    of: &Geometry,
+    alpha: f64,
+    x: View,
+    dy: View,
+    beta: f64,
+    dw: View,
+) {
     // SAFETY: the caller's word.
     unsafe {
         let (x, dy) = (x.dense::<V>(), dy.dense::<V>());
@@ -536,13 +613,17 @@ pub fn cudnnConvolutionBackwardBias(
     db: *mut c_void,
 ) -> Result {
     let context = computing(handle)?;
-    let ((dy, from), (db, to)) = (at(dyDesc, dy)?, at(dbDesc, db)?);
+    let (dy, db) = (argument(dyDesc, dy)?, argument(dbDesc, db)?);
     require(
         is_bias(&db, &dy) && db.kind == dy.kind,
         "a bias has a number for each channel, of the result's type",
     )?;
-    repeated(to, &from)?;
     let (alpha, beta) = (factor(alpha, db.kind)?, factor(beta, db.kind)?);
+    if is_plain(alpha, beta) {
+        on_hip!(context, hip => hip.bias_gradient(&dy, &db));
+    }
+    let (from, to) = (dy.view()?, db.view()?);
+    repeated(to, &from)?;
     compute!(context, is_double(from.kind()), V => {
         // SAFETY: as above.
         unsafe {
@@ -552,411 +633,7 @@ pub fn cudnnConvolutionBackwardBias(
     })
 }
 
-/// What the three directions' algorithms have in common.
-trait Algorithm: Copy + Sized {
-    type Perf: Copy;
-    /// How many the header numbers.
-    const COUNT: u32;
-    /// Those that are told of, the one to be taken first.
-    const TOLD: &'static [u32];
-
-    fn number(self) -> u32;
-    fn perf(number: u32, math: cudnnMathType_t, time: f32) -> Self::Perf;
-
-    fn known(self) -> Result {
-        require(self.number() < Self::COUNT, "there is no such algorithm")
-    }
-}
-
-macro_rules! algorithms {
-    ($($algo:ident $perf:ident $count:literal $told:expr;)*) => {$(
-        impl Algorithm for $algo {
-            type Perf = $perf;
-            const COUNT: u32 = $count;
-            const TOLD: &'static [u32] = $told;
-
-            fn number(self) -> u32 {
-                self.0
-            }
-
-            fn perf(number: u32, mathType: cudnnMathType_t, time: f32) -> $perf {
-                $perf {
-                    algo: $algo(number),
-                    status: cudnnStatus_t::CUDNN_STATUS_SUCCESS,
-                    time,
-                    memory: 0,
-                    determinism: cudnnDeterminism_t::CUDNN_DETERMINISTIC,
-                    mathType,
-                    reserved: [0; 3],
-                }
-            }
-        }
-    )*};
-}
-
-algorithms! {
-    // Those whose work is a product of matrices.
-    cudnnConvolutionFwdAlgo_t cudnnConvolutionFwdAlgoPerf_t 8 &[1, 0, 2];
-    cudnnConvolutionBwdDataAlgo_t cudnnConvolutionBwdDataAlgoPerf_t 6 &[1, 0];
-    cudnnConvolutionBwdFilterAlgo_t cudnnConvolutionBwdFilterAlgoPerf_t 7 &[1, 0, 3];
-}
-
-/// Writes what is known of algorithms, as many as were asked for.
-fn tell<A: Algorithm>(
-    requested: c_int,
-    returned: OptOut<'_, c_int>,
-    results: *mut A::Perf,
-    math: cudnnMathType_t,
-    time: f32,
-) -> Result {
-    require(requested > 0, "at least one algorithm is asked for")?;
-    let told: Vec<A::Perf> = A::TOLD.iter().map(|&number| A::perf(number, math, time)).collect();
-    give(results, requested, &told)?;
-    returned.write(requested.min(told.len() as c_int));
-    Ok(())
-}
-
-/// How long the work takes, in milliseconds, when the stream has done what it was asked for.
-fn timed(context: &crate::handle::Context, work: impl FnOnce()) -> Result<f32> {
-    context.synchronize()?;
-    let begin = Instant::now();
-    context.now(work)?;
-    Ok(begin.elapsed().as_secs_f32() * 1e3)
-}
-
-/// Runs a block of either type.
-macro_rules! either {
-    ($is_double:expr, $value:ident => $body:expr) => {
-        if $is_double {
-            type $value = f64;
-            $body
-        } else {
-            type $value = f32;
-            $body
-        }
-    };
-}
-
-/// Memory of a tensor's for a trial.
-fn room(bytes: usize) -> Vec<u64> {
-    vec![0; bytes.div_ceil(8)]
-}
-
-fn place(of: &mut Vec<u64>) -> *mut c_void {
-    of.as_mut_ptr().cast()
-}
-
-pub fn cudnnGetConvolutionForwardAlgorithmMaxCount(handle: cudnnHandle_t, count: Out<'_, c_int>) -> Result {
-    computing(handle)?;
-    count.write(cudnnConvolutionFwdAlgo_t::COUNT as c_int);
-    Ok(())
-}
-
-pub fn cudnnGetConvolutionBackwardDataAlgorithmMaxCount(
-    handle: cudnnHandle_t,
-    count: Out<'_, c_int>,
-) -> Result {
-    computing(handle)?;
-    count.write(cudnnConvolutionBwdDataAlgo_t::COUNT as c_int);
-    Ok(())
-}
-
-pub fn cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(
-    handle: cudnnHandle_t,
-    count: Out<'_, c_int>,
-) -> Result {
-    computing(handle)?;
-    count.write(cudnnConvolutionBwdFilterAlgo_t::COUNT as c_int);
-    Ok(())
-}
-
-/// No time is told: -1, as the manual has it for what was not measured.
-pub fn cudnnGetConvolutionForwardAlgorithm_v7(
-    handle: cudnnHandle_t,
-    srcDesc: cudnnTensorDescriptor_t,
-    filterDesc: cudnnFilterDescriptor_t,
-    convDesc: cudnnConvolutionDescriptor_t,
-    destDesc: cudnnTensorDescriptor_t,
-    requestedAlgoCount: c_int,
-    returnedAlgoCount: OptOut<'_, c_int>,
-    perfResults: *mut cudnnConvolutionFwdAlgoPerf_t,
-) -> Result {
-    computing(handle)?;
-    let settings = CONVOLUTIONS.get(convDesc)?;
-    settings.problem(&tensor(srcDesc)?, &filter(filterDesc)?, &tensor(destDesc)?)?;
-    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, -1.0)
-}
-
-pub fn cudnnGetConvolutionBackwardDataAlgorithm_v7(
-    handle: cudnnHandle_t,
-    filterDesc: cudnnFilterDescriptor_t,
-    diffDesc: cudnnTensorDescriptor_t,
-    convDesc: cudnnConvolutionDescriptor_t,
-    gradDesc: cudnnTensorDescriptor_t,
-    requestedAlgoCount: c_int,
-    returnedAlgoCount: OptOut<'_, c_int>,
-    perfResults: *mut cudnnConvolutionBwdDataAlgoPerf_t,
-) -> Result {
-    computing(handle)?;
-    let settings = CONVOLUTIONS.get(convDesc)?;
-    settings.problem(&tensor(gradDesc)?, &filter(filterDesc)?, &tensor(diffDesc)?)?;
-    tell::<cudnnConvolutionBwdDataAlgo_t>(
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        settings.math,
-        -1.0,
-    )
-}
-
-pub fn cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-    handle: cudnnHandle_t,
-    srcDesc: cudnnTensorDescriptor_t,
-    diffDesc: cudnnTensorDescriptor_t,
-    convDesc: cudnnConvolutionDescriptor_t,
-    gradDesc: cudnnFilterDescriptor_t,
-    requestedAlgoCount: c_int,
-    returnedAlgoCount: OptOut<'_, c_int>,
-    perfResults: *mut cudnnConvolutionBwdFilterAlgoPerf_t,
-) -> Result {
-    computing(handle)?;
-    let settings = CONVOLUTIONS.get(convDesc)?;
-    settings.problem(&tensor(srcDesc)?, &filter(gradDesc)?, &tensor(diffDesc)?)?;
-    tell::<cudnnConvolutionBwdFilterAlgo_t>(
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        settings.math,
-        -1.0,
-    )
-}
-
-/// The work is done once, on memory of the library's.
-pub fn cudnnFindConvolutionForwardAlgorithm(
-    handle: cudnnHandle_t,
-    xDesc: cudnnTensorDescriptor_t,
-    wDesc: cudnnFilterDescriptor_t,
-    convDesc: cudnnConvolutionDescriptor_t,
-    yDesc: cudnnTensorDescriptor_t,
-    requestedAlgoCount: c_int,
-    returnedAlgoCount: OptOut<'_, c_int>,
-    perfResults: *mut cudnnConvolutionFwdAlgoPerf_t,
-) -> Result {
-    let (mut x, mut w) = (room(tensor(xDesc)?.bytes()?), room(filter(wDesc)?.bytes()?));
-    let mut y = room(tensor(yDesc)?.bytes()?);
-    cudnnFindConvolutionForwardAlgorithmEx(
-        handle,
-        xDesc,
-        place(&mut x),
-        wDesc,
-        place(&mut w),
-        convDesc,
-        yDesc,
-        place(&mut y),
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        core::ptr::null_mut(),
-        0,
-    )
-}
-
-/// The work is done once and y written.
-pub fn cudnnFindConvolutionForwardAlgorithmEx(
-    handle: cudnnHandle_t,
-    xDesc: cudnnTensorDescriptor_t,
-    x: *const c_void,
-    wDesc: cudnnFilterDescriptor_t,
-    w: *const c_void,
-    convDesc: cudnnConvolutionDescriptor_t,
-    yDesc: cudnnTensorDescriptor_t,
-    y: *mut c_void,
-    requestedAlgoCount: c_int,
-    returnedAlgoCount: OptOut<'_, c_int>,
-    perfResults: *mut cudnnConvolutionFwdAlgoPerf_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-) -> Result {
-    let context = computing(handle)?;
-    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
-    let problem = settings.problem(&x, &filter, &y)?;
-    let by = problem.filter(&filter, w)?;
-    // SAFETY: cuDNN's contract: the tensors are there, and y is apart from the others.
-    let time = timed(&context, || unsafe {
-        either!(problem.is_double, V => forward::<V>(&problem.geometry, 1.0, from, by, 0.0, to));
-    })?;
-    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, time)
-}
-
-pub fn cudnnFindConvolutionBackwardDataAlgorithm(
-    handle: cudnnHandle_t,
-    wDesc: cudnnFilterDescriptor_t,
-    dyDesc: cudnnTensorDescriptor_t,
-    convDesc: cudnnConvolutionDescriptor_t,
-    dxDesc: cudnnTensorDescriptor_t,
-    requestedAlgoCount: c_int,
-    returnedAlgoCount: OptOut<'_, c_int>,
-    perfResults: *mut cudnnConvolutionBwdDataAlgoPerf_t,
-) -> Result {
-    let (mut w, mut dy) = (room(filter(wDesc)?.bytes()?), room(tensor(dyDesc)?.bytes()?));
-    let mut dx = room(tensor(dxDesc)?.bytes()?);
-    cudnnFindConvolutionBackwardDataAlgorithmEx(
-        handle,
-        wDesc,
-        place(&mut w),
-        dyDesc,
-        place(&mut dy),
-        convDesc,
-        dxDesc,
-        place(&mut dx),
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        core::ptr::null_mut(),
-        0,
-    )
-}
-
-pub fn cudnnFindConvolutionBackwardDataAlgorithmEx(
-    handle: cudnnHandle_t,
-    wDesc: cudnnFilterDescriptor_t,
-    w: *const c_void,
-    dyDesc: cudnnTensorDescriptor_t,
-    dy: *const c_void,
-    convDesc: cudnnConvolutionDescriptor_t,
-    dxDesc: cudnnTensorDescriptor_t,
-    dx: *mut c_void,
-    requestedAlgoCount: c_int,
-    returnedAlgoCount: OptOut<'_, c_int>,
-    perfResults: *mut cudnnConvolutionBwdDataAlgoPerf_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-) -> Result {
-    let context = computing(handle)?;
-    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
-    let ((dy, from), (dx, to)) = (at(dyDesc, dy)?, at(dxDesc, dx)?);
-    let problem = settings.problem(&dx, &filter, &dy)?;
-    let by = problem.filter(&filter, w)?;
-    // SAFETY: as above.
-    let time = timed(&context, || unsafe {
-        either!(problem.is_double, V => backward_data::<V>(&problem.geometry, 1.0, by, from, 0.0, to));
-    })?;
-    tell::<cudnnConvolutionBwdDataAlgo_t>(
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        settings.math,
-        time,
-    )
-}
-
-pub fn cudnnFindConvolutionBackwardFilterAlgorithm(
-    handle: cudnnHandle_t,
-    xDesc: cudnnTensorDescriptor_t,
-    dyDesc: cudnnTensorDescriptor_t,
-    convDesc: cudnnConvolutionDescriptor_t,
-    dwDesc: cudnnFilterDescriptor_t,
-    requestedAlgoCount: c_int,
-    returnedAlgoCount: OptOut<'_, c_int>,
-    perfResults: *mut cudnnConvolutionBwdFilterAlgoPerf_t,
-) -> Result {
-    let (mut x, mut dy) = (room(tensor(xDesc)?.bytes()?), room(tensor(dyDesc)?.bytes()?));
-    let mut dw = room(filter(dwDesc)?.bytes()?);
-    cudnnFindConvolutionBackwardFilterAlgorithmEx(
-        handle,
-        xDesc,
-        place(&mut x),
-        dyDesc,
-        place(&mut dy),
-        convDesc,
-        dwDesc,
-        place(&mut dw),
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        core::ptr::null_mut(),
-        0,
-    )
-}
-
-pub fn cudnnFindConvolutionBackwardFilterAlgorithmEx(
-    handle: cudnnHandle_t,
-    xDesc: cudnnTensorDescriptor_t,
-    x: *const c_void,
-    dyDesc: cudnnTensorDescriptor_t,
-    y: *const c_void,
-    convDesc: cudnnConvolutionDescriptor_t,
-    dwDesc: cudnnFilterDescriptor_t,
-    dw: *mut c_void,
-    requestedAlgoCount: c_int,
-    returnedAlgoCount: OptOut<'_, c_int>,
-    perfResults: *mut cudnnConvolutionBwdFilterAlgoPerf_t,
-    _workSpace: *mut c_void,
-    _workSpaceSizeInBytes: usize,
-) -> Result {
-    let context = computing(handle)?;
-    let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(dwDesc)?);
-    let ((x, x_at), (dy, dy_at)) = (at(xDesc, x)?, at(dyDesc, y)?);
-    let problem = settings.problem(&x, &filter, &dy)?;
-    let to = problem.filter(&filter, dw)?;
-    // SAFETY: as above.
-    let time = timed(&context, || unsafe {
-        either!(problem.is_double, V => backward_filter::<V>(&problem.geometry, 1.0, x_at, dy_at, 0.0, to));
-    })?;
-    tell::<cudnnConvolutionBwdFilterAlgo_t>(
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        settings.math,
-        time,
-    )
-}
-
-pub fn cudnnGetConvolutionForwardWorkspaceSize(
-    handle: cudnnHandle_t,
-    xDesc: cudnnTensorDescriptor_t,
-    wDesc: cudnnFilterDescriptor_t,
-    convDesc: cudnnConvolutionDescriptor_t,
-    yDesc: cudnnTensorDescriptor_t,
-    algo: cudnnConvolutionFwdAlgo_t,
-    sizeInBytes: Out<'_, usize>,
-) -> Result {
-    computing(handle)?;
-    algo.known()?;
-    CONVOLUTIONS.get(convDesc)?.problem(&tensor(xDesc)?, &filter(wDesc)?, &tensor(yDesc)?)?;
-    sizeInBytes.write(0);
-    Ok(())
-}
-
-pub fn cudnnGetConvolutionBackwardDataWorkspaceSize(
-    handle: cudnnHandle_t,
-    wDesc: cudnnFilterDescriptor_t,
-    dyDesc: cudnnTensorDescriptor_t,
-    convDesc: cudnnConvolutionDescriptor_t,
-    dxDesc: cudnnTensorDescriptor_t,
-    algo: cudnnConvolutionBwdDataAlgo_t,
-    sizeInBytes: Out<'_, usize>,
-) -> Result {
-    computing(handle)?;
-    algo.known()?;
-    CONVOLUTIONS.get(convDesc)?.problem(&tensor(dxDesc)?, &filter(wDesc)?, &tensor(dyDesc)?)?;
-    sizeInBytes.write(0);
-    Ok(())
-}
-
-pub fn cudnnGetConvolutionBackwardFilterWorkspaceSize(
-    handle: cudnnHandle_t,
-    xDesc: cudnnTensorDescriptor_t,
-    dyDesc: cudnnTensorDescriptor_t,
-    convDesc: cudnnConvolutionDescriptor_t,
-    gradDesc: cudnnFilterDescriptor_t,
-    algo: cudnnConvolutionBwdFilterAlgo_t,
-    sizeInBytes: Out<'_, usize>,
-) -> Result {
-    computing(handle)?;
-    algo.known()?;
-    CONVOLUTIONS.get(convDesc)?.problem(&tensor(xDesc)?, &filter(gradDesc)?, &tensor(dyDesc)?)?;
-    sizeInBytes.write(0);
-    Ok(())
+/// Whether MIOpen can follow the memory of all, and what is written is none of what is read.
+pub(super) fn are_apart(read: &[&Argument], written: &Argument) -> bool {
+    are_there(read) && are_there(&[written]) && read.iter().all(|one| one.memory != written.memory)
 }

@@ -1,6 +1,7 @@
 //! One file per chapter of cuDNN's manual.
 
 pub mod activation;
+pub mod algorithms;
 pub mod attention;
 pub mod backend;
 pub mod causal;

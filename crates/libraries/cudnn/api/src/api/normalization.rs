@@ -12,8 +12,9 @@ use cudnn_cpu::{Value, View};
 
 use super::activation::function;
 use crate::error::{require, supports};
-use crate::handle::{compute, computing};
-use crate::tensor::{TENSORS, Tensor, at, factor, tensor};
+use crate::handle::{compute, computing, on_hip};
+use crate::hip::norm::Norm;
+use crate::tensor::{TENSORS, Tensor, argument, at, factor, is_plain, tensor};
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -105,6 +106,11 @@ impl Parameters {
         self.tensor.view(memory)
     }
 
+    /// As MIOpen takes it.
+    fn on_hip(&self, mode: Mode, epsilon: f64) -> Norm<'_> {
+        Norm { of_channels: mode == Mode::EachChannel, parameters: &self.tensor, epsilon }
+    }
+
     /// Two that are both there or both not.
     fn both(&self, a: *const c_void, b: *const c_void) -> Result<Option<(View, View)>> {
         require(a.is_null() == b.is_null(), "of two arrays that go together one is NULL")?;
@@ -136,6 +142,10 @@ impl After {
     /// What is read while results are written.
     fn reads(&self, x: View) -> Vec<View> {
         core::iter::once(x).chain(self.added).collect()
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.added.is_none() && self.function == Activation::Identity
     }
 
     const NOTHING: After = After { added: None, function: Activation::Identity };
@@ -206,15 +216,23 @@ impl Training {
     fn run(self, handle: cudnnHandle_t) -> Result {
         let context = computing(handle)?;
         require(self.epsilon >= 0.0, "epsilon is negative")?;
-        let ((x, from), (y, to)) = (at(self.x.0, self.x.1)?, at(self.y.0, self.y.1)?);
+        let (x, y) = (argument(self.x.0, self.x.1)?, argument(self.y.0, self.y.1)?);
         images(&x, &[&y])?;
         let shape = self.mode.shape(&x)?;
         let parameters = Parameters::new(self.parameters, self.mode, &x)?;
+        let (alpha, beta) = (factor(self.alpha, x.kind)?, factor(self.beta, x.kind)?);
+        let pairs = [self.running, self.saved];
+        if self.ops == 0 && is_plain(alpha, beta) && pairs.iter().all(|(a, b)| a.is_null() == b.is_null()) {
+            let how = parameters.on_hip(self.mode, self.epsilon);
+            let [running, saved] = pairs.map(<[_; 2]>::from);
+            let (read, running) = ([self.scale, self.bias].map(<*const _>::cast_mut), (self.factor, running));
+            on_hip!(context, hip => hip.normalize_training(&how, [&x, &y], read, running, saved));
+        }
+        let (from, to) = (x.view()?, y.view()?);
         let (scale, bias) = (parameters.at(self.scale)?, parameters.at(self.bias)?);
         let running = parameters.both(self.running.0, self.running.1)?;
         let saved = parameters.both(self.saved.0, self.saved.1)?;
         let after = After::new(self.ops, self.z, self.activation, &x)?;
-        let (alpha, beta) = (factor(self.alpha, x.kind)?, factor(self.beta, x.kind)?);
         let (epsilon, average) = (self.epsilon, self.factor);
         compute!(context, parameters.is_double, V => {
             // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
@@ -404,14 +422,22 @@ fn infer(
 ) -> Result {
     let context = computing(handle)?;
     require(statistics.epsilon >= 0.0, "epsilon is negative")?;
-    let ((x, from), (y, to)) = (at(x.0, x.1)?, at(y.0, y.1)?);
+    let (x, y) = (argument(x.0, x.1)?, argument(y.0, y.1)?);
     images(&x, &[&y])?;
     let shape = mode.shape(&x)?;
     let parameters = Parameters::new(descriptor, mode, &x)?;
+    let (alpha, beta) = (factor(alpha, x.kind)?, factor(beta, x.kind)?);
+    let after = after(&x)?;
+    if after.is_nothing() && is_plain(alpha, beta) {
+        let how = parameters.on_hip(mode, statistics.epsilon);
+        let read = [scale, bias].map(<*const _>::cast_mut);
+        let there = [statistics.mean, statistics.variance].map(<*const _>::cast_mut);
+        on_hip!(context, hip => hip.normalize(&how, [&x, &y], read, there));
+    }
+    let (from, to) = (x.view()?, y.view()?);
     let (scale, bias) = (parameters.at(scale)?, parameters.at(bias)?);
     let (mean, variance) = (parameters.at(statistics.mean)?, parameters.at(statistics.variance)?);
-    let after = after(&x)?;
-    let (alpha, beta, epsilon) = (factor(alpha, x.kind)?, factor(beta, x.kind)?, statistics.epsilon);
+    let epsilon = statistics.epsilon;
     compute!(context, parameters.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
         unsafe {
@@ -504,11 +530,23 @@ impl Backward {
         let context = computing(handle)?;
         require(self.epsilon >= 0.0, "epsilon is negative")?;
         require(self.ops <= 2, "there are no such operations")?;
-        let (x, x_at) = at(self.x.0, self.x.1)?;
-        let ((dy, dy_at), (dx, dx_at)) = (at(self.dy.0, self.dy.1)?, at(self.dx.0, self.dx.1)?);
+        let (x, dy) = (argument(self.x.0, self.x.1)?, argument(self.dy.0, self.dy.1)?);
+        let dx = argument(self.dx.0, self.dx.1)?;
         images(&x, &[&dy, &dx])?;
         let shape = self.mode.shape(&x)?;
         let parameters = Parameters::new(self.parameters, self.mode, &x)?;
+        let [alpha, beta, alpha_of, beta_of] = {
+            let read = |at: usize| factor(self.factors[at], x.kind);
+            [read(0)?, read(1)?, read(2)?, read(3)?]
+        };
+        let plain = is_plain(alpha, beta) && is_plain(alpha_of, beta_of);
+        if self.ops == 0 && plain && self.saved.0.is_null() == self.saved.1.is_null() {
+            let how = parameters.on_hip(self.mode, self.epsilon);
+            let saved = <[_; 2]>::from(self.saved).map(<*const _>::cast_mut);
+            let (scale, gradients) = (self.scale.cast_mut(), [self.dscale, self.dbias]);
+            on_hip!(context, hip => hip.normalization_gradient(&how, [&x, &dy, &dx], scale, gradients, saved));
+        }
+        let (x_at, dy_at, dx_at) = (x.view()?, dy.view()?, dx.view()?);
         let scale = parameters.at(self.scale)?;
         let (dscale, dbias) = (parameters.at(self.dscale)?, parameters.at(self.dbias)?);
         let saved = parameters.both(self.saved.0, self.saved.1)?;
@@ -536,10 +574,6 @@ impl Backward {
             Some(view)
         } else {
             None
-        };
-        let [alpha, beta, alpha_of, beta_of] = {
-            let read = |at: usize| factor(self.factors[at], x.kind);
-            [read(0)?, read(1)?, read(2)?, read(3)?]
         };
         let epsilon = self.epsilon;
         compute!(context, parameters.is_double, V => {

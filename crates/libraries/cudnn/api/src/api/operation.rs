@@ -8,8 +8,9 @@ use cudnn_cpu::{Value, View};
 
 use crate::descriptor::Descriptors;
 use crate::error::require;
-use crate::handle::{compute, computing};
-use crate::tensor::{Tensor, at, factor, is_double};
+use crate::handle::{compute, computing, on_hip};
+use crate::hip::convert;
+use crate::tensor::{Tensor, argument, at, factor, is_double};
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -56,10 +57,15 @@ pub fn cudnnAddTensor(
     C: *mut c_void,
 ) -> Result {
     let context = computing(handle)?;
-    let ((a, from), (c, to)) = (at(aDesc, A)?, at(cDesc, C)?);
+    let (a, c) = (argument(aDesc, A)?, argument(cDesc, C)?);
     repeats(&a, &c)?;
     let (alpha, beta) = (factor(alpha, c.kind)?, factor(beta, c.kind)?);
-    let from = repeated(from, &to)?;
+    // With 0 what is there may not be read.
+    if beta != 0.0 {
+        on_hip!(context, hip => hip.mix(convert::ADD, [(beta, &c), (alpha, &a)], (0.0, &c), false));
+    }
+    let to = c.view()?;
+    let from = repeated(a.view()?, &to)?;
     let is_double = is_double(from.kind()) || is_double(to.kind());
     compute!(context, is_double, V => {
         // SAFETY: as above.
@@ -80,8 +86,10 @@ pub fn cudnnSetTensor(
     valuePtr: *const c_void,
 ) -> Result {
     let context = computing(handle)?;
-    let (_, to) = at(yDesc, y)?;
+    let y = argument(yDesc, y)?;
     require(!valuePtr.is_null(), "valuePtr")?;
+    on_hip!(context, hip => hip.fill(&y, valuePtr));
+    let to = y.view()?;
     let mut room = 0_u64;
     // SAFETY: cuDNN's contract: an element of the tensor's type, of at most eight bytes.
     unsafe {
@@ -102,8 +110,10 @@ pub fn cudnnScaleTensor(
     alpha: *const c_void,
 ) -> Result {
     let context = computing(handle)?;
-    let (y, to) = at(yDesc, y)?;
+    let y = argument(yDesc, y)?;
     let alpha = factor(alpha, y.kind)?;
+    on_hip!(context, hip => hip.scale(&y, alpha));
+    let to = y.view()?;
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: as above.
         unsafe { to.each::<V, 1>([to], V::of(alpha), V::of(0.0), |_| ()) };
@@ -170,18 +180,31 @@ pub fn cudnnOpTensor(
 ) -> Result {
     let context = computing(handle)?;
     let OpTensor { op, computed, nan } = OPERATIONS.get(opTensorDesc)?;
-    let ((a, from), (c, to)) = (at(aDesc, A)?, at(cDesc, C)?);
+    let (a, c) = (argument(aDesc, A)?, argument(cDesc, C)?);
     repeats(&a, &c)?;
-    let from = repeated(from, &to)?;
     let alpha1 = factor(alpha1, computed)?;
     let beta = factor(beta, computed)?;
     let is_unary = op == cudnnOpTensorOp_t::CUDNN_OP_TENSOR_SQRT;
-    let (second, alpha2) = if is_unary {
-        (from, 0.0)
+    let second = if is_unary {
+        None
     } else {
-        let (b, second) = at(bDesc, B)?;
+        let b = argument(bDesc, B)?;
         repeats(&b, &c)?;
-        (repeated(second, &to)?, factor(alpha2, computed)?)
+        Some((b, factor(alpha2, computed)?))
+    };
+    if let Some((b, alpha2)) = &second
+        && computed == cudnnDataType_t::CUDNN_DATA_FLOAT
+        && nan == cudnnNanPropagation_t::CUDNN_NOT_PROPAGATE_NAN
+        && let Some(op) = convert::number(op, &convert::OPERATIONS)
+    {
+        let apart = beta == 0.0 && a.memory != c.memory && b.memory != c.memory;
+        on_hip!(context, hip => hip.mix(op, [(alpha1, &a), (*alpha2, b)], (beta, &c), apart));
+    }
+    let to = c.view()?;
+    let from = repeated(a.view()?, &to)?;
+    let (second, alpha2) = match second {
+        Some((b, alpha2)) => (repeated(b.view()?, &to)?, alpha2),
+        None => (from, 0.0),
     };
     let mix = match op {
         cudnnOpTensorOp_t::CUDNN_OP_TENSOR_ADD => Mix::Add,

@@ -8,8 +8,9 @@ use cudnn_cpu::pooling::{self, Pooling, Window};
 
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
-use crate::handle::{compute, computing};
-use crate::tensor::{MOST, Tensor, at, factor, give, is_double, list, tensor, three};
+use crate::handle::{compute, computing, on_hip};
+use crate::hip;
+use crate::tensor::{MOST, Tensor, argument, factor, give, is_double, is_plain, list, tensor, three};
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -48,6 +49,13 @@ impl Settings {
             cudnnPoolingMode_t::CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING => Pooling::MeanOfInside,
             _ => Pooling::Max(self.nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN),
         }
+    }
+
+    /// As MIOpen takes it, which has no places beyond what the formula gives.
+    fn on_hip(&self, input: &Tensor, output: &Tensor) -> Option<hip::pooling::Window<'_>> {
+        let Settings { window, padding, stride, .. } = self;
+        let window = hip::pooling::Window { mode: self.mode(), window, padding, stride };
+        Some(window).filter(|_| self.output(input).is_ok_and(|sizes| sizes == output.sizes))
     }
 
     /// Sizes of what is made of such a tensor.
@@ -209,10 +217,14 @@ pub fn cudnnPoolingForward(
 ) -> Result {
     let context = computing(handle)?;
     let settings = POOLINGS.get(poolingDesc)?;
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     let window = settings.geometry(&x, &y)?;
     let mode = settings.mode();
     let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    if let Some(how) = settings.on_hip(&x, &y).filter(|_| is_plain(alpha, beta)) {
+        on_hip!(context, hip => hip.pool(&how, &x, &y));
+    }
+    let (from, to) = (x.view()?, y.view()?);
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
         unsafe {
@@ -239,14 +251,19 @@ pub fn cudnnPoolingBackward(
 ) -> Result {
     let context = computing(handle)?;
     let settings = POOLINGS.get(poolingDesc)?;
-    let ((y, _), (dy, dy_at)) = (at(yDesc, y)?, at(dyDesc, dy)?);
-    let ((x, x_at), (dx, dx_at)) = (at(xDesc, x)?, at(dxDesc, dx)?);
+    let (y, dy) = (argument(yDesc, y)?, argument(dyDesc, dy)?);
+    let (x, dx) = (argument(xDesc, x)?, argument(dxDesc, dx)?);
     let window = settings.geometry(&x, &y)?;
     if (&y.sizes, y.kind) != (&dy.sizes, dy.kind) || (&x.sizes, x.kind) != (&dx.sizes, dx.kind) {
         return Err(Error::BadParam("a gradient is unlike its tensor"));
     }
     let mode = settings.mode();
     let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    if let Some(how) = settings.on_hip(&x, &y).filter(|_| is_plain(alpha, beta)) {
+        on_hip!(context, hip => hip.pooling_gradient(&how, [&x, &y, &dy], &dx));
+    }
+    y.view()?;
+    let (x_at, dy_at, dx_at) = (x.view()?, dy.view()?, dx.view()?);
     compute!(context, is_double(dx_at.kind()), V => {
         // SAFETY: as above.
         unsafe {

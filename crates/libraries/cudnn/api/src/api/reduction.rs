@@ -8,8 +8,9 @@ use cudnn_cpu::reduction::{Reduction, reduce};
 
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
-use crate::handle::{compute, computing};
-use crate::tensor::{Tensor, at, factor, is_double, tensor};
+use crate::handle::{compute, computing, on_hip};
+use crate::hip;
+use crate::tensor::{Tensor, argument, factor, is_double, tensor};
 use crate::types::*;
 use crate::{Error, Result, memory};
 
@@ -106,6 +107,12 @@ impl Settings {
             && matches!(self.reduction(), Reduction::Min | Reduction::Max | Reduction::Amax)
     }
 
+    /// As MIOpen takes it: in single precision, and where no places are told.
+    fn on_hip(self) -> Option<hip::elements::Reduction> {
+        let fits = self.computed == cudnnDataType_t::CUDNN_DATA_FLOAT && !self.tells_places();
+        Some(hip::elements::Reduction { op: self.op, nan: self.nan }).filter(|_| fits)
+    }
+
     fn bytes_of_places(self, c: &Tensor) -> usize {
         if self.tells_places() { 4 * c.count() } else { 0 }
     }
@@ -133,7 +140,7 @@ pub fn cudnnGetReductionIndicesSize(
     Ok(())
 }
 
-/// None is used.
+/// Our own code uses none.
 pub fn cudnnGetReductionWorkspaceSize(
     handle: cudnnHandle_t,
     reduceTensorDesc: cudnnReduceTensorDescriptor_t,
@@ -141,10 +148,15 @@ pub fn cudnnGetReductionWorkspaceSize(
     cDesc: cudnnTensorDescriptor_t,
     sizeInBytes: Out<'_, usize>,
 ) -> Result {
-    computing(handle)?;
-    REDUCTIONS.get(reduceTensorDesc)?;
-    fits(&tensor(aDesc)?, &tensor(cDesc)?)?;
-    sizeInBytes.write(0);
+    let context = computing(handle)?;
+    let settings = REDUCTIONS.get(reduceTensorDesc)?;
+    let (a, c) = (tensor(aDesc)?, tensor(cDesc)?);
+    fits(&a, &c)?;
+    let bytes = match context.hip(false)? {
+        Some(hip) => hip.reduction_workspace(settings.on_hip().as_ref(), &a, &c)?,
+        None => 0,
+    };
+    sizeInBytes.write(bytes);
     Ok(())
 }
 
@@ -154,8 +166,8 @@ pub fn cudnnReduceTensor(
     reduceTensorDesc: cudnnReduceTensorDescriptor_t,
     indices: *mut c_void,
     indicesSizeInBytes: usize,
-    _workspace: *mut c_void,
-    _workspaceSizeInBytes: usize,
+    workspace: *mut c_void,
+    workspaceSizeInBytes: usize,
     alpha: *const c_void,
     aDesc: cudnnTensorDescriptor_t,
     A: *const c_void,
@@ -165,10 +177,15 @@ pub fn cudnnReduceTensor(
 ) -> Result {
     let context = computing(handle)?;
     let settings = REDUCTIONS.get(reduceTensorDesc)?;
-    let ((a, from), (c, to)) = (at(aDesc, A)?, at(cDesc, C)?);
+    let (a, c) = (argument(aDesc, A)?, argument(cDesc, C)?);
     fits(&a, &c)?;
-    require(from.sizes().len() == to.sizes().len(), "vectors of channels in one tensor alone")?;
     let (alpha, beta) = (factor(alpha, c.kind)?, factor(beta, c.kind)?);
+    if let Some(how) = settings.on_hip() {
+        let area = (workspace, workspaceSizeInBytes);
+        on_hip!(context, hip => hip.reduce(&how, (alpha, &a), (beta, &c), area));
+    }
+    let (from, to) = (a.view()?, c.view()?);
+    require(from.sizes().len() == to.sizes().len(), "vectors of channels in one tensor alone")?;
     let places = if settings.tells_places() {
         let is_32 = settings.index == cudnnIndicesType_t::CUDNN_32BIT_INDICES;
         supports(is_32, "indices of other than 32 bits")?;

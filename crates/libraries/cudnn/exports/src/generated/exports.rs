@@ -3071,7 +3071,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardDataAlgorithm_v08(
         value handle, value wDesc, value dyDesc, value convDesc, value dxDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionBackwardDataAlgorithm", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionBackwardDataAlgorithm(
+            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithm(
                 handle,
                 wDesc,
                 dyDesc,
@@ -3100,7 +3100,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardDataAlgorithm_v09(
         value handle, value wDesc, value dyDesc, value convDesc, value dxDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionBackwardDataAlgorithm", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionBackwardDataAlgorithm(
+            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithm(
                 handle,
                 wDesc,
                 dyDesc,
@@ -3134,7 +3134,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardDataAlgorithmEx_v08(
         value handle, value wDesc, value w, value dyDesc, value dy, value convDesc, value dxDesc, value dx, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionBackwardDataAlgorithmEx", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionBackwardDataAlgorithmEx(
+            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithmEx(
                 handle,
                 wDesc,
                 w,
@@ -3173,7 +3173,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardDataAlgorithmEx_v09(
         value handle, value wDesc, value w, value dyDesc, value dy, value convDesc, value dxDesc, value dx, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionBackwardDataAlgorithmEx", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionBackwardDataAlgorithmEx(
+            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithmEx(
                 handle,
                 wDesc,
                 w,
@@ -3207,7 +3207,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithm_v08(
         value handle, value xDesc, value dyDesc, value convDesc, value dwDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionBackwardFilterAlgorithm", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionBackwardFilterAlgorithm(
+            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithm(
                 handle,
                 xDesc,
                 dyDesc,
@@ -3236,7 +3236,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithm_v09(
         value handle, value xDesc, value dyDesc, value convDesc, value dwDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionBackwardFilterAlgorithm", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionBackwardFilterAlgorithm(
+            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithm(
                 handle,
                 xDesc,
                 dyDesc,
@@ -3270,7 +3270,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithmEx_v08(
         value handle, value xDesc, value x, value dyDesc, value y, value convDesc, value dwDesc, value dw, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionBackwardFilterAlgorithmEx", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionBackwardFilterAlgorithmEx(
+            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithmEx(
                 handle,
                 xDesc,
                 x,
@@ -3309,7 +3309,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithmEx_v09(
         value handle, value xDesc, value x, value dyDesc, value y, value convDesc, value dwDesc, value dw, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionBackwardFilterAlgorithmEx", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionBackwardFilterAlgorithmEx(
+            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithmEx(
                 handle,
                 xDesc,
                 x,
@@ -3343,7 +3343,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionForwardAlgorithm_v08(
         value handle, value xDesc, value wDesc, value convDesc, value yDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionForwardAlgorithm", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionForwardAlgorithm(
+            ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithm(
                 handle,
                 xDesc,
                 wDesc,
@@ -3372,7 +3372,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionForwardAlgorithm_v09(
         value handle, value xDesc, value wDesc, value convDesc, value yDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionForwardAlgorithm", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionForwardAlgorithm(
+            ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithm(
                 handle,
                 xDesc,
                 wDesc,
@@ -3406,7 +3406,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionForwardAlgorithmEx_v08(
         value handle, value xDesc, value x, value wDesc, value w, value convDesc, value yDesc, value y, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionForwardAlgorithmEx", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionForwardAlgorithmEx(
+            ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithmEx(
                 handle,
                 xDesc,
                 x,
@@ -3445,7 +3445,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionForwardAlgorithmEx_v09(
         value handle, value xDesc, value x, value wDesc, value w, value convDesc, value yDesc, value y, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionForwardAlgorithmEx", || {
-            ::cudnn::api::convolution::cudnnFindConvolutionForwardAlgorithmEx(
+            ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithmEx(
                 handle,
                 xDesc,
                 x,
@@ -4406,7 +4406,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardDataAlgorithmMaxCount_v08(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnGetConvolutionBackwardDataAlgorithmMaxCount", (value handle, out count), {
         ::cudnn::entry(8, "cudnnGetConvolutionBackwardDataAlgorithmMaxCount", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardDataAlgorithmMaxCount(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardDataAlgorithmMaxCount(
                 handle,
                 unsafe { Out::new(count, "count") }?,
             )
@@ -4421,7 +4421,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardDataAlgorithmMaxCount_v09(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnGetConvolutionBackwardDataAlgorithmMaxCount", (value handle, out count), {
         ::cudnn::entry(9, "cudnnGetConvolutionBackwardDataAlgorithmMaxCount", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardDataAlgorithmMaxCount(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardDataAlgorithmMaxCount(
                 handle,
                 unsafe { Out::new(count, "count") }?,
             )
@@ -4444,7 +4444,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardDataAlgorithm_v7_v08(
         value handle, value filterDesc, value diffDesc, value convDesc, value gradDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionBackwardDataAlgorithm_v7", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardDataAlgorithm_v7(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardDataAlgorithm_v7(
                 handle,
                 filterDesc,
                 diffDesc,
@@ -4473,7 +4473,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardDataAlgorithm_v7_v09(
         value handle, value filterDesc, value diffDesc, value convDesc, value gradDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionBackwardDataAlgorithm_v7", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardDataAlgorithm_v7(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardDataAlgorithm_v7(
                 handle,
                 filterDesc,
                 diffDesc,
@@ -4501,7 +4501,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardDataWorkspaceSize_v08(
         value handle, value wDesc, value dyDesc, value convDesc, value dxDesc, value algo, out sizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionBackwardDataWorkspaceSize", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardDataWorkspaceSize(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardDataWorkspaceSize(
                 handle,
                 wDesc,
                 dyDesc,
@@ -4528,7 +4528,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardDataWorkspaceSize_v09(
         value handle, value wDesc, value dyDesc, value convDesc, value dxDesc, value algo, out sizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionBackwardDataWorkspaceSize", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardDataWorkspaceSize(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardDataWorkspaceSize(
                 handle,
                 wDesc,
                 dyDesc,
@@ -4548,7 +4548,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardFilterAlgorithmMaxCount_v08(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnGetConvolutionBackwardFilterAlgorithmMaxCount", (value handle, out count), {
         ::cudnn::entry(8, "cudnnGetConvolutionBackwardFilterAlgorithmMaxCount", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(
                 handle,
                 unsafe { Out::new(count, "count") }?,
             )
@@ -4563,7 +4563,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardFilterAlgorithmMaxCount_v09(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnGetConvolutionBackwardFilterAlgorithmMaxCount", (value handle, out count), {
         ::cudnn::entry(9, "cudnnGetConvolutionBackwardFilterAlgorithmMaxCount", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(
                 handle,
                 unsafe { Out::new(count, "count") }?,
             )
@@ -4586,7 +4586,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardFilterAlgorithm_v7_v08(
         value handle, value srcDesc, value diffDesc, value convDesc, value gradDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionBackwardFilterAlgorithm_v7", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardFilterAlgorithm_v7(
                 handle,
                 srcDesc,
                 diffDesc,
@@ -4615,7 +4615,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardFilterAlgorithm_v7_v09(
         value handle, value srcDesc, value diffDesc, value convDesc, value gradDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionBackwardFilterAlgorithm_v7", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardFilterAlgorithm_v7(
                 handle,
                 srcDesc,
                 diffDesc,
@@ -4643,7 +4643,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardFilterWorkspaceSize_v08(
         value handle, value xDesc, value dyDesc, value convDesc, value gradDesc, value algo, out sizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionBackwardFilterWorkspaceSize", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardFilterWorkspaceSize(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardFilterWorkspaceSize(
                 handle,
                 xDesc,
                 dyDesc,
@@ -4670,7 +4670,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardFilterWorkspaceSize_v09(
         value handle, value xDesc, value dyDesc, value convDesc, value gradDesc, value algo, out sizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionBackwardFilterWorkspaceSize", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionBackwardFilterWorkspaceSize(
+            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardFilterWorkspaceSize(
                 handle,
                 xDesc,
                 dyDesc,
@@ -4690,7 +4690,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionForwardAlgorithmMaxCount_v08(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnGetConvolutionForwardAlgorithmMaxCount", (value handle, out count), {
         ::cudnn::entry(8, "cudnnGetConvolutionForwardAlgorithmMaxCount", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionForwardAlgorithmMaxCount(
+            ::cudnn::api::algorithms::cudnnGetConvolutionForwardAlgorithmMaxCount(
                 handle,
                 unsafe { Out::new(count, "count") }?,
             )
@@ -4705,7 +4705,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionForwardAlgorithmMaxCount_v09(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnGetConvolutionForwardAlgorithmMaxCount", (value handle, out count), {
         ::cudnn::entry(9, "cudnnGetConvolutionForwardAlgorithmMaxCount", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionForwardAlgorithmMaxCount(
+            ::cudnn::api::algorithms::cudnnGetConvolutionForwardAlgorithmMaxCount(
                 handle,
                 unsafe { Out::new(count, "count") }?,
             )
@@ -4728,7 +4728,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionForwardAlgorithm_v7_v08(
         value handle, value srcDesc, value filterDesc, value convDesc, value destDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionForwardAlgorithm_v7", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionForwardAlgorithm_v7(
+            ::cudnn::api::algorithms::cudnnGetConvolutionForwardAlgorithm_v7(
                 handle,
                 srcDesc,
                 filterDesc,
@@ -4757,7 +4757,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionForwardAlgorithm_v7_v09(
         value handle, value srcDesc, value filterDesc, value convDesc, value destDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionForwardAlgorithm_v7", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionForwardAlgorithm_v7(
+            ::cudnn::api::algorithms::cudnnGetConvolutionForwardAlgorithm_v7(
                 handle,
                 srcDesc,
                 filterDesc,
@@ -4785,7 +4785,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionForwardWorkspaceSize_v08(
         value handle, value xDesc, value wDesc, value convDesc, value yDesc, value algo, out sizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionForwardWorkspaceSize", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionForwardWorkspaceSize(
+            ::cudnn::api::algorithms::cudnnGetConvolutionForwardWorkspaceSize(
                 handle,
                 xDesc,
                 wDesc,
@@ -4812,7 +4812,7 @@ pub unsafe extern "C" fn cudnnGetConvolutionForwardWorkspaceSize_v09(
         value handle, value xDesc, value wDesc, value convDesc, value yDesc, value algo, out sizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionForwardWorkspaceSize", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionForwardWorkspaceSize(
+            ::cudnn::api::algorithms::cudnnGetConvolutionForwardWorkspaceSize(
                 handle,
                 xDesc,
                 wDesc,

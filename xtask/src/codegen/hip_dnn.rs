@@ -1,0 +1,155 @@
+//! MIOpen behind cuDNN: which of its calls MIOpen does on an AMD GPU, and what of them is left to our own code. Bodies ask MIOpen by hand.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use super::facts::{self, Signatures};
+
+const SIGNATURES: &str = "tools/data/cudnn/cudnn.json";
+
+/// Calls with what MIOpen does of them.
+const BY_MIOPEN: [(&[&str], &str); 12] = [
+    (
+        &["cudnnConvolutionForward", "cudnnConvolutionBackwardData", "cudnnConvolutionBackwardFilter"],
+        "alpha 1, beta 0, no filters turned round, `float`, half and bfloat16 computed in `float`, all tensors by channels or all with channels last, results apart from what is read",
+    ),
+    (
+        &["cudnnConvolutionBiasActivationForward"],
+        "a convolution as it makes them, then sums and an activation: alpha1 1, `float` and half by channels",
+    ),
+    (&["cudnnConvolutionBackwardBias"], "alpha 1, beta 0, by channels"),
+    (
+        &[
+            "cudnnGetConvolutionForwardWorkspaceSize",
+            "cudnnGetConvolutionBackwardDataWorkspaceSize",
+            "cudnnGetConvolutionBackwardFilterWorkspaceSize",
+            "cudnnGetConvolutionForwardAlgorithm_v7",
+            "cudnnGetConvolutionBackwardDataAlgorithm_v7",
+            "cudnnGetConvolutionBackwardFilterAlgorithm_v7",
+            "cudnnFindConvolutionForwardAlgorithm",
+            "cudnnFindConvolutionForwardAlgorithmEx",
+            "cudnnFindConvolutionBackwardDataAlgorithm",
+            "cudnnFindConvolutionBackwardDataAlgorithmEx",
+            "cudnnFindConvolutionBackwardFilterAlgorithm",
+            "cudnnFindConvolutionBackwardFilterAlgorithmEx",
+        ],
+        "of convolutions that it makes",
+    ),
+    (
+        &["cudnnActivationForward", "cudnnActivationBackward"],
+        "alpha 1, beta 0, sigmoid, tanh, ELU, and ReLU and clipped ReLU that keep no NaN",
+    ),
+    (&["cudnnSoftmaxForward", "cudnnSoftmaxBackward"], "four sizes, by channels"),
+    (
+        &["cudnnPoolingForward", "cudnnPoolingBackward"],
+        "alpha 1, beta 0, by channels, and of the largest those that keep no NaN",
+    ),
+    (
+        &["cudnnLRNCrossChannelForward", "cudnnLRNCrossChannelBackward"],
+        "alpha 1, beta 0, four sizes, by channels",
+    ),
+    (
+        &[
+            "cudnnBatchNormalizationForwardInference",
+            "cudnnBatchNormalizationForwardTraining",
+            "cudnnBatchNormalizationForwardTrainingEx",
+            "cudnnBatchNormalizationBackward",
+            "cudnnBatchNormalizationBackwardEx",
+            "cudnnNormalizationForwardInference",
+            "cudnnNormalizationForwardTraining",
+            "cudnnNormalizationBackward",
+        ],
+        "alphas 1, betas 0, by channels, with nothing behind it",
+    ),
+    (
+        &["cudnnAddTensor", "cudnnOpTensor"],
+        "sums, products, least and largest in `float` that keep no NaN, by channels, four or five sizes; half where factors are half's numbers; beta of sums of two is not 0",
+    ),
+    (
+        &["cudnnSetTensor", "cudnnScaleTensor"],
+        "by channels, up to five sizes; bfloat16 is set alone, half too",
+    ),
+    (
+        &["cudnnReduceTensor", "cudnnGetReductionWorkspaceSize"],
+        "computed in `float`, without places, by channels, up to six sizes, not `MUL_NO_ZEROS`",
+    ),
+];
+
+/// Who answers on an AMD GPU.
+pub struct OnHip {
+    signatures: Signatures,
+    by_miopen: BTreeMap<&'static str, &'static str>,
+}
+
+impl OnHip {
+    pub fn read() -> Result<OnHip> {
+        let by_miopen =
+            BY_MIOPEN.iter().flat_map(|(names, what)| names.iter().map(move |name| (*name, *what)));
+        Ok(OnHip { signatures: facts::read_json(SIGNATURES)?, by_miopen: by_miopen.collect() })
+    }
+
+    /// What stands in the table for a name that is answered so on the CPU device.
+    pub fn answer(&self, name: &str, on_cpu: &str) -> String {
+        let takes_handle = self
+            .signatures
+            .get(name)
+            .is_some_and(|signature| signature.params.iter().any(|param| param.ty == "cudnnHandle_t"));
+        match self.by_miopen.get(name) {
+            Some(what) => format!("MIOpen ({what}); else our own code, on copies"),
+            // What our own code does on copies cannot be captured.
+            None if name.ends_with("CudaGraph") => "no".to_owned(),
+            None if on_cpu != "yes" => "no".to_owned(),
+            None if takes_handle && computes(name) => "our own code, on copies".to_owned(),
+            None => "ours".to_owned(),
+        }
+    }
+}
+
+/// Whether a call with a handle has more to do than to look at it, at descriptors or at sizes.
+fn computes(name: &str) -> bool {
+    let asks = [
+        "cudnnGet",
+        "cudnnSetStream",
+        "cudnnSetRNN",
+        "cudnnDestroy",
+        "cudnnQuery",
+        "cudnnDropoutGet",
+        "cudnnBuildRNN",
+    ];
+    !asks.iter().any(|begin| name.starts_with(begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_cudnns_and_each_stands_in_one_row() {
+        let on_hip = OnHip::read().unwrap();
+        let n_names: usize = BY_MIOPEN.iter().map(|(names, _)| names.len()).sum();
+        assert_eq!(on_hip.by_miopen.len(), n_names);
+        for name in on_hip.by_miopen.keys() {
+            assert!(on_hip.signatures.contains_key(*name), "{name}");
+        }
+    }
+
+    #[test]
+    fn bodies_that_ask_miopen_are_those_of_the_table() {
+        let api = crate::setup::root().join("crates/libraries/cudnn/api/src/api");
+        let (mut asks, by_miopen) = (Vec::new(), OnHip::read().unwrap().by_miopen);
+        for entry in std::fs::read_dir(api).unwrap() {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+            for body in text.split("\npub fn ").skip(1) {
+                let (name, body) = body.split_once('(').unwrap();
+                let body = body.split("\n}\n").next().unwrap();
+                if body.contains("on_hip") || body.contains(".hip(") {
+                    asks.push(name.to_owned());
+                }
+            }
+        }
+        assert!(asks.len() >= 28, "{asks:?}");
+        let unknown: Vec<_> = asks.iter().filter(|name| !by_miopen.contains_key(name.as_str())).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}
