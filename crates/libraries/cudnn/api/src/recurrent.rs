@@ -263,7 +263,10 @@ pub struct States(Option<View>, usize);
 
 impl States {
     /// Packed, with these sizes; NULL is none.
-    pub fn of(
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    pub unsafe fn of(
         descriptor: cudnnTensorDescriptor_t,
         memory: *const c_void,
         of: cudnnDataType_t,
@@ -276,7 +279,8 @@ impl States {
         let tensor = tensor(descriptor)?;
         let has: Vec<usize> = tensor.sizes.iter().map(|&size| size as usize).collect();
         require(has == sizes && tensor.kind == of, "a state's sizes or type are not the network's")?;
-        let view = tensor.view(memory)?;
+        // SAFETY: the caller's promise.
+        let view = unsafe { tensor.view(memory) }?;
         let packed = [(sizes[1] * sizes[2]) as isize, sizes[2] as isize, 1];
         let is_packed = (0..3).all(|at| sizes[at] == 1 || view.strides()[at] == packed[at]);
         supports(is_packed, "states with gaps between them")?;

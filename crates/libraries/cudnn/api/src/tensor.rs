@@ -78,10 +78,13 @@ pub fn is_double(kind: Kind) -> bool {
 }
 
 /// A factor, which is a `double` where the tensor is one and else a `float`.
-pub fn factor(at: *const c_void, of: cudnnDataType_t) -> Result<f64> {
+///
+/// # Safety
+/// `at` is NULL, or a number of that type in the host's memory.
+pub unsafe fn factor(at: *const c_void, of: cudnnDataType_t) -> Result<f64> {
     require(!at.is_null(), "a factor is NULL")?;
     Ok(if of == cudnnDataType_t::CUDNN_DATA_DOUBLE {
-        // SAFETY: cuDNN's contract: a number in the host's memory.
+        // SAFETY: not NULL; the caller's promise.
         unsafe { at.cast::<f64>().read_unaligned() }
     } else {
         // SAFETY: as above.
@@ -188,7 +191,10 @@ impl Tensor {
     }
 
     /// Where it lies, for work that is asked for in this call.
-    pub fn view(&self, at: *const c_void) -> Result<View> {
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    pub unsafe fn view(&self, at: *const c_void) -> Result<View> {
         let (element, vector) = kind(self.kind)?;
         require(!self.sizes.is_empty(), "a tensor's descriptor was not set")?;
         require(!at.is_null(), "a tensor's memory is NULL")?;
@@ -228,9 +234,13 @@ impl Filter {
     }
 
     /// Where it lies, in the order K, C and the others.
-    pub fn view(&self, at: *const c_void) -> Result<View> {
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    pub unsafe fn view(&self, at: *const c_void) -> Result<View> {
         require(!self.sizes.is_empty(), "a filter's descriptor was not set")?;
-        self.tensor()?.view(at)
+        // SAFETY: the caller's promise.
+        unsafe { self.tensor()?.view(at) }
     }
 
     /// As a call is given it.
@@ -265,8 +275,12 @@ impl Argument {
     }
 
     /// Where it lies, for work of our own code's.
-    pub fn view(&self) -> Result<View> {
-        self.tensor.view(self.memory)
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    pub unsafe fn view(&self) -> Result<View> {
+        // SAFETY: the caller's promise.
+        unsafe { self.tensor.view(self.memory) }
     }
 }
 
@@ -283,24 +297,34 @@ pub fn filter(of: cudnnFilterDescriptor_t) -> Result<Filter> {
 }
 
 /// A descriptor with its memory.
-pub fn at(of: cudnnTensorDescriptor_t, memory: *const c_void) -> Result<(Tensor, View)> {
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn at(of: cudnnTensorDescriptor_t, memory: *const c_void) -> Result<(Tensor, View)> {
     let tensor = tensor(of)?;
-    let view = tensor.view(memory)?;
+    // SAFETY: the caller's promise.
+    let view = unsafe { tensor.view(memory) }?;
     Ok((tensor, view))
 }
 
 /// The program's numbers.
-pub fn list<'p, T>(at: *const T, count: c_int) -> Result<&'p [T]> {
+///
+/// # Safety
+/// `at` is NULL, or has so many numbers while the call lasts.
+pub unsafe fn list<'p, T>(at: *const T, count: c_int) -> Result<&'p [T]> {
     require(!at.is_null(), "an array is NULL")?;
-    // SAFETY: cuDNN's contract: so many are there until the call returns.
+    // SAFETY: not NULL; the caller's promise.
     Ok(unsafe { core::slice::from_raw_parts(at, usize::try_from(count).unwrap_or(0)) })
 }
 
 /// Writes as many of the numbers as were asked for; those behind ours get `otherwise`, where there is one.
-pub fn give<T: Copy>(to: *mut T, requested: c_int, numbers: &[T]) -> Result {
+///
+/// # Safety
+/// `to` is NULL, or has as many places as were asked for.
+pub unsafe fn give<T: Copy>(to: *mut T, requested: c_int, numbers: &[T]) -> Result {
     require(!to.is_null(), "an array is NULL")?;
     for (at, number) in numbers.iter().take(usize::try_from(requested).unwrap_or(0)).enumerate() {
-        // SAFETY: cuDNN's contract: as many places as were asked for.
+        // SAFETY: not NULL; the caller's promise.
         unsafe { to.add(at).write(*number) };
     }
     Ok(())

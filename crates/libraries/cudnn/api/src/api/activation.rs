@@ -112,7 +112,9 @@ fn same(tensors: &[&Tensor]) -> Result {
     require(are, "the tensors' sizes or types differ")
 }
 
-pub fn cudnnActivationForward(
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnActivationForward(
     handle: cudnnHandle_t,
     activationDesc: cudnnActivationDescriptor_t,
     alpha: *const c_void,
@@ -126,18 +128,22 @@ pub fn cudnnActivationForward(
     let function = own_function(activationDesc)?;
     let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     same(&[&x, &y])?;
-    let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, y.kind) }?, unsafe { factor(beta, y.kind) }?);
     if is_plain(alpha, beta) {
         on_hip!(context, hip => hip.activate(function, &x, &y, x.memory != y.memory));
     }
-    let (from, to) = (x.view()?, y.view()?);
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
         unsafe { to.each::<V, 1>([from], V::of(alpha), V::of(beta), |[x]| activation::apply(function, x)) };
     })
 }
 
-pub fn cudnnActivationBackward(
+/// # Safety
+/// As [`cudnnActivationForward`].
+pub unsafe fn cudnnActivationBackward(
     handle: cudnnHandle_t,
     activationDesc: cudnnActivationDescriptor_t,
     alpha: *const c_void,
@@ -156,11 +162,14 @@ pub fn cudnnActivationBackward(
     let (dy, dx) = (argument(dyDesc, dy)?, argument(dxDesc, dx)?);
     let (y, x) = (argument(yDesc, y)?, argument(xDesc, x)?);
     same(&[&dx, &dy, &y, &x])?;
-    let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, dx.kind) }?, unsafe { factor(beta, dx.kind) }?);
     if is_plain(alpha, beta) {
         on_hip!(context, hip => hip.activation_gradient(function, [&x, &y, &dy], &dx));
     }
-    let [x_at, y_at, dy_at, dx_at] = [x.view()?, y.view()?, dy.view()?, dx.view()?];
+    // SAFETY: the caller's promise.
+    let [x_at, y_at, dy_at, dx_at] =
+        [unsafe { x.view() }?, unsafe { y.view() }?, unsafe { dy.view() }?, unsafe { dx.view() }?];
     compute!(context, is_double(dx_at.kind()), V => {
         let gradient = |[x, y, dy]: [&mut [V]; 3]| activation::gradient(function, x, y, dy);
         // SAFETY: as above.
@@ -180,7 +189,9 @@ fn softmax_shape(mode: cudnnSoftmaxMode_t, of: &Tensor) -> Result<(usize, usize,
     }
 }
 
-pub fn cudnnSoftmaxForward(
+/// # Safety
+/// As [`cudnnActivationForward`].
+pub unsafe fn cudnnSoftmaxForward(
     handle: cudnnHandle_t,
     algo: cudnnSoftmaxAlgorithm_t,
     mode: cudnnSoftmaxMode_t,
@@ -196,9 +207,11 @@ pub fn cudnnSoftmaxForward(
     let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     same(&[&x, &y])?;
     let shape = softmax_shape(mode, &x)?;
-    let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, y.kind) }?, unsafe { factor(beta, y.kind) }?);
     on_hip!(context, hip => hip.softmax(&Softmax { algorithm: algo, mode }, (alpha, &x), (beta, &y)));
-    let (from, to) = (x.view()?, y.view()?);
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
     let is_log = algo == cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_LOG;
     let shifted = algo != cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_FAST;
     compute!(context, is_double(to.kind()), V => {
@@ -211,7 +224,9 @@ pub fn cudnnSoftmaxForward(
     })
 }
 
-pub fn cudnnSoftmaxBackward(
+/// # Safety
+/// As [`cudnnActivationForward`].
+pub unsafe fn cudnnSoftmaxBackward(
     handle: cudnnHandle_t,
     algo: cudnnSoftmaxAlgorithm_t,
     mode: cudnnSoftmaxMode_t,
@@ -229,10 +244,12 @@ pub fn cudnnSoftmaxBackward(
     let (y, dy, dx) = (argument(yDesc, y)?, argument(dyDesc, dy)?, argument(dxDesc, dx)?);
     same(&[&dx, &y, &dy])?;
     let shape = softmax_shape(mode, &y)?;
-    let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, dx.kind) }?, unsafe { factor(beta, dx.kind) }?);
     let how = Softmax { algorithm: algo, mode };
     on_hip!(context, hip => hip.softmax_gradient(&how, (alpha, [&y, &dy]), (beta, &dx)));
-    let (y_at, dy_at, dx_at) = (y.view()?, dy.view()?, dx.view()?);
+    // SAFETY: the caller's promise.
+    let (y_at, dy_at, dx_at) = (unsafe { y.view() }?, unsafe { dy.view() }?, unsafe { dx.view() }?);
     let is_log = algo == cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_LOG;
     compute!(context, is_double(dx_at.kind()), V => {
         // SAFETY: as above.
@@ -294,7 +311,9 @@ fn channels(mode: cudnnLRNMode_t, of: &Tensor) -> Result<(usize, usize)> {
     Ok((channels, pixels.iter().product()))
 }
 
-pub fn cudnnLRNCrossChannelForward(
+/// # Safety
+/// As [`cudnnActivationForward`].
+pub unsafe fn cudnnLRNCrossChannelForward(
     handle: cudnnHandle_t,
     normDesc: cudnnLRNDescriptor_t,
     lrnMode: cudnnLRNMode_t,
@@ -310,11 +329,13 @@ pub fn cudnnLRNCrossChannelForward(
     let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     same(&[&x, &y])?;
     let shape = channels(lrnMode, &x)?;
-    let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, y.kind) }?, unsafe { factor(beta, y.kind) }?);
     if is_plain(alpha, beta) {
         on_hip!(context, hip => hip.lrn(norm, &x, &y));
     }
-    let (from, to) = (x.view()?, y.view()?);
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: as above.
         let values = unsafe { lrn::forward(norm, shape, &from.dense::<V>()) };
@@ -323,7 +344,9 @@ pub fn cudnnLRNCrossChannelForward(
     })
 }
 
-pub fn cudnnLRNCrossChannelBackward(
+/// # Safety
+/// As [`cudnnActivationForward`].
+pub unsafe fn cudnnLRNCrossChannelBackward(
     handle: cudnnHandle_t,
     normDesc: cudnnLRNDescriptor_t,
     lrnMode: cudnnLRNMode_t,
@@ -344,11 +367,14 @@ pub fn cudnnLRNCrossChannelBackward(
     let (x, dx) = (argument(xDesc, x)?, argument(dxDesc, dx)?);
     same(&[&dx, &dy, &y, &x])?;
     let shape = channels(lrnMode, &x)?;
-    let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, dx.kind) }?, unsafe { factor(beta, dx.kind) }?);
     if is_plain(alpha, beta) {
         on_hip!(context, hip => hip.lrn_gradient(norm, [&x, &y, &dy], &dx));
     }
-    let [x_at, y_at, dy_at, dx_at] = [x.view()?, y.view()?, dy.view()?, dx.view()?];
+    // SAFETY: the caller's promise.
+    let [x_at, y_at, dy_at, dx_at] =
+        [unsafe { x.view() }?, unsafe { y.view() }?, unsafe { dy.view() }?, unsafe { dx.view() }?];
     compute!(context, is_double(dx_at.kind()), V => {
         // SAFETY: as above.
         let values = unsafe {

@@ -107,7 +107,10 @@ fn search_apart(
 }
 
 /// Writes what is known of algorithms, as many as were asked for.
-fn tell<A: Algorithm>(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn tell<A: Algorithm>(
     requested: c_int,
     returned: OptOut<'_, c_int>,
     results: *mut A::Perf,
@@ -116,7 +119,8 @@ fn tell<A: Algorithm>(
 ) -> Result {
     require(requested > 0, "at least one algorithm is asked for")?;
     let told: Vec<A::Perf> = A::TOLD.iter().map(|&number| A::perf(number, math, told)).collect();
-    give(results, requested, &told)?;
+    // SAFETY: the caller's promise.
+    unsafe { give(results, requested, &told) }?;
     returned.write(requested.min(told.len() as c_int));
     Ok(())
 }
@@ -152,7 +156,10 @@ fn place(of: &mut Vec<u64>) -> *mut c_void {
 }
 
 /// How long our own code takes, which writes y.
-fn time_forward(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn time_forward(
     context: &Context,
     settings: &Settings,
     x: &Argument,
@@ -160,7 +167,8 @@ fn time_forward(
     y: &Argument,
 ) -> Result<f32> {
     let problem = settings.problem(x, filter, y)?;
-    let (from, by, to) = (x.view()?, problem.filter(filter, w)?, y.view()?);
+    // SAFETY: the caller's promise.
+    let (from, by, to) = (unsafe { x.view() }?, unsafe { problem.filter(filter, w) }?, unsafe { y.view() }?);
     // SAFETY: cuDNN's contract: the tensors are there, and y is apart from the others.
     timed(context, || unsafe {
         either!(problem.is_double, V => forward::<V>(&problem.geometry, 1.0, from, by, 0.0, to));
@@ -168,7 +176,10 @@ fn time_forward(
 }
 
 /// The same of the gradient dx.
-fn time_backward_data(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn time_backward_data(
     context: &Context,
     settings: &Settings,
     dx: &Argument,
@@ -176,7 +187,9 @@ fn time_backward_data(
     dy: &Argument,
 ) -> Result<f32> {
     let problem = settings.problem(dx, filter, dy)?;
-    let (from, by, to) = (dy.view()?, problem.filter(filter, w)?, dx.view()?);
+    // SAFETY: the caller's promise.
+    let (from, by, to) =
+        (unsafe { dy.view() }?, unsafe { problem.filter(filter, w) }?, unsafe { dx.view() }?);
     // SAFETY: as above.
     timed(context, || unsafe {
         either!(problem.is_double, V => backward_data::<V>(&problem.geometry, 1.0, by, from, 0.0, to));
@@ -184,7 +197,10 @@ fn time_backward_data(
 }
 
 /// The same of the gradient dw.
-fn time_backward_filter(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn time_backward_filter(
     context: &Context,
     settings: &Settings,
     x: &Argument,
@@ -192,7 +208,9 @@ fn time_backward_filter(
     dy: &Argument,
 ) -> Result<f32> {
     let problem = settings.problem(x, filter, dy)?;
-    let (x_at, dy_at, to) = (x.view()?, dy.view()?, problem.filter(filter, dw)?);
+    // SAFETY: the caller's promise.
+    let (x_at, dy_at, to) =
+        (unsafe { x.view() }?, unsafe { dy.view() }?, unsafe { problem.filter(filter, dw) }?);
     // SAFETY: as above.
     timed(context, || unsafe {
         either!(problem.is_double, V => backward_filter::<V>(&problem.geometry, 1.0, x_at, dy_at, 0.0, to));
@@ -224,7 +242,10 @@ pub fn cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(
 }
 
 /// No time is told: -1, as the manual has it for what was not measured.
-pub fn cudnnGetConvolutionForwardAlgorithm_v7(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnGetConvolutionForwardAlgorithm_v7(
     handle: cudnnHandle_t,
     srcDesc: cudnnTensorDescriptor_t,
     filterDesc: cudnnFilterDescriptor_t,
@@ -240,10 +261,21 @@ pub fn cudnnGetConvolutionForwardAlgorithm_v7(
     settings.problem(&x, &w, &y)?;
     let on_hip = settings.on_hip(Direction::Forward, &x, &w, &y);
     let told = Told::asked(&context, on_hip.as_ref())?;
-    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, told)
+    // SAFETY: the caller's promise.
+    unsafe {
+        tell::<cudnnConvolutionFwdAlgo_t>(
+            requestedAlgoCount,
+            returnedAlgoCount,
+            perfResults,
+            settings.math,
+            told,
+        )
+    }
 }
 
-pub fn cudnnGetConvolutionBackwardDataAlgorithm_v7(
+/// # Safety
+/// As [`cudnnGetConvolutionForwardAlgorithm_v7`].
+pub unsafe fn cudnnGetConvolutionBackwardDataAlgorithm_v7(
     handle: cudnnHandle_t,
     filterDesc: cudnnFilterDescriptor_t,
     diffDesc: cudnnTensorDescriptor_t,
@@ -259,16 +291,21 @@ pub fn cudnnGetConvolutionBackwardDataAlgorithm_v7(
     settings.problem(&x, &w, &y)?;
     let on_hip = settings.on_hip(Direction::Data, &x, &w, &y);
     let told = Told::asked(&context, on_hip.as_ref())?;
-    tell::<cudnnConvolutionBwdDataAlgo_t>(
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        settings.math,
-        told,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        tell::<cudnnConvolutionBwdDataAlgo_t>(
+            requestedAlgoCount,
+            returnedAlgoCount,
+            perfResults,
+            settings.math,
+            told,
+        )
+    }
 }
 
-pub fn cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+/// # Safety
+/// As [`cudnnGetConvolutionForwardAlgorithm_v7`].
+pub unsafe fn cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     handle: cudnnHandle_t,
     srcDesc: cudnnTensorDescriptor_t,
     diffDesc: cudnnTensorDescriptor_t,
@@ -284,17 +321,23 @@ pub fn cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     settings.problem(&x, &w, &y)?;
     let on_hip = settings.on_hip(Direction::Filter, &x, &w, &y);
     let told = Told::asked(&context, on_hip.as_ref())?;
-    tell::<cudnnConvolutionBwdFilterAlgo_t>(
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        settings.math,
-        told,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        tell::<cudnnConvolutionBwdFilterAlgo_t>(
+            requestedAlgoCount,
+            returnedAlgoCount,
+            perfResults,
+            settings.math,
+            told,
+        )
+    }
 }
 
 /// The work is done once, on memory of the library's.
-pub fn cudnnFindConvolutionForwardAlgorithm(
+///
+/// # Safety
+/// As [`cudnnGetConvolutionForwardAlgorithm_v7`].
+pub unsafe fn cudnnFindConvolutionForwardAlgorithm(
     handle: cudnnHandle_t,
     xDesc: cudnnTensorDescriptor_t,
     wDesc: cudnnFilterDescriptor_t,
@@ -315,14 +358,27 @@ pub fn cudnnFindConvolutionForwardAlgorithm(
         None => {
             let [mut x_room, mut w_room, mut y_room] = bytes.map(room);
             let (x, y) = (Argument::new(x, place(&mut x_room)), Argument::new(y, place(&mut y_room)));
-            Told::ours(time_forward(&context, &settings, &x, (&w, place(&mut w_room)), &y)?)
+            // SAFETY: the caller's promise.
+            Told::ours(unsafe { time_forward(&context, &settings, &x, (&w, place(&mut w_room)), &y) }?)
         }
     };
-    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, told)
+    // SAFETY: the caller's promise.
+    unsafe {
+        tell::<cudnnConvolutionFwdAlgo_t>(
+            requestedAlgoCount,
+            returnedAlgoCount,
+            perfResults,
+            settings.math,
+            told,
+        )
+    }
 }
 
 /// The work is done once and y written.
-pub fn cudnnFindConvolutionForwardAlgorithmEx(
+///
+/// # Safety
+/// As [`cudnnGetConvolutionForwardAlgorithm_v7`].
+pub unsafe fn cudnnFindConvolutionForwardAlgorithmEx(
     handle: cudnnHandle_t,
     xDesc: cudnnTensorDescriptor_t,
     x: *const c_void,
@@ -352,12 +408,24 @@ pub fn cudnnFindConvolutionForwardAlgorithmEx(
     };
     let told = match found {
         Some(found) => Told::found(found),
-        None => Told::ours(time_forward(&context, &settings, &x, (&filter, at_w), &y)?),
+        // SAFETY: the caller's promise.
+        None => Told::ours(unsafe { time_forward(&context, &settings, &x, (&filter, at_w), &y) }?),
     };
-    tell::<cudnnConvolutionFwdAlgo_t>(requestedAlgoCount, returnedAlgoCount, perfResults, settings.math, told)
+    // SAFETY: the caller's promise.
+    unsafe {
+        tell::<cudnnConvolutionFwdAlgo_t>(
+            requestedAlgoCount,
+            returnedAlgoCount,
+            perfResults,
+            settings.math,
+            told,
+        )
+    }
 }
 
-pub fn cudnnFindConvolutionBackwardDataAlgorithm(
+/// # Safety
+/// As [`cudnnGetConvolutionForwardAlgorithm_v7`].
+pub unsafe fn cudnnFindConvolutionBackwardDataAlgorithm(
     handle: cudnnHandle_t,
     wDesc: cudnnFilterDescriptor_t,
     dyDesc: cudnnTensorDescriptor_t,
@@ -378,19 +446,25 @@ pub fn cudnnFindConvolutionBackwardDataAlgorithm(
         None => {
             let [mut x_room, mut w_room, mut y_room] = bytes.map(room);
             let (x, y) = (Argument::new(x, place(&mut x_room)), Argument::new(y, place(&mut y_room)));
-            Told::ours(time_backward_data(&context, &settings, &x, (&w, place(&mut w_room)), &y)?)
+            // SAFETY: the caller's promise.
+            Told::ours(unsafe { time_backward_data(&context, &settings, &x, (&w, place(&mut w_room)), &y) }?)
         }
     };
-    tell::<cudnnConvolutionBwdDataAlgo_t>(
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        settings.math,
-        told,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        tell::<cudnnConvolutionBwdDataAlgo_t>(
+            requestedAlgoCount,
+            returnedAlgoCount,
+            perfResults,
+            settings.math,
+            told,
+        )
+    }
 }
 
-pub fn cudnnFindConvolutionBackwardDataAlgorithmEx(
+/// # Safety
+/// As [`cudnnGetConvolutionForwardAlgorithm_v7`].
+pub unsafe fn cudnnFindConvolutionBackwardDataAlgorithmEx(
     handle: cudnnHandle_t,
     wDesc: cudnnFilterDescriptor_t,
     w: *const c_void,
@@ -420,18 +494,24 @@ pub fn cudnnFindConvolutionBackwardDataAlgorithmEx(
     };
     let told = match found {
         Some(found) => Told::found(found),
-        None => Told::ours(time_backward_data(&context, &settings, &x, (&filter, at_w), &y)?),
+        // SAFETY: the caller's promise.
+        None => Told::ours(unsafe { time_backward_data(&context, &settings, &x, (&filter, at_w), &y) }?),
     };
-    tell::<cudnnConvolutionBwdDataAlgo_t>(
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        settings.math,
-        told,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        tell::<cudnnConvolutionBwdDataAlgo_t>(
+            requestedAlgoCount,
+            returnedAlgoCount,
+            perfResults,
+            settings.math,
+            told,
+        )
+    }
 }
 
-pub fn cudnnFindConvolutionBackwardFilterAlgorithm(
+/// # Safety
+/// As [`cudnnGetConvolutionForwardAlgorithm_v7`].
+pub unsafe fn cudnnFindConvolutionBackwardFilterAlgorithm(
     handle: cudnnHandle_t,
     xDesc: cudnnTensorDescriptor_t,
     dyDesc: cudnnTensorDescriptor_t,
@@ -452,19 +532,27 @@ pub fn cudnnFindConvolutionBackwardFilterAlgorithm(
         None => {
             let [mut x_room, mut w_room, mut y_room] = bytes.map(room);
             let (x, y) = (Argument::new(x, place(&mut x_room)), Argument::new(y, place(&mut y_room)));
-            Told::ours(time_backward_filter(&context, &settings, &x, (&w, place(&mut w_room)), &y)?)
+            // SAFETY: the caller's promise.
+            Told::ours(unsafe {
+                time_backward_filter(&context, &settings, &x, (&w, place(&mut w_room)), &y)
+            }?)
         }
     };
-    tell::<cudnnConvolutionBwdFilterAlgo_t>(
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        settings.math,
-        told,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        tell::<cudnnConvolutionBwdFilterAlgo_t>(
+            requestedAlgoCount,
+            returnedAlgoCount,
+            perfResults,
+            settings.math,
+            told,
+        )
+    }
 }
 
-pub fn cudnnFindConvolutionBackwardFilterAlgorithmEx(
+/// # Safety
+/// As [`cudnnGetConvolutionForwardAlgorithm_v7`].
+pub unsafe fn cudnnFindConvolutionBackwardFilterAlgorithmEx(
     handle: cudnnHandle_t,
     xDesc: cudnnTensorDescriptor_t,
     x: *const c_void,
@@ -494,15 +582,19 @@ pub fn cudnnFindConvolutionBackwardFilterAlgorithmEx(
     };
     let told = match found {
         Some(found) => Told::found(found),
-        None => Told::ours(time_backward_filter(&context, &settings, &x, (&filter, at_w), &y)?),
+        // SAFETY: the caller's promise.
+        None => Told::ours(unsafe { time_backward_filter(&context, &settings, &x, (&filter, at_w), &y) }?),
     };
-    tell::<cudnnConvolutionBwdFilterAlgo_t>(
-        requestedAlgoCount,
-        returnedAlgoCount,
-        perfResults,
-        settings.math,
-        told,
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        tell::<cudnnConvolutionBwdFilterAlgo_t>(
+            requestedAlgoCount,
+            returnedAlgoCount,
+            perfResults,
+            settings.math,
+            told,
+        )
+    }
 }
 
 pub fn cudnnGetConvolutionForwardWorkspaceSize(

@@ -46,7 +46,10 @@ pub fn cudnnDestroySeqDataDescriptor(seqDataDesc: cudnnSeqDataDescriptor_t) -> R
 }
 
 /// Vectors lie without gaps. What padding is filled with is reserved by NVIDIA.
-pub fn cudnnSetSeqDataDescriptor(
+///
+/// # Safety
+/// As [`cudnnMultiHeadAttnForward`].
+pub unsafe fn cudnnSetSeqDataDescriptor(
     seqDataDesc: cudnnSeqDataDescriptor_t,
     dataType: cudnnDataType_t,
     nbDims: c_int,
@@ -59,7 +62,8 @@ pub fn cudnnSetSeqDataDescriptor(
     SEQUENCES.get(seqDataDesc)?;
     supports(nbDims == 4, "sequences of other than four sizes")?;
     supported(dataType)?;
-    let (sizes, given) = (list(dimA, 4)?, list(axes, 4)?);
+    // SAFETY: the caller's promise.
+    let (sizes, given) = (unsafe { list(dimA, 4) }?, unsafe { list(axes, 4) }?);
     require(sizes.iter().all(|size| *size > 0), "a size is not positive")?;
     let axes: [u32; 4] = core::array::from_fn(|at| given[at].0);
     let mut sorted = axes;
@@ -70,13 +74,16 @@ pub fn cudnnSetSeqDataDescriptor(
     )?;
     let count = i64::from(sizes[BATCH]) * i64::from(sizes[BEAM]);
     require(seqLengthArraySize as i64 == count, "there is not a length for each sequence")?;
-    let lengths = list(seqLengthArray, count as c_int)?.to_vec();
+    // SAFETY: the caller's promise.
+    let lengths = unsafe { list(seqLengthArray, count as c_int) }?.to_vec();
     require(lengths.iter().all(|length| (1..=sizes[TIME]).contains(length)), "a length is out of bounds")?;
     let sizes = core::array::from_fn(|at| sizes[at]);
     SEQUENCES.set(seqDataDesc, Sequences { kind: dataType, sizes, axes, lengths })
 }
 
-pub fn cudnnGetSeqDataDescriptor(
+/// # Safety
+/// As [`cudnnSetSeqDataDescriptor`].
+pub unsafe fn cudnnGetSeqDataDescriptor(
     seqDataDesc: cudnnSeqDataDescriptor_t,
     dataType: OptOut<'_, cudnnDataType_t>,
     nbDims: OptOut<'_, c_int>,
@@ -93,14 +100,17 @@ pub fn cudnnGetSeqDataDescriptor(
     nbDims.write(4);
     seqLengthArraySize.write(known.lengths.len());
     if !dimA.is_null() {
-        give(dimA, nbDimsRequested, &known.sizes)?;
+        // SAFETY: the caller's promise.
+        unsafe { give(dimA, nbDimsRequested, &known.sizes) }?;
     }
     if !axes.is_null() {
-        give(axes, nbDimsRequested, &known.axes.map(cudnnSeqDataAxis_t))?;
+        // SAFETY: the caller's promise.
+        unsafe { give(axes, nbDimsRequested, &known.axes.map(cudnnSeqDataAxis_t)) }?;
     }
     if !seqLengthArray.is_null() {
         let requested = c_int::try_from(seqLengthSizeRequested).unwrap_or(c_int::MAX);
-        give(seqLengthArray, requested, &known.lengths)?;
+        // SAFETY: the caller's promise.
+        unsafe { give(seqLengthArray, requested, &known.lengths) }?;
     }
     Ok(())
 }
@@ -117,7 +127,10 @@ impl Sequences {
     }
 
     /// By batch, beam, time and element.
-    fn view(&self, at: *const c_void) -> Result<View> {
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn view(&self, at: *const c_void) -> Result<View> {
         let kind = supported(self.kind)?;
         require(!at.is_null(), "the memory of sequences is NULL")?;
         require(
@@ -311,7 +324,9 @@ impl Attention {
         Ok(self.layer().weights() * supported(self.kind)?.bytes())
     }
 
-    fn weights(&self, at: *const c_void, bytes: usize) -> Result<View> {
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn weights(&self, at: *const c_void, bytes: usize) -> Result<View> {
         let (layer, kind) = (self.layer(), supported(self.kind)?);
         let count = layer.weights();
         require(bytes >= self.bytes()?, "the weights are too few")?;
@@ -386,7 +401,9 @@ struct Call {
 }
 
 impl Call {
-    fn of(
+    /// # Safety
+    /// As [`cudnnSetSeqDataDescriptor`].
+    unsafe fn of(
         known: &Attention,
         (weights, bytes): (*const c_void, usize),
         [(q, q_at), (k, k_at), (v, v_at)]: [(cudnnSeqDataDescriptor_t, *const c_void); 3],
@@ -412,8 +429,10 @@ impl Call {
         require(fits, "a size is more than the attention's most")?;
         let call = Call {
             layer,
-            weights: known.weights(weights, bytes)?,
-            inputs: [q.view(q_at)?, k.view(k_at)?, v.view(v_at)?],
+            // SAFETY: the caller's promise.
+            weights: unsafe { known.weights(weights, bytes) }?,
+            // SAFETY: the caller's promise.
+            inputs: [unsafe { q.view(q_at) }?, unsafe { k.view(k_at) }?, unsafe { v.view(v_at) }?],
             sizes: [q.size(BATCH), q.size(BEAM), beams, q.size(TIME), k.size(TIME)],
             is_double: known.kind == cudnnDataType_t::CUDNN_DATA_DOUBLE,
         };
@@ -499,7 +518,10 @@ unsafe fn lengths(at: *const c_int, count: usize, most: usize) -> Option<Vec<c_i
 
 /// Without a reserve space it is inference, and one query alone is possible: of the others nothing is written. Queries behind their sequence's
 /// end, and those without a key in their window, give 0.
-pub fn cudnnMultiHeadAttnForward(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnMultiHeadAttnForward(
     handle: cudnnHandle_t,
     attnDesc: cudnnAttnDescriptor_t,
     currIdx: c_int,
@@ -526,15 +548,19 @@ pub fn cudnnMultiHeadAttnForward(
     let context = computing(handle)?;
     let known = attention(attnDesc)?;
     let inputs = [(qDesc, queries), (kDesc, keys), (vDesc, values)];
-    let ([q, .., o], call) = Call::of(&known, (weights, weightSizeInBytes), inputs, oDesc)?;
+    // SAFETY: the caller's promise.
+    let ([q, .., o], call) = unsafe { Call::of(&known, (weights, weightSizeInBytes), inputs, oDesc) }?;
     let n = q.size(TIME);
     require(currIdx < n as c_int, "there is no such query")?;
     let is_training = !reserveSpace.is_null();
     require(!is_training || currIdx < 0, "a training is of all queries")?;
-    let windows = windows(loWinIdx, hiWinIdx, n)?;
+    // SAFETY: the caller's promise.
+    let windows = unsafe { windows(loWinIdx, hiWinIdx, n) }?;
     require(!devSeqLengthsQO.is_null() && !devSeqLengthsKV.is_null(), "lengths are NULL")?;
-    let to = o.view(out)?;
-    let residual = if residuals.is_null() { None } else { Some(o.view(residuals)?) };
+    // SAFETY: the caller's promise.
+    let to = unsafe { o.view(out) }?;
+    // SAFETY: the caller's promise.
+    let residual = if residuals.is_null() { None } else { Some(unsafe { o.view(residuals) }?) };
     let drops = [dropout::inside(known.dropouts[0].get())?, dropout::inside(known.dropouts[1].get())?];
     let reserve =
         is_training.then(|| Reserve::of(&known, reserveSpace, reserveSpaceSizeInBytes)).transpose()?;
@@ -595,8 +621,11 @@ unsafe fn take(from: Option<(f64, Address<*mut u8>)>, count: usize) -> Option<(f
     Some((dropped, state))
 }
 
-fn windows(first: *const c_int, end: *const c_int, count: usize) -> Result<Vec<(c_int, c_int)>> {
-    let (firsts, ends) = (list(first, count as c_int)?, list(end, count as c_int)?);
+/// # Safety
+/// As [`cudnnSetSeqDataDescriptor`].
+unsafe fn windows(first: *const c_int, end: *const c_int, count: usize) -> Result<Vec<(c_int, c_int)>> {
+    // SAFETY: the caller's promise.
+    let (firsts, ends) = (unsafe { list(first, count as c_int) }?, unsafe { list(end, count as c_int) }?);
     let windows: Vec<_> = firsts.iter().copied().zip(ends.iter().copied()).collect();
     require(windows.iter().all(|(first, end)| 0 <= *first && first <= end), "a window is out of bounds")?;
     Ok(windows)
@@ -669,7 +698,10 @@ impl Reserve {
 }
 
 /// Windows and lengths are those of the way forward, which the reserve space has.
-pub fn cudnnMultiHeadAttnBackwardData(
+///
+/// # Safety
+/// As [`cudnnMultiHeadAttnForward`].
+pub unsafe fn cudnnMultiHeadAttnBackwardData(
     handle: cudnnHandle_t,
     attnDesc: cudnnAttnDescriptor_t,
     loWinIdx: *const c_int,
@@ -697,10 +729,16 @@ pub fn cudnnMultiHeadAttnBackwardData(
     let context = computing(handle)?;
     let known = attention(attnDesc)?;
     let inputs = [(dqDesc, queries), (dkDesc, keys), (dvDesc, values)];
-    let ([q, k, v, o], call) = Call::of(&known, (weights, weightSizeInBytes), inputs, doDesc)?;
-    windows(loWinIdx, hiWinIdx, q.size(TIME))?;
+    // SAFETY: the caller's promise.
+    let ([q, k, v, o], call) = unsafe { Call::of(&known, (weights, weightSizeInBytes), inputs, doDesc) }?;
+    // SAFETY: the caller's promise.
+    unsafe { windows(loWinIdx, hiWinIdx, q.size(TIME)) }?;
     require(!devSeqLengthsDQDO.is_null() && !devSeqLengthsDKDV.is_null(), "lengths are NULL")?;
-    let (from, to) = (o.view(dout)?, [q.view(dqueries)?, k.view(dkeys)?, v.view(dvalues)?]);
+    // SAFETY: the caller's promise.
+    let (from, to) = (
+        unsafe { o.view(dout) }?,
+        [unsafe { q.view(dqueries) }?, unsafe { k.view(dkeys) }?, unsafe { v.view(dvalues) }?],
+    );
     let reserve = Reserve::of(&known, reserveSpace, reserveSpaceSizeInBytes)?;
     compute!(context, call.is_double, V => {
         // SAFETY: as above.
@@ -728,7 +766,10 @@ pub fn cudnnMultiHeadAttnBackwardData(
 }
 
 /// Gradients are added to those in memory or replace them.
-pub fn cudnnMultiHeadAttnBackwardWeights(
+///
+/// # Safety
+/// As [`cudnnMultiHeadAttnForward`].
+pub unsafe fn cudnnMultiHeadAttnBackwardWeights(
     handle: cudnnHandle_t,
     attnDesc: cudnnAttnDescriptor_t,
     addGrad: cudnnWgradMode_t,
@@ -752,8 +793,10 @@ pub fn cudnnMultiHeadAttnBackwardWeights(
     let known = attention(attnDesc)?;
     require((0..2).contains(&addGrad.0), "there is no such mode")?;
     let inputs = [(qDesc, queries), (kDesc, keys), (vDesc, values)];
-    let ([.., o], call) = Call::of(&known, (weights, weightSizeInBytes), inputs, doDesc)?;
-    let (from, to) = (o.view(dout)?, known.weights(dweights, weightSizeInBytes)?);
+    // SAFETY: the caller's promise.
+    let ([.., o], call) = unsafe { Call::of(&known, (weights, weightSizeInBytes), inputs, doDesc) }?;
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { o.view(dout) }?, unsafe { known.weights(dweights, weightSizeInBytes) }?);
     let reserve = Reserve::of(&known, reserveSpace, reserveSpaceSizeInBytes)?;
     let beta = if addGrad == cudnnWgradMode_t::CUDNN_WGRAD_MODE_ADD { 1.0 } else { 0.0 };
     compute!(context, call.is_double, V => {

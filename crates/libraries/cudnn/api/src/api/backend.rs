@@ -150,7 +150,10 @@ pub fn cudnnBackendFinalize(descriptor: cudnnBackendDescriptor_t) -> Result {
 const DEVICE: &str = "{\"cudaway\": 1, \"device\": \"any\"}";
 
 /// An attribute of what the library has made is written into a descriptor that the program has made.
-fn hand_out(kind: Of, graph: &Arc<Graph>, room: i64, elements: *mut c_void) -> Result {
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn hand_out(kind: Of, graph: &Arc<Graph>, room: i64, elements: *mut c_void) -> Result {
     if room <= 0 || elements.is_null() {
         return Ok(());
     }
@@ -164,7 +167,10 @@ fn hand_out(kind: Of, graph: &Arc<Graph>, room: i64, elements: *mut c_void) -> R
 }
 
 /// Writes one number.
-fn tell(number: i64, room: i64, elements: *mut c_void) {
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn tell(number: i64, room: i64, elements: *mut c_void) {
     if room > 0 && !elements.is_null() {
         // SAFETY: cuDNN's contract: room for it.
         unsafe { elements.cast::<i64>().write_unaligned(number) };
@@ -172,7 +178,10 @@ fn tell(number: i64, room: i64, elements: *mut c_void) {
 }
 
 /// Writes as much of a text as there is room for, and says how long it is.
-fn tell_text(text: &str, room: i64, elements: *mut c_void) -> i64 {
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn tell_text(text: &str, room: i64, elements: *mut c_void) -> i64 {
     let count = text.len().min(usize::try_from(room).unwrap_or(0));
     if count > 0 && !elements.is_null() {
         // SAFETY: cuDNN's contract: room for so many characters.
@@ -182,14 +191,18 @@ fn tell_text(text: &str, room: i64, elements: *mut c_void) -> i64 {
 }
 
 /// Writes 0, of 32 bits or of 64.
-fn tell_narrow(ty: cudnnBackendAttributeType_t, room: i64, elements: *mut c_void) -> Result {
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn tell_narrow(ty: cudnnBackendAttributeType_t, room: i64, elements: *mut c_void) -> Result {
     match ty {
         cudnnBackendAttributeType_t::CUDNN_TYPE_INT32 if room > 0 && !elements.is_null() => {
             // SAFETY: cuDNN's contract: room for it.
             unsafe { elements.cast::<i32>().write_unaligned(0) };
         }
         cudnnBackendAttributeType_t::CUDNN_TYPE_INT32 => {}
-        cudnnBackendAttributeType_t::CUDNN_TYPE_INT64 => tell(0, room, elements),
+        // SAFETY: the caller's promise.
+        cudnnBackendAttributeType_t::CUDNN_TYPE_INT64 => unsafe { tell(0, room, elements) },
         _ => return Err(Error::BadParam("the attribute is of another type")),
     }
     Ok(())
@@ -199,7 +212,10 @@ fn tell_narrow(ty: cudnnBackendAttributeType_t, room: i64, elements: *mut c_void
 const ENGINES: i64 = 18;
 
 /// There is one engine by all its numbers, without knobs, whose plans take no work area and become nodes of CUDA graphs.
-pub fn cudnnBackendGetAttribute(
+///
+/// # Safety
+/// As [`cudnnBackendSetAttribute`].
+pub unsafe fn cudnnBackendGetAttribute(
     descriptor: cudnnBackendDescriptor_t,
     attributeName: cudnnBackendAttributeName_t,
     attributeType: cudnnBackendAttributeType_t,
@@ -221,41 +237,48 @@ pub fn cudnnBackendGetAttribute(
         == (Of::CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, Name::CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION)
     {
         require(is_text, "the attribute is of another type")?;
-        elementCount.write(tell_text(DEVICE, room, elements));
+        // SAFETY: the caller's promise.
+        elementCount.write(unsafe { tell_text(DEVICE, room, elements) });
         return Ok(());
     }
     if let Some(graph) = graph {
         let is_told = match (kind, attributeName) {
             (Of::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, Name::CUDNN_ATTR_ENGINEHEUR_RESULTS) => {
-                hand_out(Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &graph, room, elements)?;
+                // SAFETY: the caller's promise.
+                unsafe { hand_out(Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &graph, room, elements) }?;
                 true
             }
             (Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, Name::CUDNN_ATTR_ENGINECFG_ENGINE) => {
-                hand_out(Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR, &graph, room, elements)?;
+                // SAFETY: the caller's promise.
+                unsafe { hand_out(Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR, &graph, room, elements) }?;
                 true
             }
             (
                 Of::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR,
                 Name::CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT,
             ) => {
-                tell(ENGINES, room, elements);
+                // SAFETY: the caller's promise.
+                unsafe { tell(ENGINES, room, elements) };
                 true
             }
             (Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR, Name::CUDNN_ATTR_ENGINE_GLOBAL_INDEX) => {
                 let index = node.lock().integer(Name::CUDNN_ATTR_ENGINE_GLOBAL_INDEX)?;
-                tell(index.unwrap_or(0), room, elements);
+                // SAFETY: the caller's promise.
+                unsafe { tell(index.unwrap_or(0), room, elements) };
                 true
             }
             (Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, Name::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)
                 if !node.lock().knows(Name::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG) =>
             {
-                hand_out(Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &graph, room, elements)?;
+                // SAFETY: the caller's promise.
+                unsafe { hand_out(Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &graph, room, elements) }?;
                 true
             }
             (Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, Name::CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE)
             | (Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, Name::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) =>
             {
-                tell(0, room, elements);
+                // SAFETY: the caller's promise.
+                unsafe { tell(0, room, elements) };
                 true
             }
             (Of::CUDNN_BACKEND_ENGINE_DESCRIPTOR, Name::CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE) => {
@@ -269,7 +292,8 @@ pub fn cudnnBackendGetAttribute(
                 true
             }
             (Of::CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, Name::CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED) => {
-                tell_narrow(attributeType, room, elements)?;
+                // SAFETY: the caller's promise.
+                unsafe { tell_narrow(attributeType, room, elements) }?;
                 true
             }
             (
@@ -277,7 +301,8 @@ pub fn cudnnBackendGetAttribute(
                 Name::CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
             ) => {
                 require(is_text, "the attribute is of another type")?;
-                elementCount.write(tell_text(&written::write(&graph), room, elements));
+                // SAFETY: the caller's promise.
+                elementCount.write(unsafe { tell_text(&written::write(&graph), room, elements) });
                 return Ok(());
             }
             _ => false,
@@ -308,7 +333,10 @@ pub fn cudnnBackendGetAttribute(
 }
 
 /// A run of a plan with what a pack gives for each tensor that it wants.
-fn run_of(
+///
+/// # Safety
+/// As [`cudnnBackendSetAttribute`].
+unsafe fn run_of(
     executionPlan: cudnnBackendDescriptor_t,
     variantPack: cudnnBackendDescriptor_t,
 ) -> Result<impl Fn() + Send + Sync + 'static> {
@@ -334,7 +362,8 @@ fn run_of(
         let address = addresses.get(&uid).ok_or(Error::BadParam("the pack lacks a tensor"))?;
         // The program's own address, as it gave it.
         let at = core::ptr::with_exposed_provenance_mut::<u8>(*address as usize);
-        given.insert(uid, graph.given(uid, at)?);
+        // SAFETY: the caller's promise.
+        given.insert(uid, unsafe { graph.given(uid, at) }?);
     }
     Ok(move || {
         // SAFETY: cuDNN's contract: the tensors are there until the stream, or the graph, has come here.
@@ -342,24 +371,31 @@ fn run_of(
     })
 }
 
-pub fn cudnnBackendExecute(
+/// # Safety
+/// As [`cudnnBackendSetAttribute`].
+pub unsafe fn cudnnBackendExecute(
     handle: cudnnHandle_t,
     executionPlan: cudnnBackendDescriptor_t,
     variantPack: cudnnBackendDescriptor_t,
 ) -> Result {
     let context = computing(handle)?;
-    context.enqueue(run_of(executionPlan, variantPack)?)
+    // SAFETY: the caller's promise.
+    context.enqueue(unsafe { run_of(executionPlan, variantPack) }?)
 }
 
 /// Makes a run of the plan the one node of a graph that has none.
-pub fn cudnnBackendPopulateCudaGraph(
+///
+/// # Safety
+/// As [`cudnnBackendSetAttribute`].
+pub unsafe fn cudnnBackendPopulateCudaGraph(
     handle: cudnnHandle_t,
     executionPlan: cudnnBackendDescriptor_t,
     variantPack: cudnnBackendDescriptor_t,
     graph: cudaGraph_t,
 ) -> Result {
     let context = computing(handle)?;
-    let run = run_of(executionPlan, variantPack)?;
+    // SAFETY: the caller's promise.
+    let run = unsafe { run_of(executionPlan, variantPack) }?;
     require(
         !graph.is_null() && kit::graph::nodes(graph)?.is_empty(),
         "the graph is NULL or has nodes already",
@@ -368,14 +404,18 @@ pub fn cudnnBackendPopulateCudaGraph(
 }
 
 /// The one node of a graph that was populated is for another pack from now on.
-pub fn cudnnBackendUpdateCudaGraph(
+///
+/// # Safety
+/// As [`cudnnBackendSetAttribute`].
+pub unsafe fn cudnnBackendUpdateCudaGraph(
     handle: cudnnHandle_t,
     executionPlan: cudnnBackendDescriptor_t,
     variantPack: cudnnBackendDescriptor_t,
     graph: cudaGraph_t,
 ) -> Result {
     let context = computing(handle)?;
-    let run = run_of(executionPlan, variantPack)?;
+    // SAFETY: the caller's promise.
+    let run = unsafe { run_of(executionPlan, variantPack) }?;
     require(!graph.is_null(), "the graph is NULL")?;
     let [node] = kit::graph::nodes(graph)?[..] else {
         return Err(Error::BadParam("the graph is none that cudnnBackendPopulateCudaGraph has made"));

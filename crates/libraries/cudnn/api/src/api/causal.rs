@@ -49,7 +49,9 @@ impl Sequences {
         Ok(Sequences { batch, shape: Shape { channels, length, taps }, of, activation, is_by_place })
     }
 
-    fn view(
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn view(
         &self,
         at: *const c_void,
         of: cudnnDataType_t,
@@ -64,28 +66,50 @@ impl Sequences {
     }
 
     /// Sequences by channel.
-    fn sequences(&self, at: *const c_void) -> Result<View> {
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn sequences(&self, at: *const c_void) -> Result<View> {
         let Shape { channels, length, .. } = self.shape;
         let all = (channels * length) as isize;
         let inner = if self.is_by_place { [1, channels as isize] } else { [length as isize, 1] };
-        self.view(at, self.of, &[self.batch, channels, length], &[all, inner[0], inner[1]])
+        // SAFETY: the caller's promise.
+        unsafe { self.view(at, self.of, &[self.batch, channels, length], &[all, inner[0], inner[1]]) }
     }
 
     /// Taps by channel.
-    fn taps(&self, at: *const c_void, of: cudnnDataType_t) -> Result<View> {
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn taps(&self, at: *const c_void, of: cudnnDataType_t) -> Result<View> {
         let Shape { channels, taps, .. } = self.shape;
         let strides = if self.is_by_place { [1, channels as isize] } else { [taps as isize, 1] };
-        self.view(at, of, &[channels, taps], &strides)
+        // SAFETY: the caller's promise.
+        unsafe { self.view(at, of, &[channels, taps], &strides) }
     }
 
-    fn bias(&self, at: *const c_void, of: cudnnDataType_t) -> Result<View> {
-        self.view(at, of, &[self.shape.channels], &[1])
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn bias(&self, at: *const c_void, of: cudnnDataType_t) -> Result<View> {
+        // SAFETY: the caller's promise.
+        unsafe { self.view(at, of, &[self.shape.channels], &[1]) }
     }
 
-    fn forward(&self, stream: cudaStream_t, [x, weight, bias]: [*const c_void; 3], y: *mut c_void) -> Result {
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn forward(
+        &self,
+        stream: cudaStream_t,
+        [x, weight, bias]: [*const c_void; 3],
+        y: *mut c_void,
+    ) -> Result {
         let context = on_stream(stream)?;
-        let (x, w, b) = (self.sequences(x)?, self.taps(weight, self.of)?, self.bias(bias, self.of)?);
-        let (y, of) = (self.sequences(y)?, *self);
+        // SAFETY: the caller's promise.
+        let (x, w, b) = (unsafe { self.sequences(x) }?, unsafe { self.taps(weight, self.of) }?, unsafe {
+            self.bias(bias, self.of)
+        }?);
+        // SAFETY: the caller's promise.
+        let (y, of) = (unsafe { self.sequences(y) }?, *self);
         context.enqueue(move || {
             // SAFETY: cuDNN's contract: the memory is there until the stream has come here.
             unsafe {
@@ -96,7 +120,10 @@ impl Sequences {
     }
 
     /// The gradients of taps and biases are added to what is there.
-    fn backward(
+    ///
+    /// # Safety
+    /// As [`cudnnCausalConv1dForward`].
+    unsafe fn backward(
         &self,
         stream: cudaStream_t,
         [x, weight, bias, dy]: [*const c_void; 4],
@@ -108,9 +135,15 @@ impl Sequences {
             if is_double { cudnnDataType_t::CUDNN_DATA_DOUBLE } else { cudnnDataType_t::CUDNN_DATA_FLOAT };
         supports(of_sums == wanted, "gradients of taps of this type")?;
         let context = on_stream(stream)?;
-        let (x, w, b) = (self.sequences(x)?, self.taps(weight, self.of)?, self.bias(bias, self.of)?);
-        let (dy, dx) = (self.sequences(dy)?, self.sequences(dx)?);
-        let (dw, db, of) = (self.taps(dweight, of_sums)?, self.bias(dbias, of_sums)?, *self);
+        // SAFETY: the caller's promise.
+        let (x, w, b) = (unsafe { self.sequences(x) }?, unsafe { self.taps(weight, self.of) }?, unsafe {
+            self.bias(bias, self.of)
+        }?);
+        // SAFETY: the caller's promise.
+        let (dy, dx) = (unsafe { self.sequences(dy) }?, unsafe { self.sequences(dx) }?);
+        // SAFETY: the caller's promise.
+        let (dw, db, of) =
+            (unsafe { self.taps(dweight, of_sums) }?, unsafe { self.bias(dbias, of_sums) }?, *self);
         context.enqueue(move || {
             // SAFETY: as above.
             unsafe {
@@ -125,7 +158,9 @@ impl Sequences {
     }
 }
 
-pub fn cudnnCausalConv1dForward(
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnCausalConv1dForward(
     stream: cudaStream_t,
     x: *const c_void,
     weight: *const c_void,
@@ -139,10 +174,13 @@ pub fn cudnnCausalConv1dForward(
     activation: cudnnCausalConv1dActivation_t,
 ) -> Result {
     let of = Sequences::new([batch, dim, seqLen, kernelSize], dataType, activation, false)?;
-    of.forward(stream, [x, weight, bias], y)
+    // SAFETY: the caller's promise.
+    unsafe { of.forward(stream, [x, weight, bias], y) }
 }
 
-pub fn cudnnCausalConv1dNwhForward(
+/// # Safety
+/// As [`cudnnCausalConv1dForward`].
+pub unsafe fn cudnnCausalConv1dNwhForward(
     stream: cudaStream_t,
     x: *const c_void,
     weight: *const c_void,
@@ -156,10 +194,13 @@ pub fn cudnnCausalConv1dNwhForward(
     activation: cudnnCausalConv1dActivation_t,
 ) -> Result {
     let of = Sequences::new([batch, dim, seqLen, kernelSize], dataType, activation, true)?;
-    of.forward(stream, [x, weight, bias], y)
+    // SAFETY: the caller's promise.
+    unsafe { of.forward(stream, [x, weight, bias], y) }
 }
 
-pub fn cudnnCausalConv1dBackward(
+/// # Safety
+/// As [`cudnnCausalConv1dForward`].
+pub unsafe fn cudnnCausalConv1dBackward(
     stream: cudaStream_t,
     x: *const c_void,
     weight: *const c_void,
@@ -177,10 +218,13 @@ pub fn cudnnCausalConv1dBackward(
     activation: cudnnCausalConv1dActivation_t,
 ) -> Result {
     let of = Sequences::new([batch, dim, seqLen, kernelSize], dataType, activation, false)?;
-    of.backward(stream, [x, weight, bias, dy], [dx, dweight, dbias], dwDataType)
+    // SAFETY: the caller's promise.
+    unsafe { of.backward(stream, [x, weight, bias, dy], [dx, dweight, dbias], dwDataType) }
 }
 
-pub fn cudnnCausalConv1dNwhBackward(
+/// # Safety
+/// As [`cudnnCausalConv1dForward`].
+pub unsafe fn cudnnCausalConv1dNwhBackward(
     stream: cudaStream_t,
     x: *const c_void,
     weight: *const c_void,
@@ -198,5 +242,6 @@ pub fn cudnnCausalConv1dNwhBackward(
     activation: cudnnCausalConv1dActivation_t,
 ) -> Result {
     let of = Sequences::new([batch, dim, seqLen, kernelSize], dataType, activation, true)?;
-    of.backward(stream, [x, weight, bias, dy], [dx, dweight, dbias], dwDataType)
+    // SAFETY: the caller's promise.
+    unsafe { of.backward(stream, [x, weight, bias, dy], [dx, dweight, dbias], dwDataType) }
 }

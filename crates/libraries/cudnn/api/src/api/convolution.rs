@@ -124,7 +124,9 @@ pub fn cudnnGetConvolution2dDescriptor(
     Ok(())
 }
 
-pub fn cudnnSetConvolutionNdDescriptor(
+/// # Safety
+/// As [`cudnnIm2Col`].
+pub unsafe fn cudnnSetConvolutionNdDescriptor(
     convDesc: cudnnConvolutionDescriptor_t,
     arrayLength: c_int,
     padA: *const c_int,
@@ -135,11 +137,17 @@ pub fn cudnnSetConvolutionNdDescriptor(
 ) -> Result {
     require(arrayLength > 0, "a convolution has a size")?;
     supports(arrayLength <= MOST as c_int - 2, "a convolution of more than six sizes")?;
-    let arrays = [list(padA, arrayLength)?, list(filterStrideA, arrayLength)?, list(dilationA, arrayLength)?];
+    // SAFETY: the caller's promise.
+    let arrays =
+        [unsafe { list(padA, arrayLength) }?, unsafe { list(filterStrideA, arrayLength) }?, unsafe {
+            list(dilationA, arrayLength)
+        }?];
     set(convDesc, arrays, mode, computeType)
 }
 
-pub fn cudnnGetConvolutionNdDescriptor(
+/// # Safety
+/// As [`cudnnSetConvolutionNdDescriptor`].
+pub unsafe fn cudnnGetConvolutionNdDescriptor(
     convDesc: cudnnConvolutionDescriptor_t,
     arrayLengthRequested: c_int,
     arrayLength: OptOut<'_, c_int>,
@@ -153,9 +161,12 @@ pub fn cudnnGetConvolutionNdDescriptor(
     arrayLength.write(settings.padding.len() as c_int);
     mode.write(settings.mode);
     computeType.write(settings.computed);
-    give(padA, arrayLengthRequested, &settings.padding)?;
-    give(strideA, arrayLengthRequested, &settings.stride)?;
-    give(dilationA, arrayLengthRequested, &settings.dilation)
+    // SAFETY: the caller's promise.
+    unsafe { give(padA, arrayLengthRequested, &settings.padding) }?;
+    // SAFETY: the caller's promise.
+    unsafe { give(strideA, arrayLengthRequested, &settings.stride) }?;
+    // SAFETY: the caller's promise.
+    unsafe { give(dilationA, arrayLengthRequested, &settings.dilation) }
 }
 
 pub fn cudnnSetConvolutionGroupCount(convDesc: cudnnConvolutionDescriptor_t, groupCount: c_int) -> Result {
@@ -297,8 +308,12 @@ impl Settings {
 
 impl Problem {
     /// The filter, turned round where the mode is a convolution's proper.
-    pub(super) fn filter(&self, of: &Filter, at: *const c_void) -> Result<View> {
-        let view = of.view(at)?;
+    ///
+    /// # Safety
+    /// As [`cudnnSetConvolutionNdDescriptor`].
+    pub(super) unsafe fn filter(&self, of: &Filter, at: *const c_void) -> Result<View> {
+        // SAFETY: the caller's promise.
+        let view = unsafe { of.view(at) }?;
         let n = view.sizes().len();
         Ok((n - self.flipped..n).fold(view, View::reversed))
     }
@@ -319,7 +334,9 @@ pub fn cudnnGetConvolution2dForwardOutputDim(
     Ok(())
 }
 
-pub fn cudnnGetConvolutionNdForwardOutputDim(
+/// # Safety
+/// As [`cudnnSetConvolutionNdDescriptor`].
+pub unsafe fn cudnnGetConvolutionNdForwardOutputDim(
     convDesc: cudnnConvolutionDescriptor_t,
     inputTensorDesc: cudnnTensorDescriptor_t,
     filterDesc: cudnnFilterDescriptor_t,
@@ -328,11 +345,15 @@ pub fn cudnnGetConvolutionNdForwardOutputDim(
 ) -> Result {
     let sizes = CONVOLUTIONS.get(convDesc)?.output(&tensor(inputTensorDesc)?, &filter(filterDesc)?)?;
     require(nbDims as usize >= sizes.len(), "the convolution has more sizes")?;
-    give(tensorOuputDimA, nbDims, &sizes)
+    // SAFETY: the caller's promise.
+    unsafe { give(tensorOuputDimA, nbDims, &sizes) }
 }
 
 /// The matrix whose product with the filters is a convolution: a row for each channel and tap, a column for each element of a result.
-pub fn cudnnIm2Col(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnIm2Col(
     handle: cudnnHandle_t,
     xDesc: cudnnTensorDescriptor_t,
     x: *const c_void,
@@ -342,7 +363,8 @@ pub fn cudnnIm2Col(
 ) -> Result {
     let context = computing(handle)?;
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
-    let (x, from) = at(xDesc, x)?;
+    // SAFETY: the caller's promise.
+    let (x, from) = unsafe { at(xDesc, x) }?;
     supports(settings.groups == 1, "the columns of several groups")?;
     let kind = x.element()?;
     supports(
@@ -364,7 +386,9 @@ pub fn cudnnIm2Col(
     })
 }
 
-pub fn cudnnConvolutionForward(
+/// # Safety
+/// As [`cudnnIm2Col`].
+pub unsafe fn cudnnConvolutionForward(
     handle: cudnnHandle_t,
     alpha: *const c_void,
     xDesc: cudnnTensorDescriptor_t,
@@ -384,7 +408,8 @@ pub fn cudnnConvolutionForward(
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
     let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     let problem = settings.problem(&x, &filter, &y)?;
-    let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, y.kind) }?, unsafe { factor(beta, y.kind) }?);
     if let Some(on_hip) = settings.on_hip(Direction::Forward, &x, &filter, &y)
         && is_plain(alpha, beta)
         && are_apart(&[&x, &filter.at(w)?], &y)
@@ -392,7 +417,8 @@ pub fn cudnnConvolutionForward(
         let (at, area) = ([x.memory, w.cast_mut(), y.memory], Area::new(workSpace, workSpaceSizeInBytes));
         on_hip!(context, hip => hip.convolve(&on_hip, at, area));
     }
-    let (from, by, to) = (x.view()?, problem.filter(&filter, w)?, y.view()?);
+    // SAFETY: the caller's promise.
+    let (from, by, to) = (unsafe { x.view() }?, unsafe { problem.filter(&filter, w) }?, unsafe { y.view() }?);
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and y is apart from the others.
@@ -411,7 +437,10 @@ pub(super) unsafe fn forward<V: Value>(of: &Geometry, alpha: f64, x: View, w: Vi
 }
 
 /// `y = the activation of (alpha1·(x * w) + alpha2·z + bias)`
-pub fn cudnnConvolutionBiasActivationForward(
+///
+/// # Safety
+/// As [`cudnnIm2Col`].
+pub unsafe fn cudnnConvolutionBiasActivationForward(
     handle: cudnnHandle_t,
     alpha1: *const c_void,
     xDesc: cudnnTensorDescriptor_t,
@@ -436,7 +465,8 @@ pub fn cudnnConvolutionBiasActivationForward(
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
     let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     let problem = settings.problem(&x, &filter, &y)?;
-    let (alpha1, alpha2) = (factor(alpha1, y.kind)?, factor(alpha2, y.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha1, alpha2) = (unsafe { factor(alpha1, y.kind) }?, unsafe { factor(alpha2, y.kind) }?);
     // What is taken times 0 need not be there.
     let added = if alpha2 == 0.0 {
         None
@@ -461,8 +491,13 @@ pub fn cudnnConvolutionBiasActivationForward(
         let added = added.as_ref().map(|z| (alpha2, z));
         on_hip!(context, hip => hip.convolve_and_finish(&on_hip, at, area, (&y, added, &bias, function)));
     }
-    let (from, by, to, bias_at) = (x.view()?, problem.filter(&filter, w)?, y.view()?, bias.view()?);
-    let added = added.map(|z| z.view()).transpose()?;
+    // SAFETY: the caller's promise.
+    let (from, by, to, bias_at) =
+        (unsafe { x.view() }?, unsafe { problem.filter(&filter, w) }?, unsafe { y.view() }?, unsafe {
+            bias.view()
+        }?);
+    // SAFETY: the caller's promise.
+    let added = added.map(|z| unsafe { z.view() }).transpose()?;
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here; z may be y.
@@ -497,7 +532,9 @@ fn add_bias<V: Value>(of: &Geometry, bias: &[V], function: Activation, values: &
     });
 }
 
-pub fn cudnnConvolutionBackwardData(
+/// # Safety
+/// As [`cudnnIm2Col`].
+pub unsafe fn cudnnConvolutionBackwardData(
     handle: cudnnHandle_t,
     alpha: *const c_void,
     wDesc: cudnnFilterDescriptor_t,
@@ -517,7 +554,8 @@ pub fn cudnnConvolutionBackwardData(
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
     let (dy, dx) = (argument(dyDesc, dy)?, argument(dxDesc, dx)?);
     let problem = settings.problem(&dx, &filter, &dy)?;
-    let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, dx.kind) }?, unsafe { factor(beta, dx.kind) }?);
     if let Some(on_hip) = settings.on_hip(Direction::Data, &dx, &filter, &dy)
         && is_plain(alpha, beta)
         && are_apart(&[&filter.at(w)?, &dy], &dx)
@@ -525,7 +563,9 @@ pub fn cudnnConvolutionBackwardData(
         let (at, area) = ([dx.memory, w.cast_mut(), dy.memory], Area::new(workSpace, workSpaceSizeInBytes));
         on_hip!(context, hip => hip.convolve(&on_hip, at, area));
     }
-    let (from, by, to) = (dy.view()?, problem.filter(&filter, w)?, dx.view()?);
+    // SAFETY: the caller's promise.
+    let (from, by, to) =
+        (unsafe { dy.view() }?, unsafe { problem.filter(&filter, w) }?, unsafe { dx.view() }?);
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and dx is apart from the others.
@@ -550,7 +590,9 @@ pub(super) unsafe fn backward_data<V: Value>(
     }
 }
 
-pub fn cudnnConvolutionBackwardFilter(
+/// # Safety
+/// As [`cudnnIm2Col`].
+pub unsafe fn cudnnConvolutionBackwardFilter(
     handle: cudnnHandle_t,
     alpha: *const c_void,
     xDesc: cudnnTensorDescriptor_t,
@@ -570,7 +612,8 @@ pub fn cudnnConvolutionBackwardFilter(
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(dwDesc)?);
     let (x, dy) = (argument(xDesc, x)?, argument(dyDesc, dy)?);
     let problem = settings.problem(&x, &filter, &dy)?;
-    let (alpha, beta) = (factor(alpha, filter.kind)?, factor(beta, filter.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, filter.kind) }?, unsafe { factor(beta, filter.kind) }?);
     if let Some(on_hip) = settings.on_hip(Direction::Filter, &x, &filter, &dy)
         && is_plain(alpha, beta)
         && are_apart(&[&x, &dy], &filter.at(dw)?)
@@ -578,7 +621,9 @@ pub fn cudnnConvolutionBackwardFilter(
         let (at, area) = ([x.memory, dw, dy.memory], Area::new(workSpace, workSpaceSizeInBytes));
         on_hip!(context, hip => hip.convolve(&on_hip, at, area));
     }
-    let (x_at, dy_at, to) = (x.view()?, dy.view()?, problem.filter(&filter, dw)?);
+    // SAFETY: the caller's promise.
+    let (x_at, dy_at, to) =
+        (unsafe { x.view() }?, unsafe { dy.view() }?, unsafe { problem.filter(&filter, dw) }?);
     let geometry = problem.geometry;
     compute!(context, problem.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here, and dw is apart from the others.
@@ -603,7 +648,9 @@ pub(super) unsafe fn backward_filter<V: Value>(
     }
 }
 
-pub fn cudnnConvolutionBackwardBias(
+/// # Safety
+/// As [`cudnnIm2Col`].
+pub unsafe fn cudnnConvolutionBackwardBias(
     handle: cudnnHandle_t,
     alpha: *const c_void,
     dyDesc: cudnnTensorDescriptor_t,
@@ -618,11 +665,13 @@ pub fn cudnnConvolutionBackwardBias(
         is_bias(&db, &dy) && db.kind == dy.kind,
         "a bias has a number for each channel, of the result's type",
     )?;
-    let (alpha, beta) = (factor(alpha, db.kind)?, factor(beta, db.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, db.kind) }?, unsafe { factor(beta, db.kind) }?);
     if is_plain(alpha, beta) {
         on_hip!(context, hip => hip.bias_gradient(&dy, &db));
     }
-    let (from, to) = (dy.view()?, db.view()?);
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { dy.view() }?, unsafe { db.view() }?);
     repeated(to, &from)?;
     compute!(context, is_double(from.kind()), V => {
         // SAFETY: as above.

@@ -138,7 +138,10 @@ fn same(a: &Tensor, b: &Tensor) -> Result {
 }
 
 /// What is kept is divided by the probability to be kept; the reserve space says what is.
-pub fn cudnnDropoutForward(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnDropoutForward(
     handle: cudnnHandle_t,
     dropoutDesc: cudnnDropoutDescriptor_t,
     xdesc: cudnnTensorDescriptor_t,
@@ -151,7 +154,8 @@ pub fn cudnnDropoutForward(
     let context = computing(handle)?;
     let Dropout { dropped, states, .. } = DROPOUTS.get(dropoutDesc)?;
     require(!states.get().is_null(), "the descriptor has no states")?;
-    let ((x, from), (y, to)) = (at(xdesc, x)?, at(ydesc, y)?);
+    // SAFETY: the caller's promise.
+    let ((x, from), (y, to)) = (unsafe { at(xdesc, x) }?, unsafe { at(ydesc, y) }?);
     same(&x, &y)?;
     let states = memory::array(states.get(), STATE)?;
     let mask = reserve(&x, reserveSpace, reserveSpaceSizeInBytes)?;
@@ -185,7 +189,9 @@ pub fn cudnnDropoutForward(
     })
 }
 
-pub fn cudnnDropoutBackward(
+/// # Safety
+/// As [`cudnnDropoutForward`].
+pub unsafe fn cudnnDropoutBackward(
     handle: cudnnHandle_t,
     dropoutDesc: cudnnDropoutDescriptor_t,
     dydesc: cudnnTensorDescriptor_t,
@@ -197,7 +203,8 @@ pub fn cudnnDropoutBackward(
 ) -> Result {
     let context = computing(handle)?;
     let dropped = f64::from(DROPOUTS.get(dropoutDesc)?.dropped);
-    let ((dy, from), (dx, to)) = (at(dydesc, dy)?, at(dxdesc, dx)?);
+    // SAFETY: the caller's promise.
+    let ((dy, from), (dx, to)) = (unsafe { at(dydesc, dy) }?, unsafe { at(dxdesc, dx) }?);
     same(&dy, &dx)?;
     let mask = reserve(&dy, reserveSpace, reserveSpaceSizeInBytes)?;
     compute!(context, is_double(to.kind()), V => {

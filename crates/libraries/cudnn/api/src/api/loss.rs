@@ -223,17 +223,22 @@ struct Work {
 }
 
 impl Work {
-    fn of(
+    /// # Safety
+    /// As [`cudnnCTCLoss`].
+    unsafe fn of(
         settings: Settings,
         (probsDesc, probs): (cudnnTensorDescriptor_t, *const c_void),
         (gradientsDesc, gradients): (cudnnTensorDescriptor_t, *mut c_void),
         costs: *mut c_void,
     ) -> Result<Work> {
-        let (probabilities, view) = at(probsDesc, probs)?;
+        // SAFETY: the caller's promise.
+        let (probabilities, view) = unsafe { at(probsDesc, probs) }?;
         looked_at(&settings, &probabilities, optional(gradientsDesc)?.as_ref())?;
         require(!costs.is_null(), "costs")?;
         require(gradients.is_null() || !gradientsDesc.is_null(), "gradientsDesc")?;
-        let gradients = (!gradients.is_null()).then(|| at(gradientsDesc, gradients)).transpose()?;
+        // SAFETY: the caller's promise.
+        let gradients =
+            (!gradients.is_null()).then(|| unsafe { at(gradientsDesc, gradients) }).transpose()?;
         let sizes = core::array::from_fn(|at| probabilities.sizes[at] as usize);
         let costs = memory::array(costs.cast::<u8>(), sizes[1] * probabilities.element()?.bytes())?;
         Ok(Work { settings, probabilities: view, gradients: gradients.map(|(_, view)| view), costs, sizes })
@@ -337,7 +342,10 @@ pub fn cudnnGetCTCLossWorkspaceSize_v8(
 
 /// Labels and lengths are in the host's memory and read before the call returns. The gradient is that of the numbers in front of softmax,
 /// also where probabilities are given.
-pub fn cudnnCTCLoss(
+///
+/// # Safety
+/// As [`cudnnCTCLoss_v8`].
+pub unsafe fn cudnnCTCLoss(
     handle: cudnnHandle_t,
     probsDesc: cudnnTensorDescriptor_t,
     probs: *const c_void,
@@ -354,12 +362,15 @@ pub fn cudnnCTCLoss(
 ) -> Result {
     let context = computing(handle)?;
     let settings = settings(ctcLossDesc, algo)?;
-    let work = Work::of(settings, (probsDesc, probs), (gradientsDesc, gradients), costs)?;
+    // SAFETY: the caller's promise.
+    let work = unsafe { Work::of(settings, (probsDesc, probs), (gradientsDesc, gradients), costs) }?;
     let samples = work.sizes[1];
     let (counts, steps) =
-        (list(hostLabelLengths, samples as c_int)?, list(hostInputLengths, samples as c_int)?);
+        // SAFETY: the caller's promise.
+        (unsafe { list(hostLabelLengths, samples as c_int) }?, unsafe { list(hostInputLengths, samples as c_int) }?);
     require(counts.iter().all(|count| (0..256).contains(count)), "a sample has more than 255 labels")?;
-    let labels = list(hostLabels, counts.iter().sum())?;
+    // SAFETY: the caller's promise.
+    let labels = unsafe { list(hostLabels, counts.iter().sum()) }?;
     let lists = Lists { labels: labels.to_vec(), counts: counts.to_vec(), steps: steps.to_vec() };
     if let Some(why) = wrong(&lists, work.sizes) {
         return require(false, why);
@@ -369,7 +380,10 @@ pub fn cudnnCTCLoss(
 }
 
 /// Labels and lengths are in the device's memory and read in stream order.
-pub fn cudnnCTCLoss_v8(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnCTCLoss_v8(
     handle: cudnnHandle_t,
     algo: cudnnCTCLossAlgo_t,
     ctcLossDesc: cudnnCTCLossDescriptor_t,
@@ -386,7 +400,8 @@ pub fn cudnnCTCLoss_v8(
 ) -> Result {
     let context = computing(handle)?;
     let settings = settings(ctcLossDesc, algo)?;
-    let work = Work::of(settings, (probsDesc, probs), (gradientsDesc, gradients), costs)?;
+    // SAFETY: the caller's promise.
+    let work = unsafe { Work::of(settings, (probsDesc, probs), (gradientsDesc, gradients), costs) }?;
     let is_given = !labels.is_null() && !labelLengths.is_null() && !inputLengths.is_null();
     require(is_given, "labels or lengths are NULL")?;
     let samples = work.sizes[1];

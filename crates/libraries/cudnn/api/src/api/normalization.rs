@@ -102,8 +102,11 @@ impl Parameters {
         Ok(Parameters { tensor, is_double })
     }
 
-    fn at(&self, memory: *const c_void) -> Result<View> {
-        self.tensor.view(memory)
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn at(&self, memory: *const c_void) -> Result<View> {
+        // SAFETY: the caller's promise.
+        unsafe { self.tensor.view(memory) }
     }
 
     /// As MIOpen takes it.
@@ -112,9 +115,13 @@ impl Parameters {
     }
 
     /// Two that are both there or both not.
-    fn both(&self, a: *const c_void, b: *const c_void) -> Result<Option<(View, View)>> {
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn both(&self, a: *const c_void, b: *const c_void) -> Result<Option<(View, View)>> {
         require(a.is_null() == b.is_null(), "of two arrays that go together one is NULL")?;
-        Ok(if a.is_null() { None } else { Some((self.at(a)?, self.at(b)?)) })
+        // SAFETY: the caller's promise.
+        Ok(if a.is_null() { None } else { Some((unsafe { self.at(a) }?, unsafe { self.at(b) }?)) })
     }
 }
 
@@ -151,7 +158,10 @@ impl After {
     const NOTHING: After = After { added: None, function: Activation::Identity };
 
     /// The operations have the numbers 0 (nothing), 1 (an activation) and 2 (a sum and an activation).
-    fn new(
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn new(
         ops: u32,
         z: (cudnnTensorDescriptor_t, *const c_void),
         activation: cudnnActivationDescriptor_t,
@@ -162,7 +172,8 @@ impl After {
             return Ok(After::NOTHING);
         }
         let added = if ops == 2 {
-            let (z, view) = at(z.0, z.1)?;
+            // SAFETY: the caller's promise.
+            let (z, view) = unsafe { at(z.0, z.1) }?;
             images(x, &[&z])?;
             Some(view)
         } else {
@@ -213,14 +224,18 @@ struct Training {
 
 impl Training {
     /// The running variance is the corrected one.
-    fn run(self, handle: cudnnHandle_t) -> Result {
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn run(self, handle: cudnnHandle_t) -> Result {
         let context = computing(handle)?;
         require(self.epsilon >= 0.0, "epsilon is negative")?;
         let (x, y) = (argument(self.x.0, self.x.1)?, argument(self.y.0, self.y.1)?);
         images(&x, &[&y])?;
         let shape = self.mode.shape(&x)?;
         let parameters = Parameters::new(self.parameters, self.mode, &x)?;
-        let (alpha, beta) = (factor(self.alpha, x.kind)?, factor(self.beta, x.kind)?);
+        // SAFETY: the caller's promise.
+        let (alpha, beta) = (unsafe { factor(self.alpha, x.kind) }?, unsafe { factor(self.beta, x.kind) }?);
         let pairs = [self.running, self.saved];
         if self.ops == 0 && is_plain(alpha, beta) && pairs.iter().all(|(a, b)| a.is_null() == b.is_null()) {
             let how = parameters.on_hip(self.mode, self.epsilon);
@@ -228,11 +243,16 @@ impl Training {
             let (read, running) = ([self.scale, self.bias].map(<*const _>::cast_mut), (self.factor, running));
             on_hip!(context, hip => hip.normalize_training(&how, [&x, &y], read, running, saved));
         }
-        let (from, to) = (x.view()?, y.view()?);
-        let (scale, bias) = (parameters.at(self.scale)?, parameters.at(self.bias)?);
-        let running = parameters.both(self.running.0, self.running.1)?;
-        let saved = parameters.both(self.saved.0, self.saved.1)?;
-        let after = After::new(self.ops, self.z, self.activation, &x)?;
+        // SAFETY: the caller's promise.
+        let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
+        // SAFETY: the caller's promise.
+        let (scale, bias) = (unsafe { parameters.at(self.scale) }?, unsafe { parameters.at(self.bias) }?);
+        // SAFETY: the caller's promise.
+        let running = unsafe { parameters.both(self.running.0, self.running.1) }?;
+        // SAFETY: the caller's promise.
+        let saved = unsafe { parameters.both(self.saved.0, self.saved.1) }?;
+        // SAFETY: the caller's promise.
+        let after = unsafe { After::new(self.ops, self.z, self.activation, &x) }?;
         let (epsilon, average) = (self.epsilon, self.factor);
         compute!(context, parameters.is_double, V => {
             // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
@@ -260,7 +280,9 @@ impl Training {
     }
 }
 
-pub fn cudnnBatchNormalizationForwardTraining(
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnBatchNormalizationForwardTraining(
     handle: cudnnHandle_t,
     mode: cudnnBatchNormMode_t,
     alpha: *const c_void,
@@ -296,10 +318,13 @@ pub fn cudnnBatchNormalizationForwardTraining(
         ops: 0,
         activation: core::ptr::null_mut(),
     };
-    training.run(handle)
+    // SAFETY: the caller's promise.
+    unsafe { training.run(handle) }
 }
 
-pub fn cudnnBatchNormalizationForwardTrainingEx(
+/// # Safety
+/// As [`cudnnBatchNormalizationForwardTraining`].
+pub unsafe fn cudnnBatchNormalizationForwardTrainingEx(
     handle: cudnnHandle_t,
     mode: cudnnBatchNormMode_t,
     bnOps: cudnnBatchNormOps_t,
@@ -343,11 +368,15 @@ pub fn cudnnBatchNormalizationForwardTrainingEx(
         ops: bnOps.0,
         activation: activationDesc,
     };
-    training.run(handle)
+    // SAFETY: the caller's promise.
+    unsafe { training.run(handle) }
 }
 
 /// Scale and bias, mean and variance may have descriptors of their own, which are equal.
-pub fn cudnnNormalizationForwardTraining(
+///
+/// # Safety
+/// As [`cudnnBatchNormalizationForwardTraining`].
+pub unsafe fn cudnnNormalizationForwardTraining(
     handle: cudnnHandle_t,
     mode: cudnnNormMode_t,
     normOps: cudnnNormOps_t,
@@ -395,7 +424,8 @@ pub fn cudnnNormalizationForwardTraining(
         ops: normOps.0,
         activation: activationDesc,
     };
-    training.run(handle)
+    // SAFETY: the caller's promise.
+    unsafe { training.run(handle) }
 }
 
 fn equal(a: cudnnTensorDescriptor_t, b: cudnnTensorDescriptor_t) -> Result {
@@ -410,7 +440,9 @@ struct Statistics {
     epsilon: f64,
 }
 
-fn infer(
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn infer(
     handle: cudnnHandle_t,
     mode: Mode,
     [alpha, beta]: [*const c_void; 2],
@@ -426,7 +458,8 @@ fn infer(
     images(&x, &[&y])?;
     let shape = mode.shape(&x)?;
     let parameters = Parameters::new(descriptor, mode, &x)?;
-    let (alpha, beta) = (factor(alpha, x.kind)?, factor(beta, x.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, x.kind) }?, unsafe { factor(beta, x.kind) }?);
     let after = after(&x)?;
     if after.is_nothing() && is_plain(alpha, beta) {
         let how = parameters.on_hip(mode, statistics.epsilon);
@@ -434,9 +467,13 @@ fn infer(
         let there = [statistics.mean, statistics.variance].map(<*const _>::cast_mut);
         on_hip!(context, hip => hip.normalize(&how, [&x, &y], read, there));
     }
-    let (from, to) = (x.view()?, y.view()?);
-    let (scale, bias) = (parameters.at(scale)?, parameters.at(bias)?);
-    let (mean, variance) = (parameters.at(statistics.mean)?, parameters.at(statistics.variance)?);
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
+    // SAFETY: the caller's promise.
+    let (scale, bias) = (unsafe { parameters.at(scale) }?, unsafe { parameters.at(bias) }?);
+    // SAFETY: the caller's promise.
+    let (mean, variance) =
+        (unsafe { parameters.at(statistics.mean) }?, unsafe { parameters.at(statistics.variance) }?);
     let epsilon = statistics.epsilon;
     compute!(context, parameters.is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
@@ -452,7 +489,9 @@ fn infer(
     })
 }
 
-pub fn cudnnBatchNormalizationForwardInference(
+/// # Safety
+/// As [`cudnnBatchNormalizationForwardTraining`].
+pub unsafe fn cudnnBatchNormalizationForwardInference(
     handle: cudnnHandle_t,
     mode: cudnnBatchNormMode_t,
     alpha: *const c_void,
@@ -471,10 +510,15 @@ pub fn cudnnBatchNormalizationForwardInference(
     let parameters = (bnScaleBiasMeanVarDesc, bnScale, bnBias);
     let statistics = Statistics { mean: estimatedMean, variance: estimatedVariance, epsilon };
     let (x, y) = ((xDesc, x), (yDesc, y));
-    infer(handle, mode_of(mode)?, [alpha, beta], x, y, parameters, statistics, |_| Ok(After::NOTHING))
+    // SAFETY: the caller's promise.
+    unsafe {
+        infer(handle, mode_of(mode)?, [alpha, beta], x, y, parameters, statistics, |_| Ok(After::NOTHING))
+    }
 }
 
-pub fn cudnnNormalizationForwardInference(
+/// # Safety
+/// As [`cudnnBatchNormalizationForwardTraining`].
+pub unsafe fn cudnnNormalizationForwardInference(
     handle: cudnnHandle_t,
     mode: cudnnNormMode_t,
     normOps: cudnnNormOps_t,
@@ -501,8 +545,10 @@ pub fn cudnnNormalizationForwardInference(
     let parameters = (normScaleBiasDesc, normScale, normBias);
     let statistics = Statistics { mean: estimatedMean, variance: estimatedVariance, epsilon };
     let (x, y, mode) = ((xDesc, x), (yDesc, y), mode_of_norm(mode, groupCnt)?);
-    let after = |of: &Tensor| After::new(normOps.0, (zDesc, z), activationDesc, of);
-    infer(handle, mode, [alpha, beta], x, y, parameters, statistics, after)
+    // SAFETY: the caller's promise.
+    let after = |of: &Tensor| unsafe { After::new(normOps.0, (zDesc, z), activationDesc, of) };
+    // SAFETY: the caller's promise.
+    unsafe { infer(handle, mode, [alpha, beta], x, y, parameters, statistics, after) }
 }
 
 /// A backward pass.
@@ -526,7 +572,9 @@ struct Backward {
 }
 
 impl Backward {
-    fn run(self, handle: cudnnHandle_t) -> Result {
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn run(self, handle: cudnnHandle_t) -> Result {
         let context = computing(handle)?;
         require(self.epsilon >= 0.0, "epsilon is negative")?;
         require(self.ops <= 2, "there are no such operations")?;
@@ -536,7 +584,8 @@ impl Backward {
         let shape = self.mode.shape(&x)?;
         let parameters = Parameters::new(self.parameters, self.mode, &x)?;
         let [alpha, beta, alpha_of, beta_of] = {
-            let read = |at: usize| factor(self.factors[at], x.kind);
+            // SAFETY: the caller's promise.
+            let read = |at: usize| unsafe { factor(self.factors[at], x.kind) };
             [read(0)?, read(1)?, read(2)?, read(3)?]
         };
         let plain = is_plain(alpha, beta) && is_plain(alpha_of, beta_of);
@@ -546,14 +595,19 @@ impl Backward {
             let (scale, gradients) = (self.scale.cast_mut(), [self.dscale, self.dbias]);
             on_hip!(context, hip => hip.normalization_gradient(&how, [&x, &dy, &dx], scale, gradients, saved));
         }
-        let (x_at, dy_at, dx_at) = (x.view()?, dy.view()?, dx.view()?);
-        let scale = parameters.at(self.scale)?;
-        let (dscale, dbias) = (parameters.at(self.dscale)?, parameters.at(self.dbias)?);
-        let saved = parameters.both(self.saved.0, self.saved.1)?;
+        // SAFETY: the caller's promise.
+        let (x_at, dy_at, dx_at) = (unsafe { x.view() }?, unsafe { dy.view() }?, unsafe { dx.view() }?);
+        // SAFETY: the caller's promise.
+        let scale = unsafe { parameters.at(self.scale) }?;
+        // SAFETY: the caller's promise.
+        let (dscale, dbias) = (unsafe { parameters.at(self.dscale) }?, unsafe { parameters.at(self.dbias) }?);
+        // SAFETY: the caller's promise.
+        let saved = unsafe { parameters.both(self.saved.0, self.saved.1) }?;
         let activated = if self.ops == 0 {
             None
         } else {
-            let (y, y_at) = at(self.y.0, self.y.1)?;
+            // SAFETY: the caller's promise.
+            let (y, y_at) = unsafe { at(self.y.0, self.y.1) }?;
             images(&x, &[&y])?;
             let function = function(self.activation)?;
             // Of a sum with z only y is there, which tells the derivative of these.
@@ -569,7 +623,8 @@ impl Backward {
             Some((y_at, function))
         };
         let dz = if self.ops == 2 {
-            let (dz, view) = at(self.dz.0, self.dz.1)?;
+            // SAFETY: the caller's promise.
+            let (dz, view) = unsafe { at(self.dz.0, self.dz.1) }?;
             images(&x, &[&dz])?;
             Some(view)
         } else {
@@ -608,7 +663,9 @@ impl Backward {
     }
 }
 
-pub fn cudnnBatchNormalizationBackward(
+/// # Safety
+/// As [`cudnnBatchNormalizationForwardTraining`].
+pub unsafe fn cudnnBatchNormalizationBackward(
     handle: cudnnHandle_t,
     mode: cudnnBatchNormMode_t,
     alphaDataDiff: *const c_void,
@@ -646,10 +703,13 @@ pub fn cudnnBatchNormalizationBackward(
         ops: 0,
         activation: core::ptr::null_mut(),
     };
-    backward.run(handle)
+    // SAFETY: the caller's promise.
+    unsafe { backward.run(handle) }
 }
 
-pub fn cudnnBatchNormalizationBackwardEx(
+/// # Safety
+/// As [`cudnnBatchNormalizationForwardTraining`].
+pub unsafe fn cudnnBatchNormalizationBackwardEx(
     handle: cudnnHandle_t,
     mode: cudnnBatchNormMode_t,
     bnOps: cudnnBatchNormOps_t,
@@ -698,10 +758,13 @@ pub fn cudnnBatchNormalizationBackwardEx(
         ops: bnOps.0,
         activation: activationDesc,
     };
-    backward.run(handle)
+    // SAFETY: the caller's promise.
+    unsafe { backward.run(handle) }
 }
 
-pub fn cudnnNormalizationBackward(
+/// # Safety
+/// As [`cudnnBatchNormalizationForwardTraining`].
+pub unsafe fn cudnnNormalizationBackward(
     handle: cudnnHandle_t,
     mode: cudnnNormMode_t,
     normOps: cudnnNormOps_t,
@@ -754,7 +817,8 @@ pub fn cudnnNormalizationBackward(
         ops: normOps.0,
         activation: activationDesc,
     };
-    backward.run(handle)
+    // SAFETY: the caller's promise.
+    unsafe { backward.run(handle) }
 }
 
 pub fn cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(

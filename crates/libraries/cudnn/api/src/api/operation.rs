@@ -26,7 +26,10 @@ fn same_sizes(a: &Tensor, b: &Tensor) -> Result {
 }
 
 /// `y = alpha·x + beta·y` in y's type and layout.
-pub fn cudnnTransformTensor(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnTransformTensor(
     handle: cudnnHandle_t,
     alpha: *const c_void,
     xDesc: cudnnTensorDescriptor_t,
@@ -36,9 +39,11 @@ pub fn cudnnTransformTensor(
     y: *mut c_void,
 ) -> Result {
     let context = computing(handle)?;
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    // SAFETY: the caller's promise.
+    let ((x, from), (y, to)) = (unsafe { at(xDesc, x) }?, unsafe { at(yDesc, y) }?);
     same_sizes(&x, &y)?;
-    let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, y.kind) }?, unsafe { factor(beta, y.kind) }?);
     let is_double = is_double(from.kind()) || is_double(to.kind());
     compute!(context, is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
@@ -47,7 +52,10 @@ pub fn cudnnTransformTensor(
 }
 
 /// `c = alpha·a + beta·c`, where sizes of 1 of a are repeated.
-pub fn cudnnAddTensor(
+///
+/// # Safety
+/// As [`cudnnTransformTensor`].
+pub unsafe fn cudnnAddTensor(
     handle: cudnnHandle_t,
     alpha: *const c_void,
     aDesc: cudnnTensorDescriptor_t,
@@ -59,13 +67,16 @@ pub fn cudnnAddTensor(
     let context = computing(handle)?;
     let (a, c) = (argument(aDesc, A)?, argument(cDesc, C)?);
     repeats(&a, &c)?;
-    let (alpha, beta) = (factor(alpha, c.kind)?, factor(beta, c.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, c.kind) }?, unsafe { factor(beta, c.kind) }?);
     // With 0 what is there may not be read.
     if beta != 0.0 {
         on_hip!(context, hip => hip.mix(convert::ADD, [(beta, &c), (alpha, &a)], (0.0, &c), false));
     }
-    let to = c.view()?;
-    let from = repeated(a.view()?, &to)?;
+    // SAFETY: the caller's promise.
+    let to = unsafe { c.view() }?;
+    // SAFETY: the caller's promise.
+    let from = repeated(unsafe { a.view() }?, &to)?;
     let is_double = is_double(from.kind()) || is_double(to.kind());
     compute!(context, is_double, V => {
         // SAFETY: as above.
@@ -79,7 +90,9 @@ pub(super) fn repeated(of: View, to: &View) -> Result<View> {
     Ok(of.repeated(to.sizes()))
 }
 
-pub fn cudnnSetTensor(
+/// # Safety
+/// As [`cudnnTransformTensor`].
+pub unsafe fn cudnnSetTensor(
     handle: cudnnHandle_t,
     yDesc: cudnnTensorDescriptor_t,
     y: *mut c_void,
@@ -89,7 +102,8 @@ pub fn cudnnSetTensor(
     let y = argument(yDesc, y)?;
     require(!valuePtr.is_null(), "valuePtr")?;
     on_hip!(context, hip => hip.fill(&y, valuePtr));
-    let to = y.view()?;
+    // SAFETY: the caller's promise.
+    let to = unsafe { y.view() }?;
     let mut room = 0_u64;
     // SAFETY: cuDNN's contract: an element of the tensor's type, of at most eight bytes.
     unsafe {
@@ -103,7 +117,9 @@ pub fn cudnnSetTensor(
     })
 }
 
-pub fn cudnnScaleTensor(
+/// # Safety
+/// As [`cudnnTransformTensor`].
+pub unsafe fn cudnnScaleTensor(
     handle: cudnnHandle_t,
     yDesc: cudnnTensorDescriptor_t,
     y: *mut c_void,
@@ -111,9 +127,11 @@ pub fn cudnnScaleTensor(
 ) -> Result {
     let context = computing(handle)?;
     let y = argument(yDesc, y)?;
-    let alpha = factor(alpha, y.kind)?;
+    // SAFETY: the caller's promise.
+    let alpha = unsafe { factor(alpha, y.kind) }?;
     on_hip!(context, hip => hip.scale(&y, alpha));
-    let to = y.view()?;
+    // SAFETY: the caller's promise.
+    let to = unsafe { y.view() }?;
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: as above.
         unsafe { to.each::<V, 1>([to], V::of(alpha), V::of(0.0), |_| ()) };
@@ -165,7 +183,10 @@ pub fn cudnnGetOpTensorDescriptor(
 
 /// `c = op(alpha1·a, alpha2·b) + beta·c`, where sizes of 1 of b are repeated. The manual does not say what NOT makes of a number:
 /// it is not supported.
-pub fn cudnnOpTensor(
+///
+/// # Safety
+/// As [`cudnnTransformTensor`].
+pub unsafe fn cudnnOpTensor(
     handle: cudnnHandle_t,
     opTensorDesc: cudnnOpTensorDescriptor_t,
     alpha1: *const c_void,
@@ -182,15 +203,18 @@ pub fn cudnnOpTensor(
     let OpTensor { op, computed, nan } = OPERATIONS.get(opTensorDesc)?;
     let (a, c) = (argument(aDesc, A)?, argument(cDesc, C)?);
     repeats(&a, &c)?;
-    let alpha1 = factor(alpha1, computed)?;
-    let beta = factor(beta, computed)?;
+    // SAFETY: the caller's promise.
+    let alpha1 = unsafe { factor(alpha1, computed) }?;
+    // SAFETY: the caller's promise.
+    let beta = unsafe { factor(beta, computed) }?;
     let is_unary = op == cudnnOpTensorOp_t::CUDNN_OP_TENSOR_SQRT;
     let second = if is_unary {
         None
     } else {
         let b = argument(bDesc, B)?;
         repeats(&b, &c)?;
-        Some((b, factor(alpha2, computed)?))
+        // SAFETY: the caller's promise.
+        Some((b, unsafe { factor(alpha2, computed) }?))
     };
     if let Some((b, alpha2)) = &second
         && computed == cudnnDataType_t::CUDNN_DATA_FLOAT
@@ -200,10 +224,13 @@ pub fn cudnnOpTensor(
         let apart = beta == 0.0 && a.memory != c.memory && b.memory != c.memory;
         on_hip!(context, hip => hip.mix(op, [(alpha1, &a), (*alpha2, b)], (beta, &c), apart));
     }
-    let to = c.view()?;
-    let from = repeated(a.view()?, &to)?;
+    // SAFETY: the caller's promise.
+    let to = unsafe { c.view() }?;
+    // SAFETY: the caller's promise.
+    let from = repeated(unsafe { a.view() }?, &to)?;
     let (second, alpha2) = match second {
-        Some((b, alpha2)) => (repeated(b.view()?, &to)?, alpha2),
+        // SAFETY: the caller's promise.
+        Some((b, alpha2)) => (repeated(unsafe { b.view() }?, &to)?, alpha2),
         None => (from, 0.0),
     };
     let mix = match op {

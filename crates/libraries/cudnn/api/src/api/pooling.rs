@@ -139,7 +139,9 @@ pub fn cudnnGetPooling2dDescriptor(
     Ok(())
 }
 
-pub fn cudnnSetPoolingNdDescriptor(
+/// # Safety
+/// As [`cudnnPoolingForward`].
+pub unsafe fn cudnnSetPoolingNdDescriptor(
     poolingDesc: cudnnPoolingDescriptor_t,
     mode: cudnnPoolingMode_t,
     maxpoolingNanOpt: cudnnNanPropagation_t,
@@ -154,14 +156,19 @@ pub fn cudnnSetPoolingNdDescriptor(
     let settings = Settings {
         mode,
         nan: maxpoolingNanOpt,
-        window: list(windowDimA, nbDims)?.to_vec(),
-        padding: list(paddingA, nbDims)?.to_vec(),
-        stride: list(strideA, nbDims)?.to_vec(),
+        // SAFETY: the caller's promise.
+        window: unsafe { list(windowDimA, nbDims) }?.to_vec(),
+        // SAFETY: the caller's promise.
+        padding: unsafe { list(paddingA, nbDims) }?.to_vec(),
+        // SAFETY: the caller's promise.
+        stride: unsafe { list(strideA, nbDims) }?.to_vec(),
     };
     POOLINGS.set(poolingDesc, settings.looked_at()?)
 }
 
-pub fn cudnnGetPoolingNdDescriptor(
+/// # Safety
+/// As [`cudnnSetPoolingNdDescriptor`].
+pub unsafe fn cudnnGetPoolingNdDescriptor(
     poolingDesc: cudnnPoolingDescriptor_t,
     nbDimsRequested: c_int,
     mode: OptOut<'_, cudnnPoolingMode_t>,
@@ -175,9 +182,12 @@ pub fn cudnnGetPoolingNdDescriptor(
     mode.write(settings.mode);
     maxpoolingNanOpt.write(settings.nan);
     nbDims.write(settings.window.len() as c_int);
-    give(windowDimA, nbDimsRequested, &settings.window)?;
-    give(paddingA, nbDimsRequested, &settings.padding)?;
-    give(strideA, nbDimsRequested, &settings.stride)
+    // SAFETY: the caller's promise.
+    unsafe { give(windowDimA, nbDimsRequested, &settings.window) }?;
+    // SAFETY: the caller's promise.
+    unsafe { give(paddingA, nbDimsRequested, &settings.padding) }?;
+    // SAFETY: the caller's promise.
+    unsafe { give(strideA, nbDimsRequested, &settings.stride) }
 }
 
 pub fn cudnnGetPooling2dForwardOutputDim(
@@ -194,7 +204,9 @@ pub fn cudnnGetPooling2dForwardOutputDim(
     Ok(())
 }
 
-pub fn cudnnGetPoolingNdForwardOutputDim(
+/// # Safety
+/// As [`cudnnSetPoolingNdDescriptor`].
+pub unsafe fn cudnnGetPoolingNdForwardOutputDim(
     poolingDesc: cudnnPoolingDescriptor_t,
     inputTensorDesc: cudnnTensorDescriptor_t,
     nbDims: c_int,
@@ -202,10 +214,13 @@ pub fn cudnnGetPoolingNdForwardOutputDim(
 ) -> Result {
     let sizes = POOLINGS.get(poolingDesc)?.output(&tensor(inputTensorDesc)?)?;
     require(nbDims as usize == sizes.len(), "the tensor has other sizes")?;
-    give(outputTensorDimA, nbDims, &sizes)
+    // SAFETY: the caller's promise.
+    unsafe { give(outputTensorDimA, nbDims, &sizes) }
 }
 
-pub fn cudnnPoolingForward(
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnPoolingForward(
     handle: cudnnHandle_t,
     poolingDesc: cudnnPoolingDescriptor_t,
     alpha: *const c_void,
@@ -220,11 +235,13 @@ pub fn cudnnPoolingForward(
     let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     let window = settings.geometry(&x, &y)?;
     let mode = settings.mode();
-    let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, y.kind) }?, unsafe { factor(beta, y.kind) }?);
     if let Some(how) = settings.on_hip(&x, &y).filter(|_| is_plain(alpha, beta)) {
         on_hip!(context, hip => hip.pool(&how, &x, &y));
     }
-    let (from, to) = (x.view()?, y.view()?);
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
         unsafe {
@@ -235,7 +252,10 @@ pub fn cudnnPoolingForward(
 }
 
 /// The gradient of a largest element goes to the first of those that are equal.
-pub fn cudnnPoolingBackward(
+///
+/// # Safety
+/// As [`cudnnPoolingForward`].
+pub unsafe fn cudnnPoolingBackward(
     handle: cudnnHandle_t,
     poolingDesc: cudnnPoolingDescriptor_t,
     alpha: *const c_void,
@@ -258,12 +278,15 @@ pub fn cudnnPoolingBackward(
         return Err(Error::BadParam("a gradient is unlike its tensor"));
     }
     let mode = settings.mode();
-    let (alpha, beta) = (factor(alpha, dx.kind)?, factor(beta, dx.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, dx.kind) }?, unsafe { factor(beta, dx.kind) }?);
     if let Some(how) = settings.on_hip(&x, &y).filter(|_| is_plain(alpha, beta)) {
         on_hip!(context, hip => hip.pooling_gradient(&how, [&x, &y, &dy], &dx));
     }
-    y.view()?;
-    let (x_at, dy_at, dx_at) = (x.view()?, dy.view()?, dx.view()?);
+    // SAFETY: the caller's promise.
+    unsafe { y.view() }?;
+    // SAFETY: the caller's promise.
+    let (x_at, dy_at, dx_at) = (unsafe { x.view() }?, unsafe { dy.view() }?, unsafe { dx.view() }?);
     compute!(context, is_double(dx_at.kind()), V => {
         // SAFETY: as above.
         unsafe {

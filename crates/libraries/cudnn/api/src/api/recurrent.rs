@@ -217,7 +217,10 @@ pub fn cudnnDestroyRNNDataDescriptor(rnnDataDesc: cudnnRNNDataDescriptor_t) -> R
 }
 
 /// Sequences that are packed are sorted, the longest first.
-pub fn cudnnSetRNNDataDescriptor(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnSetRNNDataDescriptor(
     rnnDataDesc: cudnnRNNDataDescriptor_t,
     dataType: cudnnDataType_t,
     layout: cudnnRNNDataLayout_t,
@@ -231,7 +234,8 @@ pub fn cudnnSetRNNDataDescriptor(
     require((0..3).contains(&layout.0), "there is no such layout")?;
     require(maxSeqLength > 0 && batchSize > 0 && vectorSize > 0, "a size is not positive")?;
     let bytes = supported(dataType)?.bytes();
-    let lengths = list(seqLengthArray, batchSize)?;
+    // SAFETY: the caller's promise.
+    let lengths = unsafe { list(seqLengthArray, batchSize) }?;
     require(lengths.iter().all(|length| (0..=maxSeqLength).contains(length)), "a length is out of bounds")?;
     let is_packed = layout == cudnnRNNDataLayout_t::CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED;
     require(!is_packed || lengths.is_sorted_by(|a, b| a >= b), "packed sequences are not sorted")?;
@@ -261,7 +265,10 @@ pub fn cudnnSetRNNDataDescriptor(
 }
 
 /// Lengths that were asked for behind the batch's are 0; a fill is written if there is one.
-pub fn cudnnGetRNNDataDescriptor(
+///
+/// # Safety
+/// As [`cudnnSetRNNDataDescriptor`].
+pub unsafe fn cudnnGetRNNDataDescriptor(
     rnnDataDesc: cudnnRNNDataDescriptor_t,
     dataType: Out<'_, cudnnDataType_t>,
     layout: Out<'_, cudnnRNNDataLayout_t>,
@@ -283,7 +290,8 @@ pub fn cudnnGetRNNDataDescriptor(
     if requested > 0 {
         let mut lengths = known.lengths.clone();
         lengths.resize(requested, 0);
-        give(seqLengthArray, arrayLengthRequested, &lengths)?;
+        // SAFETY: the caller's promise.
+        unsafe { give(seqLengthArray, arrayLengthRequested, &lengths) }?;
     }
     if let (Some(fill), false) = (known.fill, paddingFill.is_null()) {
         let bytes = supported(known.kind)?.bytes();
@@ -406,7 +414,9 @@ fn call(
     Ok(Call { network: shape, batches: x.batches(), is_double, weights })
 }
 
-fn states<const N: usize>(
+/// # Safety
+/// As [`cudnnSetRNNDataDescriptor`].
+unsafe fn states<const N: usize>(
     call: &Call,
     network: &Recurrent,
     (hidden, of_hidden): (cudnnTensorDescriptor_t, [*const c_void; N]),
@@ -414,12 +424,15 @@ fn states<const N: usize>(
 ) -> Result<([States; N], [States; N])> {
     let [h, c] = call.states();
     let is_lstm = network.cell == cudnnRNNMode_t::CUDNN_LSTM;
-    let nothing = States::of(cell, core::ptr::null(), network.kind, [0; 3])?;
+    // SAFETY: the caller's promise.
+    let nothing = unsafe { States::of(cell, core::ptr::null(), network.kind, [0; 3]) }?;
     let (mut hs, mut cs) = ([nothing; N], [nothing; N]);
     for at in 0..N {
-        hs[at] = States::of(hidden, of_hidden[at], network.kind, h)?;
+        // SAFETY: the caller's promise.
+        hs[at] = unsafe { States::of(hidden, of_hidden[at], network.kind, h) }?;
         if is_lstm {
-            cs[at] = States::of(cell, of_cell[at], network.kind, c)?;
+            // SAFETY: the caller's promise.
+            cs[at] = unsafe { States::of(cell, of_cell[at], network.kind, c) }?;
         }
     }
     Ok((hs, cs))
@@ -433,7 +446,10 @@ fn begin(
 }
 
 /// Sequences' lengths are those of the descriptors: the copy of them in the device's memory is not read, as in NVIDIA's library since 8.9.1.
-pub fn cudnnRNNForward(
+///
+/// # Safety
+/// As [`cudnnSetRNNDataDescriptor`].
+pub unsafe fn cudnnRNNForward(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     fwdMode: cudnnForwardMode_t,
@@ -459,7 +475,8 @@ pub fn cudnnRNNForward(
     require((0..2).contains(&fwdMode.0), "there is no such mode")?;
     let (from, to) = (SEQUENCES.get(xDesc)?, SEQUENCES.get(yDesc)?);
     let call = call(&network, (&from, &to), (weightSpace, weightSpaceSize))?;
-    let ([hx, hy], [cx, cy]) = states(&call, &network, (hDesc, [hx, hy]), (cDesc, [cx, cy]))?;
+    // SAFETY: the caller's promise.
+    let ([hx, hy], [cx, cy]) = unsafe { states(&call, &network, (hDesc, [hx, hy]), (cDesc, [cx, cy])) }?;
     let is_training = fwdMode == cudnnForwardMode_t::CUDNN_FWD_MODE_TRAINING;
     let dropout = dropout::inside(network.dropout.get())?;
     let reserve = is_training
@@ -468,7 +485,9 @@ pub fn cudnnRNNForward(
     recurrent::forward(&context, call, (from.at(x)?, to.at(y)?), (hx, hy), (cx, cy), dropout, reserve)
 }
 
-pub fn cudnnRNNBackwardData_v8(
+/// # Safety
+/// As [`cudnnSetRNNDataDescriptor`].
+pub unsafe fn cudnnRNNBackwardData_v8(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     _devSeqLengths: *const i32,
@@ -497,14 +516,18 @@ pub fn cudnnRNNBackwardData_v8(
     require(!y.is_null(), "y is NULL")?;
     let call = call(&network, (&to, &from), (weightSpace, weightSpaceSize))?;
     let ([hx, dhy, dhx], [cx, dcy, dcx]) =
-        states(&call, &network, (hDesc, [hx, dhy, dhx]), (cDesc, [cx, dcy, dcx]))?;
+        // SAFETY: the caller's promise.
+        unsafe { states(&call, &network, (hDesc, [hx, dhy, dhx]), (cDesc, [cx, dcy, dcx])) }?;
     let reserve = Reserve::of(&call, to.most_rows(), reserveSpace, reserveSpaceSize)?;
     let sequences = (from.at(dy)?, to.at(dx)?);
     recurrent::backward_data(&context, call, sequences, (hx, dhy, dhx), (cx, dcy, dcx), reserve)
 }
 
 /// Behind the way back of data. Gradients are added to those in memory, the only mode that the manual has.
-pub fn cudnnRNNBackwardWeights_v8(
+///
+/// # Safety
+/// As [`cudnnSetRNNDataDescriptor`].
+pub unsafe fn cudnnRNNBackwardWeights_v8(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     addGrad: cudnnWgradMode_t,
@@ -528,7 +551,9 @@ pub fn cudnnRNNBackwardWeights_v8(
     let (from, to) = (SEQUENCES.get(xDesc)?, SEQUENCES.get(yDesc)?);
     require(!y.is_null(), "y is NULL")?;
     let call = call(&network, (&from, &to), (dweightSpace, weightSpaceSize))?;
-    let ([hx], _) = states(&call, &network, (hDesc, [hx]), (core::ptr::null_mut(), [core::ptr::null()]))?;
+    // SAFETY: the caller's promise.
+    let ([hx], _) =
+        unsafe { states(&call, &network, (hDesc, [hx]), (core::ptr::null_mut(), [core::ptr::null()])) }?;
     let reserve = Reserve::of(&call, from.most_rows(), reserveSpace, reserveSpaceSize)?;
     recurrent::backward_weights(&context, call, from.at(x)?, hx, reserve)
 }

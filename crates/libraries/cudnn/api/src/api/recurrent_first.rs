@@ -214,10 +214,14 @@ pub fn cudnnSetPersistentRNNPlan(rnnDesc: cudnnRNNDescriptor_t, plan: cudnnPersi
 }
 
 /// Vectors of each step, packed: the batches become no larger.
-fn steps(count: c_int, descriptors: *const cudnnTensorDescriptor_t) -> Result<Sequences> {
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn steps(count: c_int, descriptors: *const cudnnTensorDescriptor_t) -> Result<Sequences> {
     require(count > 0, "there is no step")?;
     let tensors: Vec<_> =
-        list(descriptors, count)?.iter().map(|&descriptor| tensor(descriptor)).collect::<Result<_>>()?;
+        // SAFETY: the caller's promise.
+        unsafe { list(descriptors, count) }?.iter().map(|&descriptor| tensor(descriptor)).collect::<Result<_>>()?;
     let first = &tensors[0];
     require(first.sizes.len() == 3, "a step's tensor has three sizes")?;
     let width = first.sizes[1];
@@ -256,7 +260,9 @@ fn of_step(rnnDesc: cudnnRNNDescriptor_t, xDesc: cudnnTensorDescriptor_t) -> Res
     of(rnnDesc, x.kind, x.sizes[1])
 }
 
-pub fn cudnnGetRNNWorkspaceSize(
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnGetRNNWorkspaceSize(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     seqLength: c_int,
@@ -265,12 +271,15 @@ pub fn cudnnGetRNNWorkspaceSize(
 ) -> Result {
     computing(handle)?;
     network(rnnDesc)?;
-    steps(seqLength, xDesc)?;
+    // SAFETY: the caller's promise.
+    unsafe { steps(seqLength, xDesc) }?;
     sizeInBytes.write(0);
     Ok(())
 }
 
-pub fn cudnnGetRNNTrainingReserveSize(
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+pub unsafe fn cudnnGetRNNTrainingReserveSize(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     seqLength: c_int,
@@ -278,7 +287,8 @@ pub fn cudnnGetRNNTrainingReserveSize(
     sizeInBytes: Out<'_, usize>,
 ) -> Result {
     computing(handle)?;
-    let x = steps(seqLength, xDesc)?;
+    // SAFETY: the caller's promise.
+    let x = unsafe { steps(seqLength, xDesc) }?;
     let network = of(rnnDesc, x.kind, x.width)?.shape(x.width)?;
     let is_double = x.kind == cudnnDataType_t::CUDNN_DATA_DOUBLE;
     sizeInBytes.write(recurrent::reserve_bytes(&network, x.most_rows(), is_double));
@@ -398,37 +408,54 @@ fn begin(
 }
 
 impl Begun {
-    fn hidden<const N: usize>(&self, of: [State; N]) -> Result<[States; N]> {
-        self.states(of, self.call.states()[0])
+    /// # Safety
+    /// As [`cudnnGetRNNWorkspaceSize`].
+    unsafe fn hidden<const N: usize>(&self, of: [State; N]) -> Result<[States; N]> {
+        // SAFETY: the caller's promise.
+        unsafe { self.states(of, self.call.states()[0]) }
     }
 
     /// None but an LSTM's.
-    fn cells<const N: usize>(&self, of: [State; N]) -> Result<[States; N]> {
+    ///
+    /// # Safety
+    /// As [`cudnnGetRNNWorkspaceSize`].
+    unsafe fn cells<const N: usize>(&self, of: [State; N]) -> Result<[States; N]> {
         if self.network.cell == cudnnRNNMode_t::CUDNN_LSTM {
-            self.states(of, self.call.states()[1])
+            // SAFETY: the caller's promise.
+            unsafe { self.states(of, self.call.states()[1]) }
         } else {
-            self.states(of.map(|_| (core::ptr::null_mut(), core::ptr::null())), [0; 3])
+            // SAFETY: the caller's promise.
+            unsafe { self.states(of.map(|_| (core::ptr::null_mut(), core::ptr::null())), [0; 3]) }
         }
     }
 
-    fn states<const N: usize>(&self, of: [State; N], sizes: [usize; 3]) -> Result<[States; N]> {
-        let mut found = [States::of(core::ptr::null_mut(), core::ptr::null(), self.network.kind, sizes)?; N];
+    /// # Safety
+    /// As [`cudnnGetRNNWorkspaceSize`].
+    unsafe fn states<const N: usize>(&self, of: [State; N], sizes: [usize; 3]) -> Result<[States; N]> {
+        // SAFETY: the caller's promise.
+        let mut found =
+            [unsafe { States::of(core::ptr::null_mut(), core::ptr::null(), self.network.kind, sizes) }?; N];
         for (to, (descriptor, memory)) in found.iter_mut().zip(of) {
-            *to = States::of(descriptor, memory, self.network.kind, sizes)?;
+            // SAFETY: the caller's promise.
+            *to = unsafe { States::of(descriptor, memory, self.network.kind, sizes) }?;
         }
         Ok(found)
     }
 }
 
 /// A training has a reserve space.
-fn forward(
+///
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+unsafe fn forward(
     begun: Begun,
     (x, y): ((&Sequences, *const c_void), (&Sequences, *const c_void)),
     h: [State; 2],
     c: [State; 2],
     reserve: Option<(*mut c_void, usize)>,
 ) -> Result {
-    let ([hx, hy], [cx, cy]) = (begun.hidden(h)?, begun.cells(c)?);
+    // SAFETY: the caller's promise.
+    let ([hx, hy], [cx, cy]) = (unsafe { begun.hidden(h) }?, unsafe { begun.cells(c) }?);
     let dropout = dropout::inside(begun.network.dropout.get())?;
     let reserve = match reserve {
         Some((at, bytes)) => Some(Reserve::of(&begun.call, x.0.most_rows(), at, bytes)?),
@@ -438,26 +465,32 @@ fn forward(
     recurrent::forward(&begun.context, begun.call, sequences, (hx, hy), (cx, cy), dropout, reserve)
 }
 
-fn data(
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+unsafe fn data(
     begun: Begun,
     (dy, dx): ((&Sequences, *const c_void), (&Sequences, *const c_void)),
     h: [State; 3],
     c: [State; 3],
     (at, bytes): (*mut c_void, usize),
 ) -> Result {
-    let ([hx, dhy, dhx], [cx, dcy, dcx]) = (begun.hidden(h)?, begun.cells(c)?);
+    // SAFETY: the caller's promise.
+    let ([hx, dhy, dhx], [cx, dcy, dcx]) = (unsafe { begun.hidden(h) }?, unsafe { begun.cells(c) }?);
     let reserve = Reserve::of(&begun.call, dx.0.most_rows(), at, bytes)?;
     let sequences = (dy.0.at(dy.1)?, dx.0.at(dx.1)?);
     recurrent::backward_data(&begun.context, begun.call, sequences, (hx, dhy, dhx), (cx, dcy, dcx), reserve)
 }
 
-fn weights(
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+unsafe fn weights(
     begun: Begun,
     x: (&Sequences, *const c_void),
     h: State,
     (at, bytes): (*const c_void, usize),
 ) -> Result {
-    let [hx] = begun.hidden([h])?;
+    // SAFETY: the caller's promise.
+    let [hx] = unsafe { begun.hidden([h]) }?;
     let reserve = Reserve::of(&begun.call, x.0.most_rows(), at, bytes)?;
     recurrent::backward_weights(&begun.context, begun.call, x.0.at(x.1)?, hx, reserve)
 }
@@ -468,7 +501,9 @@ fn reserved(descriptors: &[cudnnRNNDataDescriptor_t], memory: &[*const c_void]) 
     if is_nothing { Ok(()) } else { Err(Error::NotSupported("attention inside of a recurrent network")) }
 }
 
-pub fn cudnnRNNForwardInference(
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+pub unsafe fn cudnnRNNForwardInference(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     seqLength: c_int,
@@ -489,13 +524,17 @@ pub fn cudnnRNNForwardInference(
     _workSpace: *mut c_void,
     _workSpaceSizeInBytes: usize,
 ) -> Result {
-    let (from, to) = (steps(seqLength, xDesc)?, steps(seqLength, yDesc)?);
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { steps(seqLength, xDesc) }?, unsafe { steps(seqLength, yDesc) }?);
     let begun = begin(handle, rnnDesc, (&from, &to), (wDesc, w))?;
     let states = ([(hxDesc, hx), (hyDesc, hy.cast_const())], [(cxDesc, cx), (cyDesc, cy.cast_const())]);
-    forward(begun, ((&from, x), (&to, y)), states.0, states.1, None)
+    // SAFETY: the caller's promise.
+    unsafe { forward(begun, ((&from, x), (&to, y)), states.0, states.1, None) }
 }
 
-pub fn cudnnRNNForwardTraining(
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+pub unsafe fn cudnnRNNForwardTraining(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     seqLength: c_int,
@@ -518,13 +557,25 @@ pub fn cudnnRNNForwardTraining(
     reserveSpace: *mut c_void,
     reserveSpaceSizeInBytes: usize,
 ) -> Result {
-    let (from, to) = (steps(seqLength, xDesc)?, steps(seqLength, yDesc)?);
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { steps(seqLength, xDesc) }?, unsafe { steps(seqLength, yDesc) }?);
     let begun = begin(handle, rnnDesc, (&from, &to), (wDesc, w))?;
     let states = ([(hxDesc, hx), (hyDesc, hy.cast_const())], [(cxDesc, cx), (cyDesc, cy.cast_const())]);
-    forward(begun, ((&from, x), (&to, y)), states.0, states.1, Some((reserveSpace, reserveSpaceSizeInBytes)))
+    // SAFETY: the caller's promise.
+    unsafe {
+        forward(
+            begun,
+            ((&from, x), (&to, y)),
+            states.0,
+            states.1,
+            Some((reserveSpace, reserveSpaceSizeInBytes)),
+        )
+    }
 }
 
-pub fn cudnnRNNForwardInferenceEx(
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+pub unsafe fn cudnnRNNForwardInferenceEx(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     xDesc: cudnnRNNDataDescriptor_t,
@@ -556,10 +607,13 @@ pub fn cudnnRNNForwardInferenceEx(
     let (from, to) = (SEQUENCES.get(xDesc)?, SEQUENCES.get(yDesc)?);
     let begun = begin(handle, rnnDesc, (&from, &to), (wDesc, w))?;
     let states = ([(hxDesc, hx), (hyDesc, hy.cast_const())], [(cxDesc, cx), (cyDesc, cy.cast_const())]);
-    forward(begun, ((&from, x), (&to, y)), states.0, states.1, None)
+    // SAFETY: the caller's promise.
+    unsafe { forward(begun, ((&from, x), (&to, y)), states.0, states.1, None) }
 }
 
-pub fn cudnnRNNForwardTrainingEx(
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+pub unsafe fn cudnnRNNForwardTrainingEx(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     xDesc: cudnnRNNDataDescriptor_t,
@@ -593,10 +647,21 @@ pub fn cudnnRNNForwardTrainingEx(
     let (from, to) = (SEQUENCES.get(xDesc)?, SEQUENCES.get(yDesc)?);
     let begun = begin(handle, rnnDesc, (&from, &to), (wDesc, w))?;
     let states = ([(hxDesc, hx), (hyDesc, hy.cast_const())], [(cxDesc, cx), (cyDesc, cy.cast_const())]);
-    forward(begun, ((&from, x), (&to, y)), states.0, states.1, Some((reserveSpace, reserveSpaceSizeInBytes)))
+    // SAFETY: the caller's promise.
+    unsafe {
+        forward(
+            begun,
+            ((&from, x), (&to, y)),
+            states.0,
+            states.1,
+            Some((reserveSpace, reserveSpaceSizeInBytes)),
+        )
+    }
 }
 
-pub fn cudnnRNNBackwardData(
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+pub unsafe fn cudnnRNNBackwardData(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     seqLength: c_int,
@@ -625,16 +690,21 @@ pub fn cudnnRNNBackwardData(
     reserveSpace: *mut c_void,
     reserveSpaceSizeInBytes: usize,
 ) -> Result {
-    let (from, to) = (steps(seqLength, dyDesc)?, steps(seqLength, dxDesc)?);
-    from.goes_with(&steps(seqLength, yDesc)?)?;
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { steps(seqLength, dyDesc) }?, unsafe { steps(seqLength, dxDesc) }?);
+    // SAFETY: the caller's promise.
+    from.goes_with(&unsafe { steps(seqLength, yDesc) }?)?;
     require(!y.is_null(), "y is NULL")?;
     let begun = begin(handle, rnnDesc, (&to, &from), (wDesc, w))?;
     let h = [(hxDesc, hx), (dhyDesc, dhy), (dhxDesc, dhx.cast_const())];
     let c = [(cxDesc, cx), (dcyDesc, dcy), (dcxDesc, dcx.cast_const())];
-    data(begun, ((&from, dy), (&to, dx)), h, c, (reserveSpace, reserveSpaceSizeInBytes))
+    // SAFETY: the caller's promise.
+    unsafe { data(begun, ((&from, dy), (&to, dx)), h, c, (reserveSpace, reserveSpaceSizeInBytes)) }
 }
 
-pub fn cudnnRNNBackwardDataEx(
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+pub unsafe fn cudnnRNNBackwardDataEx(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     yDesc: cudnnRNNDataDescriptor_t,
@@ -673,11 +743,15 @@ pub fn cudnnRNNBackwardDataEx(
     let begun = begin(handle, rnnDesc, (&to, &from), (wDesc, w))?;
     let h = [(hxDesc, hx), (dhyDesc, dhy), (dhxDesc, dhx.cast_const())];
     let c = [(cxDesc, cx), (dcyDesc, dcy), (dcxDesc, dcx.cast_const())];
-    data(begun, ((&from, dy), (&to, dx)), h, c, (reserveSpace, reserveSpaceSizeInBytes))
+    // SAFETY: the caller's promise.
+    unsafe { data(begun, ((&from, dy), (&to, dx)), h, c, (reserveSpace, reserveSpaceSizeInBytes)) }
 }
 
 /// Behind the way back of data. Gradients are added to those in memory.
-pub fn cudnnRNNBackwardWeights(
+///
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+pub unsafe fn cudnnRNNBackwardWeights(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     seqLength: c_int,
@@ -694,13 +768,17 @@ pub fn cudnnRNNBackwardWeights(
     reserveSpace: *const c_void,
     reserveSpaceSizeInBytes: usize,
 ) -> Result {
-    let (from, to) = (steps(seqLength, xDesc)?, steps(seqLength, yDesc)?);
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { steps(seqLength, xDesc) }?, unsafe { steps(seqLength, yDesc) }?);
     require(!y.is_null(), "y is NULL")?;
     let begun = begin(handle, rnnDesc, (&from, &to), (dwDesc, dw))?;
-    weights(begun, (&from, x), (hxDesc, hx), (reserveSpace, reserveSpaceSizeInBytes))
+    // SAFETY: the caller's promise.
+    unsafe { weights(begun, (&from, x), (hxDesc, hx), (reserveSpace, reserveSpaceSizeInBytes)) }
 }
 
-pub fn cudnnRNNBackwardWeightsEx(
+/// # Safety
+/// As [`cudnnGetRNNWorkspaceSize`].
+pub unsafe fn cudnnRNNBackwardWeightsEx(
     handle: cudnnHandle_t,
     rnnDesc: cudnnRNNDescriptor_t,
     xDesc: cudnnRNNDataDescriptor_t,
@@ -719,5 +797,6 @@ pub fn cudnnRNNBackwardWeightsEx(
     let (from, to) = (SEQUENCES.get(xDesc)?, SEQUENCES.get(yDesc)?);
     require(!y.is_null(), "y is NULL")?;
     let begun = begin(handle, rnnDesc, (&from, &to), (dwDesc, dw))?;
-    weights(begun, (&from, x), (hxDesc, hx), (reserveSpace, reserveSpaceSizeInBytes))
+    // SAFETY: the caller's promise.
+    unsafe { weights(begun, (&from, x), (hxDesc, hx), (reserveSpace, reserveSpaceSizeInBytes)) }
 }

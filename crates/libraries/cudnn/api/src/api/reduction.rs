@@ -161,7 +161,10 @@ pub fn cudnnGetReductionWorkspaceSize(
 }
 
 /// `c = alpha·(the reduction of a) + beta·c`. Places are counted among those that are reduced, in their order, from 0, the first of several.
-pub fn cudnnReduceTensor(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnReduceTensor(
     handle: cudnnHandle_t,
     reduceTensorDesc: cudnnReduceTensorDescriptor_t,
     indices: *mut c_void,
@@ -179,12 +182,14 @@ pub fn cudnnReduceTensor(
     let settings = REDUCTIONS.get(reduceTensorDesc)?;
     let (a, c) = (argument(aDesc, A)?, argument(cDesc, C)?);
     fits(&a, &c)?;
-    let (alpha, beta) = (factor(alpha, c.kind)?, factor(beta, c.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, c.kind) }?, unsafe { factor(beta, c.kind) }?);
     if let Some(how) = settings.on_hip() {
         let area = (workspace, workspaceSizeInBytes);
         on_hip!(context, hip => hip.reduce(&how, (alpha, &a), (beta, &c), area));
     }
-    let (from, to) = (a.view()?, c.view()?);
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { a.view() }?, unsafe { c.view() }?);
     require(from.sizes().len() == to.sizes().len(), "vectors of channels in one tensor alone")?;
     let places = if settings.tells_places() {
         let is_32 = settings.index == cudnnIndicesType_t::CUDNN_32BIT_INDICES;

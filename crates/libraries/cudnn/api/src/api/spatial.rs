@@ -34,7 +34,10 @@ pub fn cudnnDestroySpatialTransformerDescriptor(stDesc: cudnnSpatialTransformerD
 }
 
 /// Sizes are looked at when they are used, as NVIDIA's library does.
-pub fn cudnnSetSpatialTransformerNdDescriptor(
+///
+/// # Safety
+/// As [`cudnnSpatialTfGridGeneratorForward`].
+pub unsafe fn cudnnSetSpatialTransformerNdDescriptor(
     stDesc: cudnnSpatialTransformerDescriptor_t,
     samplerType: cudnnSamplerType_t,
     dataType: cudnnDataType_t,
@@ -52,7 +55,8 @@ pub fn cudnnSetSpatialTransformerNdDescriptor(
     );
     supports(is_float, "a spatial transformer of this type")?;
     require((1..=8).contains(&nbDims), "the number of sizes is out of bounds")?;
-    TRANSFORMERS.set(stDesc, Settings { kind: dataType, sizes: list(dimA, nbDims)?.to_vec() })
+    // SAFETY: the caller's promise.
+    TRANSFORMERS.set(stDesc, Settings { kind: dataType, sizes: unsafe { list(dimA, nbDims) }?.to_vec() })
 }
 
 /// N, C, H and W of what is sampled.
@@ -67,9 +71,13 @@ fn settings(of: cudnnSpatialTransformerDescriptor_t) -> Result<(Settings, [usize
 
 impl Settings {
     /// An array of the descriptor's type.
-    fn array(&self, at: *const c_void, sizes: &[usize]) -> Result<View> {
+    ///
+    /// # Safety
+    /// As [`cudnnSetSpatialTransformerNdDescriptor`].
+    unsafe fn array(&self, at: *const c_void, sizes: &[usize]) -> Result<View> {
         let sizes: Vec<c_int> = sizes.iter().map(|&size| size as c_int).collect();
-        Tensor::of_format(cudnnTensorFormat_t::CUDNN_TENSOR_NCHW, self.kind, &sizes)?.view(at)
+        // SAFETY: the caller's promise.
+        unsafe { Tensor::of_format(cudnnTensorFormat_t::CUDNN_TENSOR_NCHW, self.kind, &sizes)?.view(at) }
     }
 
     fn is_double(&self) -> bool {
@@ -78,7 +86,10 @@ impl Settings {
 }
 
 /// The grid has x and y for each pixel, from -1 to 1 over an image.
-pub fn cudnnSpatialTfGridGeneratorForward(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnSpatialTfGridGeneratorForward(
     handle: cudnnHandle_t,
     stDesc: cudnnSpatialTransformerDescriptor_t,
     theta: *const c_void,
@@ -86,14 +97,18 @@ pub fn cudnnSpatialTfGridGeneratorForward(
 ) -> Result {
     let context = computing(handle)?;
     let (settings, [n, _, h, w]) = settings(stDesc)?;
-    let (from, to) = (settings.array(theta, &[n, 2, 3])?, settings.array(grid, &[n, h, w, 2])?);
+    // SAFETY: the caller's promise.
+    let (from, to) =
+        (unsafe { settings.array(theta, &[n, 2, 3]) }?, unsafe { settings.array(grid, &[n, h, w, 2]) }?);
     compute!(context, settings.is_double(), V => {
         // SAFETY: cuDNN's contract: the arrays are there until the stream has come here.
         unsafe { to.store(&spatial::grid(n, [h, w], &from.dense::<V>()), V::of(1.0), V::of(0.0)) };
     })
 }
 
-pub fn cudnnSpatialTfGridGeneratorBackward(
+/// # Safety
+/// As [`cudnnSetSpatialTransformerNdDescriptor`].
+pub unsafe fn cudnnSpatialTfGridGeneratorBackward(
     handle: cudnnHandle_t,
     stDesc: cudnnSpatialTransformerDescriptor_t,
     dgrid: *const c_void,
@@ -101,7 +116,9 @@ pub fn cudnnSpatialTfGridGeneratorBackward(
 ) -> Result {
     let context = computing(handle)?;
     let (settings, [n, _, h, w]) = settings(stDesc)?;
-    let (from, to) = (settings.array(dgrid, &[n, h, w, 2])?, settings.array(dtheta, &[n, 2, 3])?);
+    // SAFETY: the caller's promise.
+    let (from, to) =
+        (unsafe { settings.array(dgrid, &[n, h, w, 2]) }?, unsafe { settings.array(dtheta, &[n, 2, 3]) }?);
     compute!(context, settings.is_double(), V => {
         // SAFETY: as above.
         unsafe { to.store(&spatial::grid_backward(n, [h, w], &from.dense::<V>()), V::of(1.0), V::of(0.0)) };
@@ -117,7 +134,9 @@ fn shape(settings: &Settings, [n, c, h, w]: [usize; 4], x: &Tensor, y: &Tensor) 
     Ok(Shape { images: n, channels: c, input: [x.sizes[2] as usize, x.sizes[3] as usize], output: [h, w] })
 }
 
-pub fn cudnnSpatialTfSamplerForward(
+/// # Safety
+/// As [`cudnnSpatialTfGridGeneratorForward`].
+pub unsafe fn cudnnSpatialTfSamplerForward(
     handle: cudnnHandle_t,
     stDesc: cudnnSpatialTransformerDescriptor_t,
     alpha: *const c_void,
@@ -130,10 +149,13 @@ pub fn cudnnSpatialTfSamplerForward(
 ) -> Result {
     let context = computing(handle)?;
     let (settings, sizes) = settings(stDesc)?;
-    let ((x, from), (y, to)) = (at(xDesc, x)?, at(yDesc, y)?);
+    // SAFETY: the caller's promise.
+    let ((x, from), (y, to)) = (unsafe { at(xDesc, x) }?, unsafe { at(yDesc, y) }?);
     let shape = shape(&settings, sizes, &x, &y)?;
-    let grid = settings.array(grid, &[sizes[0], sizes[2], sizes[3], 2])?;
-    let (alpha, beta) = (factor(alpha, y.kind)?, factor(beta, y.kind)?);
+    // SAFETY: the caller's promise.
+    let grid = unsafe { settings.array(grid, &[sizes[0], sizes[2], sizes[3], 2]) }?;
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, y.kind) }?, unsafe { factor(beta, y.kind) }?);
     compute!(context, settings.is_double(), V => {
         // SAFETY: as above.
         unsafe {
@@ -143,7 +165,9 @@ pub fn cudnnSpatialTfSamplerForward(
     })
 }
 
-pub fn cudnnSpatialTfSamplerBackward(
+/// # Safety
+/// As [`cudnnSpatialTfGridGeneratorForward`].
+pub unsafe fn cudnnSpatialTfSamplerBackward(
     handle: cudnnHandle_t,
     stDesc: cudnnSpatialTransformerDescriptor_t,
     alpha: *const c_void,
@@ -161,13 +185,19 @@ pub fn cudnnSpatialTfSamplerBackward(
 ) -> Result {
     let context = computing(handle)?;
     let (settings, sizes) = settings(stDesc)?;
-    let ((x, from), (dx, dx_at), (dy, dy_at)) = (at(xDesc, x)?, at(dxDesc, dx)?, at(dyDesc, dy)?);
+    // SAFETY: the caller's promise.
+    let ((x, from), (dx, dx_at), (dy, dy_at)) =
+        (unsafe { at(xDesc, x) }?, unsafe { at(dxDesc, dx) }?, unsafe { at(dyDesc, dy) }?);
     let shape = shape(&settings, sizes, &x, &dy)?;
     require(x.sizes == dx.sizes && x.kind == dx.kind, "the tensors' sizes or types differ")?;
     let grids = [sizes[0], sizes[2], sizes[3], 2];
-    let (grid, dgrid) = (settings.array(grid, &grids)?, settings.array(dgrid, &grids)?);
-    let (alpha, beta) = (factor(alpha, x.kind)?, factor(beta, x.kind)?);
-    let (alpha_grid, beta_grid) = (factor(alphaDgrid, x.kind)?, factor(betaDgrid, x.kind)?);
+    // SAFETY: the caller's promise.
+    let (grid, dgrid) = (unsafe { settings.array(grid, &grids) }?, unsafe { settings.array(dgrid, &grids) }?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, x.kind) }?, unsafe { factor(beta, x.kind) }?);
+    // SAFETY: the caller's promise.
+    let (alpha_grid, beta_grid) =
+        (unsafe { factor(alphaDgrid, x.kind) }?, unsafe { factor(betaDgrid, x.kind) }?);
     compute!(context, settings.is_double(), V => {
         // SAFETY: as above.
         unsafe {

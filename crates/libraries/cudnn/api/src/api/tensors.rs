@@ -88,7 +88,9 @@ fn n_sizes(nbDims: c_int) -> Result {
     supports(nbDims <= MOST as c_int, "a tensor of more than eight sizes")
 }
 
-pub fn cudnnSetTensorNdDescriptor(
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnSetTensorNdDescriptor(
     tensorDesc: cudnnTensorDescriptor_t,
     dataType: cudnnDataType_t,
     nbDims: c_int,
@@ -97,11 +99,15 @@ pub fn cudnnSetTensorNdDescriptor(
 ) -> Result {
     TENSORS.get(tensorDesc)?;
     n_sizes(nbDims)?;
-    let tensor = Tensor::of_strides(dataType, list(dimA, nbDims)?, list(strideA, nbDims)?)?;
+    // SAFETY: the caller's promise.
+    let tensor =
+        Tensor::of_strides(dataType, unsafe { list(dimA, nbDims) }?, unsafe { list(strideA, nbDims) }?)?;
     TENSORS.set(tensorDesc, tensor)
 }
 
-pub fn cudnnSetTensorNdDescriptorEx(
+/// # Safety
+/// As [`cudnnSetTensorNdDescriptor`].
+pub unsafe fn cudnnSetTensorNdDescriptorEx(
     tensorDesc: cudnnTensorDescriptor_t,
     format: cudnnTensorFormat_t,
     dataType: cudnnDataType_t,
@@ -110,10 +116,13 @@ pub fn cudnnSetTensorNdDescriptorEx(
 ) -> Result {
     TENSORS.get(tensorDesc)?;
     n_sizes(nbDims)?;
-    TENSORS.set(tensorDesc, Tensor::of_format(format, dataType, list(dimA, nbDims)?)?)
+    // SAFETY: the caller's promise.
+    TENSORS.set(tensorDesc, Tensor::of_format(format, dataType, unsafe { list(dimA, nbDims) }?)?)
 }
 
-pub fn cudnnGetTensorNdDescriptor(
+/// # Safety
+/// As [`cudnnSetTensorNdDescriptor`].
+pub unsafe fn cudnnGetTensorNdDescriptor(
     tensorDesc: cudnnTensorDescriptor_t,
     nbDimsRequested: c_int,
     dataType: OptOut<'_, cudnnDataType_t>,
@@ -126,7 +135,8 @@ pub fn cudnnGetTensorNdDescriptor(
     nbDims.write(tensor.sizes.len() as c_int);
     for (to, numbers) in [(dimA, &tensor.sizes), (strideA, &tensor.strides)] {
         if !to.is_null() {
-            give(to, nbDimsRequested, numbers)?;
+            // SAFETY: the caller's promise.
+            unsafe { give(to, nbDimsRequested, numbers) }?;
         }
     }
     Ok(())
@@ -170,7 +180,10 @@ pub fn cudnnGetFilter4dDescriptor(
 }
 
 /// Three to eight sizes.
-pub fn cudnnSetFilterNdDescriptor(
+///
+/// # Safety
+/// As [`cudnnSetTensorNdDescriptor`].
+pub unsafe fn cudnnSetFilterNdDescriptor(
     filterDesc: cudnnFilterDescriptor_t,
     dataType: cudnnDataType_t,
     format: cudnnTensorFormat_t,
@@ -180,10 +193,13 @@ pub fn cudnnSetFilterNdDescriptor(
     FILTERS.get(filterDesc)?;
     require(nbDims >= 3, "a filter has at least three sizes")?;
     supports(nbDims <= MOST as c_int, "a filter of more than eight sizes")?;
-    FILTERS.set(filterDesc, Filter::new(dataType, format, list(filterDimA, nbDims)?)?)
+    // SAFETY: the caller's promise.
+    FILTERS.set(filterDesc, Filter::new(dataType, format, unsafe { list(filterDimA, nbDims) }?)?)
 }
 
-pub fn cudnnGetFilterNdDescriptor(
+/// # Safety
+/// As [`cudnnSetTensorNdDescriptor`].
+pub unsafe fn cudnnGetFilterNdDescriptor(
     filterDesc: cudnnFilterDescriptor_t,
     nbDimsRequested: c_int,
     dataType: OptOut<'_, cudnnDataType_t>,
@@ -198,7 +214,8 @@ pub fn cudnnGetFilterNdDescriptor(
     if filterDimA.is_null() {
         return Err(Error::BadParam("filterDimA"));
     }
-    give(filterDimA, nbDimsRequested, &filter.sizes)
+    // SAFETY: the caller's promise.
+    unsafe { give(filterDimA, nbDimsRequested, &filter.sizes) }
 }
 
 pub fn cudnnGetFilterSizeInBytes(filterDesc: cudnnFilterDescriptor_t, size: Out<'_, usize>) -> Result {

@@ -38,7 +38,10 @@ pub fn cudnnDestroyTensorTransformDescriptor(transformDesc: cudnnTensorTransform
 }
 
 /// No padding and no folds where an array is NULL.
-pub fn cudnnSetTensorTransformDescriptor(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+pub unsafe fn cudnnSetTensorTransformDescriptor(
     transformDesc: cudnnTensorTransformDescriptor_t,
     nbDims: u32,
     destFormat: cudnnTensorFormat_t,
@@ -53,16 +56,21 @@ pub fn cudnnSetTensorTransformDescriptor(
     require((0..2).contains(&direction.0), "there is no such direction")?;
     let n = nbDims as usize;
     let pads = |at: *const i32| -> Result<Vec<i32>> {
-        if at.is_null() { Ok(vec![0; n]) } else { Ok(list(at, n as c_int)?.to_vec()) }
+        // SAFETY: the caller's promise.
+        if at.is_null() { Ok(vec![0; n]) } else { Ok(unsafe { list(at, n as c_int) }?.to_vec()) }
     };
     let (before, after) = (pads(padBeforeA)?, pads(padAfterA)?);
     require(before.iter().chain(&after).all(|pad| *pad >= 0), "a padding is negative")?;
-    let folds = if foldA.is_null() { vec![1; n - 2] } else { list(foldA, n as c_int - 2)?.to_vec() };
+    let folds =
+        // SAFETY: the caller's promise.
+        if foldA.is_null() { vec![1; n - 2] } else { unsafe { list(foldA, n as c_int - 2) }?.to_vec() };
     require(folds.iter().all(|fold| *fold > 0), "a fold is 0")?;
     TRANSFORMS.set(transformDesc, Settings { format: destFormat, before, after, folds, direction })
 }
 
-pub fn cudnnGetTensorTransformDescriptor(
+/// # Safety
+/// As [`cudnnSetTensorTransformDescriptor`].
+pub unsafe fn cudnnGetTensorTransformDescriptor(
     transformDesc: cudnnTensorTransformDescriptor_t,
     nbDimsRequested: u32,
     destFormat: OptOut<'_, cudnnTensorFormat_t>,
@@ -75,11 +83,13 @@ pub fn cudnnGetTensorTransformDescriptor(
     let requested = c_int::try_from(nbDimsRequested).unwrap_or(c_int::MAX);
     for (to, numbers) in [(padBeforeA, &settings.before), (padAfterA, &settings.after)] {
         if !to.is_null() {
-            give(to, requested, numbers)?;
+            // SAFETY: the caller's promise.
+            unsafe { give(to, requested, numbers) }?;
         }
     }
     if !foldA.is_null() {
-        give(foldA, requested.saturating_sub(2), &settings.folds)?;
+        // SAFETY: the caller's promise.
+        unsafe { give(foldA, requested.saturating_sub(2), &settings.folds) }?;
     }
     destFormat.write(settings.format);
     direction.write(settings.direction);
@@ -124,7 +134,10 @@ pub fn cudnnInitTransformDest(
 }
 
 /// `dest = alpha·src + beta·dest`, and the padding is 0 in place of src.
-fn transform(
+///
+/// # Safety
+/// As [`cudnnSetTensorTransformDescriptor`].
+unsafe fn transform(
     context: &Context,
     settings: &Settings,
     (alpha, beta): (*const c_void, *const c_void),
@@ -136,7 +149,8 @@ fn transform(
     let is_padded = settings.before.iter().chain(&settings.after).any(|pad| *pad != 0);
     supports(!is_padded || (is_plain(from) && is_plain(to)), "padding of vectors of channels")?;
     require(is_padded || from_at.len() == to_at.len(), "the tensors' sizes differ")?;
-    let (alpha, beta) = (factor(alpha, to.kind)?, factor(beta, to.kind)?);
+    // SAFETY: the caller's promise.
+    let (alpha, beta) = (unsafe { factor(alpha, to.kind) }?, unsafe { factor(beta, to.kind) }?);
     let is_double = is_double(from_at.kind()) || is_double(to_at.kind());
     let sizes: Vec<usize> = to.sizes.iter().map(|&size| size as usize).collect();
     let firsts: Vec<usize> = settings.before.iter().map(|&pad| pad as usize).collect();
@@ -169,7 +183,9 @@ fn padded<V: Value>(values: &[V], inner: &[usize], firsts: &[usize], sizes: &[us
     all
 }
 
-pub fn cudnnTransformTensorEx(
+/// # Safety
+/// As [`cudnnSetTensorTransformDescriptor`].
+pub unsafe fn cudnnTransformTensorEx(
     handle: cudnnHandle_t,
     transDesc: cudnnTensorTransformDescriptor_t,
     alpha: *const c_void,
@@ -181,11 +197,15 @@ pub fn cudnnTransformTensorEx(
 ) -> Result {
     let context = computing(handle)?;
     let ((from, from_at), (to, to_at)) =
-        (crate::tensor::at(srcDesc, srcData)?, crate::tensor::at(destDesc, destData)?);
-    transform(&context, &settings(transDesc)?, (alpha, beta), (&from, from_at), (&to, to_at))
+        // SAFETY: the caller's promise.
+        (unsafe { crate::tensor::at(srcDesc, srcData) }?, unsafe { crate::tensor::at(destDesc, destData) }?);
+    // SAFETY: the caller's promise.
+    unsafe { transform(&context, &settings(transDesc)?, (alpha, beta), (&from, from_at), (&to, to_at)) }
 }
 
-pub fn cudnnTransformFilter(
+/// # Safety
+/// As [`cudnnSetTensorTransformDescriptor`].
+pub unsafe fn cudnnTransformFilter(
     handle: cudnnHandle_t,
     transDesc: cudnnTensorTransformDescriptor_t,
     alpha: *const c_void,
@@ -197,14 +217,18 @@ pub fn cudnnTransformFilter(
 ) -> Result {
     let context = computing(handle)?;
     let (from, to) = (filter(srcDesc)?, filter(destDesc)?);
-    let (from_at, to_at) = (from.view(srcData)?, to.view(destData)?);
+    // SAFETY: the caller's promise.
+    let (from_at, to_at) = (unsafe { from.view(srcData) }?, unsafe { to.view(destData) }?);
     let tensor =
         |of: &crate::tensor::Filter| Tensor { kind: of.kind, sizes: of.sizes.clone(), strides: Vec::new() };
-    transform(
-        &context,
-        &settings(transDesc)?,
-        (alpha, beta),
-        (&tensor(&from), from_at),
-        (&tensor(&to), to_at),
-    )
+    // SAFETY: the caller's promise.
+    unsafe {
+        transform(
+            &context,
+            &settings(transDesc)?,
+            (alpha, beta),
+            (&tensor(&from), from_at),
+            (&tensor(&to), to_at),
+        )
+    }
 }

@@ -99,13 +99,15 @@ impl Layout {
             }
             Layout::Ragged { unit, axis, .. } => {
                 let mut values = vec![V::of(0.0); sizes.iter().product()];
-                for_sequences(at, kind, (sizes, strides), offsets, (*unit, *axis), |first, view| {
-                    // SAFETY: as above.
-                    let part: Vec<V> = unsafe { view.load() };
-                    for (number, value) in part.into_iter().enumerate() {
-                        values[first + place(number, view.sizes(), sizes)] = value;
-                    }
-                });
+                // SAFETY: the caller's promise.
+                unsafe {
+                    for_sequences(at, kind, (sizes, strides), offsets, (*unit, *axis), |first, view| {
+                        let part: Vec<V> = view.load();
+                        for (number, value) in part.into_iter().enumerate() {
+                            values[first + place(number, view.sizes(), sizes)] = value;
+                        }
+                    })
+                };
                 values
             }
             Layout::Tiles { inner } => {
@@ -146,12 +148,14 @@ impl Layout {
                 }
             }
             Layout::Ragged { unit, axis, .. } => {
-                for_sequences(at, kind, (sizes, strides), offsets, (*unit, *axis), |first, view| {
-                    let part =
-                        (0..view.len()).map(|number| values[first + place(number, view.sizes(), sizes)]);
-                    // SAFETY: as above.
-                    unsafe { view.store(&part.collect::<Vec<_>>(), one, zero) };
-                });
+                // SAFETY: the caller's promise.
+                unsafe {
+                    for_sequences(at, kind, (sizes, strides), offsets, (*unit, *axis), |first, view| {
+                        let part =
+                            (0..view.len()).map(|number| values[first + place(number, view.sizes(), sizes)]);
+                        view.store(&part.collect::<Vec<_>>(), one, zero);
+                    })
+                };
             }
             Layout::Tiles { inner } => {
                 let matrix = sizes[sizes.len() - 2] * sizes[sizes.len() - 1];
@@ -195,7 +199,10 @@ fn place(number: usize, held: &[usize], sizes: &[usize]) -> usize {
 
 /// Calls `body` with each sequence that has rows, and with each head of it where heads lie apart: its first element's place, and where its own
 /// lie. No row begins behind the sequence's end.
-fn for_sequences(
+///
+/// # Safety
+/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+unsafe fn for_sequences(
     at: *mut u8,
     kind: Kind,
     (sizes, strides): (&[usize], &[isize]),

@@ -713,7 +713,10 @@ impl Graph {
     }
 
     /// Looks at what is given for a tensor: an address of the device's, or of a number that is read here.
-    pub fn given(&self, uid: i64, at: *mut u8) -> Result<Given> {
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    pub unsafe fn given(&self, uid: i64, at: *mut u8) -> Result<Given> {
         let tensor = &self.tensors[&uid];
         require(!at.is_null(), "a tensor's memory is NULL")?;
         require(

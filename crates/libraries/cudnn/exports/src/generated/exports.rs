@@ -30,7 +30,7 @@ pub unsafe extern "C" fn cudnnActivationBackward_v08(
         value handle, value activationDesc, value alpha, value yDesc, value y, value dyDesc, value dy, value xDesc, value x, value beta, value dxDesc, value dx
     ), {
         ::cudnn::entry(8, "cudnnActivationBackward", || {
-            ::cudnn::api::activation::cudnnActivationBackward(
+            unsafe { ::cudnn::api::activation::cudnnActivationBackward(
                 handle,
                 activationDesc,
                 alpha,
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn cudnnActivationBackward_v08(
                 beta,
                 dxDesc,
                 dx,
-            )
+            ) }
         })
     })
 }
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn cudnnActivationBackward_v09(
         value handle, value activationDesc, value alpha, value yDesc, value y, value dyDesc, value dy, value xDesc, value x, value beta, value dxDesc, value dx
     ), {
         ::cudnn::entry(9, "cudnnActivationBackward", || {
-            ::cudnn::api::activation::cudnnActivationBackward(
+            unsafe { ::cudnn::api::activation::cudnnActivationBackward(
                 handle,
                 activationDesc,
                 alpha,
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn cudnnActivationBackward_v09(
                 beta,
                 dxDesc,
                 dx,
-            )
+            ) }
         })
     })
 }
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn cudnnActivationForward_v08(
         value handle, value activationDesc, value alpha, value xDesc, value x, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(8, "cudnnActivationForward", || {
-            ::cudnn::api::activation::cudnnActivationForward(
+            unsafe { ::cudnn::api::activation::cudnnActivationForward(
                 handle,
                 activationDesc,
                 alpha,
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn cudnnActivationForward_v08(
                 beta,
                 yDesc,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn cudnnActivationForward_v09(
         value handle, value activationDesc, value alpha, value xDesc, value x, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(9, "cudnnActivationForward", || {
-            ::cudnn::api::activation::cudnnActivationForward(
+            unsafe { ::cudnn::api::activation::cudnnActivationForward(
                 handle,
                 activationDesc,
                 alpha,
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn cudnnActivationForward_v09(
                 beta,
                 yDesc,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn cudnnAddTensor_v08(
         value handle, value alpha, value aDesc, value A, value beta, value cDesc, value C
     ), {
         ::cudnn::entry(8, "cudnnAddTensor", || {
-            ::cudnn::api::operation::cudnnAddTensor(handle, alpha, aDesc, A, beta, cDesc, C)
+            unsafe { ::cudnn::api::operation::cudnnAddTensor(handle, alpha, aDesc, A, beta, cDesc, C) }
         })
     })
 }
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn cudnnAddTensor_v09(
         value handle, value alpha, value aDesc, value A, value beta, value cDesc, value C
     ), {
         ::cudnn::entry(9, "cudnnAddTensor", || {
-            ::cudnn::api::operation::cudnnAddTensor(handle, alpha, aDesc, A, beta, cDesc, C)
+            unsafe { ::cudnn::api::operation::cudnnAddTensor(handle, alpha, aDesc, A, beta, cDesc, C) }
         })
     })
 }
@@ -309,7 +309,7 @@ pub unsafe extern "C" fn cudnnBackendExecute_v08(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnBackendExecute", (value handle, value executionPlan, value variantPack), {
         ::cudnn::entry(8, "cudnnBackendExecute", || {
-            ::cudnn::api::backend::cudnnBackendExecute(handle, executionPlan, variantPack)
+            unsafe { ::cudnn::api::backend::cudnnBackendExecute(handle, executionPlan, variantPack) }
         })
     })
 }
@@ -322,7 +322,7 @@ pub unsafe extern "C" fn cudnnBackendExecute_v09(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnBackendExecute", (value handle, value executionPlan, value variantPack), {
         ::cudnn::entry(9, "cudnnBackendExecute", || {
-            ::cudnn::api::backend::cudnnBackendExecute(handle, executionPlan, variantPack)
+            unsafe { ::cudnn::api::backend::cudnnBackendExecute(handle, executionPlan, variantPack) }
         })
     })
 }
@@ -354,14 +354,14 @@ pub unsafe extern "C" fn cudnnBackendGetAttribute_v08(
         value descriptor, value attributeName, value attributeType, value requestedElementCount, out elementCount, value arrayOfElements
     ), {
         ::cudnn::entry(8, "cudnnBackendGetAttribute", || {
-            ::cudnn::api::backend::cudnnBackendGetAttribute(
+            unsafe { ::cudnn::api::backend::cudnnBackendGetAttribute(
                 descriptor,
                 attributeName,
                 attributeType,
                 requestedElementCount,
-                unsafe { OptOut::new(elementCount) },
+                OptOut::new(elementCount),
                 arrayOfElements,
-            )
+            ) }
         })
     })
 }
@@ -379,14 +379,14 @@ pub unsafe extern "C" fn cudnnBackendGetAttribute_v09(
         value descriptor, value attributeName, value attributeType, value requestedElementCount, out elementCount, value arrayOfElements
     ), {
         ::cudnn::entry(9, "cudnnBackendGetAttribute", || {
-            ::cudnn::api::backend::cudnnBackendGetAttribute(
+            unsafe { ::cudnn::api::backend::cudnnBackendGetAttribute(
                 descriptor,
                 attributeName,
                 attributeType,
                 requestedElementCount,
-                unsafe { OptOut::new(elementCount) },
+                OptOut::new(elementCount),
                 arrayOfElements,
-            )
+            ) }
         })
     })
 }
@@ -414,7 +414,12 @@ pub unsafe extern "C" fn cudnnBackendPopulateCudaGraph_v09(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnBackendPopulateCudaGraph", (value handle, value executionPlan, value variantPack, value graph), {
         ::cudnn::entry(9, "cudnnBackendPopulateCudaGraph", || {
-            ::cudnn::api::backend::cudnnBackendPopulateCudaGraph(handle, executionPlan, variantPack, graph)
+            unsafe { ::cudnn::api::backend::cudnnBackendPopulateCudaGraph(
+                handle,
+                executionPlan,
+                variantPack,
+                graph,
+            ) }
         })
     })
 }
@@ -474,7 +479,12 @@ pub unsafe extern "C" fn cudnnBackendUpdateCudaGraph_v09(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnBackendUpdateCudaGraph", (value handle, value executionPlan, value variantPack, value graph), {
         ::cudnn::entry(9, "cudnnBackendUpdateCudaGraph", || {
-            ::cudnn::api::backend::cudnnBackendUpdateCudaGraph(handle, executionPlan, variantPack, graph)
+            unsafe { ::cudnn::api::backend::cudnnBackendUpdateCudaGraph(
+                handle,
+                executionPlan,
+                variantPack,
+                graph,
+            ) }
         })
     })
 }
@@ -505,7 +515,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationBackward_v08(
         value handle, value mode, value alphaDataDiff, value betaDataDiff, value alphaParamDiff, value betaParamDiff, value xDesc, value x, value dyDesc, value dy, value dxDesc, value dx, value dBnScaleBiasDesc, value bnScale, value dBnScaleResult, value dBnBiasResult, value epsilon, value savedMean, value savedInvVariance
     ), {
         ::cudnn::entry(8, "cudnnBatchNormalizationBackward", || {
-            ::cudnn::api::normalization::cudnnBatchNormalizationBackward(
+            unsafe { ::cudnn::api::normalization::cudnnBatchNormalizationBackward(
                 handle,
                 mode,
                 alphaDataDiff,
@@ -525,7 +535,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationBackward_v08(
                 epsilon,
                 savedMean,
                 savedInvVariance,
-            )
+            ) }
         })
     })
 }
@@ -556,7 +566,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationBackward_v09(
         value handle, value mode, value alphaDataDiff, value betaDataDiff, value alphaParamDiff, value betaParamDiff, value xDesc, value x, value dyDesc, value dy, value dxDesc, value dx, value dBnScaleBiasDesc, value bnScale, value dBnScaleResult, value dBnBiasResult, value epsilon, value savedMean, value savedInvVariance
     ), {
         ::cudnn::entry(9, "cudnnBatchNormalizationBackward", || {
-            ::cudnn::api::normalization::cudnnBatchNormalizationBackward(
+            unsafe { ::cudnn::api::normalization::cudnnBatchNormalizationBackward(
                 handle,
                 mode,
                 alphaDataDiff,
@@ -576,7 +586,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationBackward_v09(
                 epsilon,
                 savedMean,
                 savedInvVariance,
-            )
+            ) }
         })
     })
 }
@@ -618,7 +628,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationBackwardEx_v08(
         value handle, value mode, value bnOps, value alphaDataDiff, value betaDataDiff, value alphaParamDiff, value betaParamDiff, value xDesc, value xData, value yDesc, value yData, value dyDesc, value dyData, value dzDesc, value dzData, value dxDesc, value dxData, value dBnScaleBiasDesc, value bnScaleData, value bnBiasData, value dBnScaleData, value dBnBiasData, value epsilon, value savedMean, value savedInvVariance, value activationDesc, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnBatchNormalizationBackwardEx", || {
-            ::cudnn::api::normalization::cudnnBatchNormalizationBackwardEx(
+            unsafe { ::cudnn::api::normalization::cudnnBatchNormalizationBackwardEx(
                 handle,
                 mode,
                 bnOps,
@@ -649,7 +659,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationBackwardEx_v08(
                 workSpaceSizeInBytes,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -691,7 +701,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationBackwardEx_v09(
         value handle, value mode, value bnOps, value alphaDataDiff, value betaDataDiff, value alphaParamDiff, value betaParamDiff, value xDesc, value xData, value yDesc, value yData, value dyDesc, value dyData, value dzDesc, value dzData, value dxDesc, value dxData, value dBnScaleBiasDesc, value bnScaleData, value bnBiasData, value dBnScaleData, value dBnBiasData, value epsilon, value savedMean, value savedInvVariance, value activationDesc, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnBatchNormalizationBackwardEx", || {
-            ::cudnn::api::normalization::cudnnBatchNormalizationBackwardEx(
+            unsafe { ::cudnn::api::normalization::cudnnBatchNormalizationBackwardEx(
                 handle,
                 mode,
                 bnOps,
@@ -722,7 +732,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationBackwardEx_v09(
                 workSpaceSizeInBytes,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -748,7 +758,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardInference_v08(
         value handle, value mode, value alpha, value beta, value xDesc, value x, value yDesc, value y, value bnScaleBiasMeanVarDesc, value bnScale, value bnBias, value estimatedMean, value estimatedVariance, value epsilon
     ), {
         ::cudnn::entry(8, "cudnnBatchNormalizationForwardInference", || {
-            ::cudnn::api::normalization::cudnnBatchNormalizationForwardInference(
+            unsafe { ::cudnn::api::normalization::cudnnBatchNormalizationForwardInference(
                 handle,
                 mode,
                 alpha,
@@ -763,7 +773,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardInference_v08(
                 estimatedMean,
                 estimatedVariance,
                 epsilon,
-            )
+            ) }
         })
     })
 }
@@ -789,7 +799,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardInference_v09(
         value handle, value mode, value alpha, value beta, value xDesc, value x, value yDesc, value y, value bnScaleBiasMeanVarDesc, value bnScale, value bnBias, value estimatedMean, value estimatedVariance, value epsilon
     ), {
         ::cudnn::entry(9, "cudnnBatchNormalizationForwardInference", || {
-            ::cudnn::api::normalization::cudnnBatchNormalizationForwardInference(
+            unsafe { ::cudnn::api::normalization::cudnnBatchNormalizationForwardInference(
                 handle,
                 mode,
                 alpha,
@@ -804,7 +814,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardInference_v09(
                 estimatedMean,
                 estimatedVariance,
                 epsilon,
-            )
+            ) }
         })
     })
 }
@@ -833,7 +843,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardTraining_v08(
         value handle, value mode, value alpha, value beta, value xDesc, value x, value yDesc, value y, value bnScaleBiasMeanVarDesc, value bnScale, value bnBias, value exponentialAverageFactor, value resultRunningMean, value resultRunningVariance, value epsilon, value resultSaveMean, value resultSaveInvVariance
     ), {
         ::cudnn::entry(8, "cudnnBatchNormalizationForwardTraining", || {
-            ::cudnn::api::normalization::cudnnBatchNormalizationForwardTraining(
+            unsafe { ::cudnn::api::normalization::cudnnBatchNormalizationForwardTraining(
                 handle,
                 mode,
                 alpha,
@@ -851,7 +861,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardTraining_v08(
                 epsilon,
                 resultSaveMean,
                 resultSaveInvVariance,
-            )
+            ) }
         })
     })
 }
@@ -880,7 +890,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardTraining_v09(
         value handle, value mode, value alpha, value beta, value xDesc, value x, value yDesc, value y, value bnScaleBiasMeanVarDesc, value bnScale, value bnBias, value exponentialAverageFactor, value resultRunningMean, value resultRunningVariance, value epsilon, value resultSaveMean, value resultSaveInvVariance
     ), {
         ::cudnn::entry(9, "cudnnBatchNormalizationForwardTraining", || {
-            ::cudnn::api::normalization::cudnnBatchNormalizationForwardTraining(
+            unsafe { ::cudnn::api::normalization::cudnnBatchNormalizationForwardTraining(
                 handle,
                 mode,
                 alpha,
@@ -898,7 +908,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardTraining_v09(
                 epsilon,
                 resultSaveMean,
                 resultSaveInvVariance,
-            )
+            ) }
         })
     })
 }
@@ -935,7 +945,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardTrainingEx_v08(
         value handle, value mode, value bnOps, value alpha, value beta, value xDesc, value xData, value zDesc, value zData, value yDesc, value yData, value bnScaleBiasMeanVarDesc, value bnScale, value bnBias, value exponentialAverageFactor, value resultRunningMean, value resultRunningVariance, value epsilon, value resultSaveMean, value resultSaveInvVariance, value activationDesc, value workspace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnBatchNormalizationForwardTrainingEx", || {
-            ::cudnn::api::normalization::cudnnBatchNormalizationForwardTrainingEx(
+            unsafe { ::cudnn::api::normalization::cudnnBatchNormalizationForwardTrainingEx(
                 handle,
                 mode,
                 bnOps,
@@ -961,7 +971,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardTrainingEx_v08(
                 workSpaceSizeInBytes,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -998,7 +1008,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardTrainingEx_v09(
         value handle, value mode, value bnOps, value alpha, value beta, value xDesc, value xData, value zDesc, value zData, value yDesc, value yData, value bnScaleBiasMeanVarDesc, value bnScale, value bnBias, value exponentialAverageFactor, value resultRunningMean, value resultRunningVariance, value epsilon, value resultSaveMean, value resultSaveInvVariance, value activationDesc, value workspace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnBatchNormalizationForwardTrainingEx", || {
-            ::cudnn::api::normalization::cudnnBatchNormalizationForwardTrainingEx(
+            unsafe { ::cudnn::api::normalization::cudnnBatchNormalizationForwardTrainingEx(
                 handle,
                 mode,
                 bnOps,
@@ -1024,7 +1034,7 @@ pub unsafe extern "C" fn cudnnBatchNormalizationForwardTrainingEx_v09(
                 workSpaceSizeInBytes,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -1075,7 +1085,7 @@ pub unsafe extern "C" fn cudnnCTCLoss_v08(
         value handle, value probsDesc, value probs, value hostLabels, value hostLabelLengths, value hostInputLengths, value costs, value gradientsDesc, value gradients, value algo, value ctcLossDesc, value workspace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnCTCLoss", || {
-            ::cudnn::api::loss::cudnnCTCLoss(
+            unsafe { ::cudnn::api::loss::cudnnCTCLoss(
                 handle,
                 probsDesc,
                 probs,
@@ -1089,7 +1099,7 @@ pub unsafe extern "C" fn cudnnCTCLoss_v08(
                 ctcLossDesc,
                 workspace,
                 workSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -1114,7 +1124,7 @@ pub unsafe extern "C" fn cudnnCTCLoss_v09(
         value handle, value probsDesc, value probs, value hostLabels, value hostLabelLengths, value hostInputLengths, value costs, value gradientsDesc, value gradients, value algo, value ctcLossDesc, value workspace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnCTCLoss", || {
-            ::cudnn::api::loss::cudnnCTCLoss(
+            unsafe { ::cudnn::api::loss::cudnnCTCLoss(
                 handle,
                 probsDesc,
                 probs,
@@ -1128,7 +1138,7 @@ pub unsafe extern "C" fn cudnnCTCLoss_v09(
                 ctcLossDesc,
                 workspace,
                 workSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -1153,7 +1163,7 @@ pub unsafe extern "C" fn cudnnCTCLoss_v8_v08(
         value handle, value algo, value ctcLossDesc, value probsDesc, value probs, value labels, value labelLengths, value inputLengths, value costs, value gradientsDesc, value gradients, value workSpaceSizeInBytes, value workspace
     ), {
         ::cudnn::entry(8, "cudnnCTCLoss_v8", || {
-            ::cudnn::api::loss::cudnnCTCLoss_v8(
+            unsafe { ::cudnn::api::loss::cudnnCTCLoss_v8(
                 handle,
                 algo,
                 ctcLossDesc,
@@ -1167,7 +1177,7 @@ pub unsafe extern "C" fn cudnnCTCLoss_v8_v08(
                 gradients,
                 workSpaceSizeInBytes,
                 workspace,
-            )
+            ) }
         })
     })
 }
@@ -1192,7 +1202,7 @@ pub unsafe extern "C" fn cudnnCTCLoss_v8_v09(
         value handle, value algo, value ctcLossDesc, value probsDesc, value probs, value labels, value labelLengths, value inputLengths, value costs, value gradientsDesc, value gradients, value workSpaceSizeInBytes, value workspace
     ), {
         ::cudnn::entry(9, "cudnnCTCLoss_v8", || {
-            ::cudnn::api::loss::cudnnCTCLoss_v8(
+            unsafe { ::cudnn::api::loss::cudnnCTCLoss_v8(
                 handle,
                 algo,
                 ctcLossDesc,
@@ -1206,7 +1216,7 @@ pub unsafe extern "C" fn cudnnCTCLoss_v8_v09(
                 gradients,
                 workSpaceSizeInBytes,
                 workspace,
-            )
+            ) }
         })
     })
 }
@@ -1233,7 +1243,7 @@ pub unsafe extern "C" fn cudnnCausalConv1dBackward_v09(
         value stream, value x, value weight, value bias, value dy, value dx, value dweight, value dbias, value batch, value dim, value seqLen, value kernelSize, value dataType, value dwDataType, value activation
     ), {
         ::cudnn::entry(9, "cudnnCausalConv1dBackward", || {
-            ::cudnn::api::causal::cudnnCausalConv1dBackward(
+            unsafe { ::cudnn::api::causal::cudnnCausalConv1dBackward(
                 stream,
                 x,
                 weight,
@@ -1249,7 +1259,7 @@ pub unsafe extern "C" fn cudnnCausalConv1dBackward_v09(
                 dataType,
                 dwDataType,
                 activation,
-            )
+            ) }
         })
     })
 }
@@ -1272,7 +1282,7 @@ pub unsafe extern "C" fn cudnnCausalConv1dForward_v09(
         value stream, value x, value weight, value bias, value y, value batch, value dim, value seqLen, value kernelSize, value dataType, value activation
     ), {
         ::cudnn::entry(9, "cudnnCausalConv1dForward", || {
-            ::cudnn::api::causal::cudnnCausalConv1dForward(
+            unsafe { ::cudnn::api::causal::cudnnCausalConv1dForward(
                 stream,
                 x,
                 weight,
@@ -1284,7 +1294,7 @@ pub unsafe extern "C" fn cudnnCausalConv1dForward_v09(
                 kernelSize,
                 dataType,
                 activation,
-            )
+            ) }
         })
     })
 }
@@ -1311,7 +1321,7 @@ pub unsafe extern "C" fn cudnnCausalConv1dNwhBackward_v09(
         value stream, value x, value weight, value bias, value dy, value dx, value dweight, value dbias, value batch, value dim, value seqLen, value kernelSize, value dataType, value dwDataType, value activation
     ), {
         ::cudnn::entry(9, "cudnnCausalConv1dNwhBackward", || {
-            ::cudnn::api::causal::cudnnCausalConv1dNwhBackward(
+            unsafe { ::cudnn::api::causal::cudnnCausalConv1dNwhBackward(
                 stream,
                 x,
                 weight,
@@ -1327,7 +1337,7 @@ pub unsafe extern "C" fn cudnnCausalConv1dNwhBackward_v09(
                 dataType,
                 dwDataType,
                 activation,
-            )
+            ) }
         })
     })
 }
@@ -1350,7 +1360,7 @@ pub unsafe extern "C" fn cudnnCausalConv1dNwhForward_v09(
         value stream, value x, value weight, value bias, value y, value batch, value dim, value seqLen, value kernelSize, value dataType, value activation
     ), {
         ::cudnn::entry(9, "cudnnCausalConv1dNwhForward", || {
-            ::cudnn::api::causal::cudnnCausalConv1dNwhForward(
+            unsafe { ::cudnn::api::causal::cudnnCausalConv1dNwhForward(
                 stream,
                 x,
                 weight,
@@ -1362,7 +1372,7 @@ pub unsafe extern "C" fn cudnnCausalConv1dNwhForward_v09(
                 kernelSize,
                 dataType,
                 activation,
-            )
+            ) }
         })
     })
 }
@@ -1402,7 +1412,15 @@ pub unsafe extern "C" fn cudnnConvolutionBackwardBias_v08(
         value handle, value alpha, value dyDesc, value dy, value beta, value dbDesc, value db
     ), {
         ::cudnn::entry(8, "cudnnConvolutionBackwardBias", || {
-            ::cudnn::api::convolution::cudnnConvolutionBackwardBias(handle, alpha, dyDesc, dy, beta, dbDesc, db)
+            unsafe { ::cudnn::api::convolution::cudnnConvolutionBackwardBias(
+                handle,
+                alpha,
+                dyDesc,
+                dy,
+                beta,
+                dbDesc,
+                db,
+            ) }
         })
     })
 }
@@ -1421,7 +1439,15 @@ pub unsafe extern "C" fn cudnnConvolutionBackwardBias_v09(
         value handle, value alpha, value dyDesc, value dy, value beta, value dbDesc, value db
     ), {
         ::cudnn::entry(9, "cudnnConvolutionBackwardBias", || {
-            ::cudnn::api::convolution::cudnnConvolutionBackwardBias(handle, alpha, dyDesc, dy, beta, dbDesc, db)
+            unsafe { ::cudnn::api::convolution::cudnnConvolutionBackwardBias(
+                handle,
+                alpha,
+                dyDesc,
+                dy,
+                beta,
+                dbDesc,
+                db,
+            ) }
         })
     })
 }
@@ -1446,7 +1472,7 @@ pub unsafe extern "C" fn cudnnConvolutionBackwardData_v08(
         value handle, value alpha, value wDesc, value w, value dyDesc, value dy, value convDesc, value algo, value workSpace, value workSpaceSizeInBytes, value beta, value dxDesc, value dx
     ), {
         ::cudnn::entry(8, "cudnnConvolutionBackwardData", || {
-            ::cudnn::api::convolution::cudnnConvolutionBackwardData(
+            unsafe { ::cudnn::api::convolution::cudnnConvolutionBackwardData(
                 handle,
                 alpha,
                 wDesc,
@@ -1460,7 +1486,7 @@ pub unsafe extern "C" fn cudnnConvolutionBackwardData_v08(
                 beta,
                 dxDesc,
                 dx,
-            )
+            ) }
         })
     })
 }
@@ -1485,7 +1511,7 @@ pub unsafe extern "C" fn cudnnConvolutionBackwardData_v09(
         value handle, value alpha, value wDesc, value w, value dyDesc, value dy, value convDesc, value algo, value workSpace, value workSpaceSizeInBytes, value beta, value dxDesc, value dx
     ), {
         ::cudnn::entry(9, "cudnnConvolutionBackwardData", || {
-            ::cudnn::api::convolution::cudnnConvolutionBackwardData(
+            unsafe { ::cudnn::api::convolution::cudnnConvolutionBackwardData(
                 handle,
                 alpha,
                 wDesc,
@@ -1499,7 +1525,7 @@ pub unsafe extern "C" fn cudnnConvolutionBackwardData_v09(
                 beta,
                 dxDesc,
                 dx,
-            )
+            ) }
         })
     })
 }
@@ -1524,7 +1550,7 @@ pub unsafe extern "C" fn cudnnConvolutionBackwardFilter_v08(
         value handle, value alpha, value xDesc, value x, value dyDesc, value dy, value convDesc, value algo, value workSpace, value workSpaceSizeInBytes, value beta, value dwDesc, value dw
     ), {
         ::cudnn::entry(8, "cudnnConvolutionBackwardFilter", || {
-            ::cudnn::api::convolution::cudnnConvolutionBackwardFilter(
+            unsafe { ::cudnn::api::convolution::cudnnConvolutionBackwardFilter(
                 handle,
                 alpha,
                 xDesc,
@@ -1538,7 +1564,7 @@ pub unsafe extern "C" fn cudnnConvolutionBackwardFilter_v08(
                 beta,
                 dwDesc,
                 dw,
-            )
+            ) }
         })
     })
 }
@@ -1563,7 +1589,7 @@ pub unsafe extern "C" fn cudnnConvolutionBackwardFilter_v09(
         value handle, value alpha, value xDesc, value x, value dyDesc, value dy, value convDesc, value algo, value workSpace, value workSpaceSizeInBytes, value beta, value dwDesc, value dw
     ), {
         ::cudnn::entry(9, "cudnnConvolutionBackwardFilter", || {
-            ::cudnn::api::convolution::cudnnConvolutionBackwardFilter(
+            unsafe { ::cudnn::api::convolution::cudnnConvolutionBackwardFilter(
                 handle,
                 alpha,
                 xDesc,
@@ -1577,7 +1603,7 @@ pub unsafe extern "C" fn cudnnConvolutionBackwardFilter_v09(
                 beta,
                 dwDesc,
                 dw,
-            )
+            ) }
         })
     })
 }
@@ -1607,7 +1633,7 @@ pub unsafe extern "C" fn cudnnConvolutionBiasActivationForward_v08(
         value handle, value alpha1, value xDesc, value x, value wDesc, value w, value convDesc, value algo, value workSpace, value workSpaceSizeInBytes, value alpha2, value zDesc, value z, value biasDesc, value bias, value activationDesc, value yDesc, value y
     ), {
         ::cudnn::entry(8, "cudnnConvolutionBiasActivationForward", || {
-            ::cudnn::api::convolution::cudnnConvolutionBiasActivationForward(
+            unsafe { ::cudnn::api::convolution::cudnnConvolutionBiasActivationForward(
                 handle,
                 alpha1,
                 xDesc,
@@ -1626,7 +1652,7 @@ pub unsafe extern "C" fn cudnnConvolutionBiasActivationForward_v08(
                 activationDesc,
                 yDesc,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -1656,7 +1682,7 @@ pub unsafe extern "C" fn cudnnConvolutionBiasActivationForward_v09(
         value handle, value alpha1, value xDesc, value x, value wDesc, value w, value convDesc, value algo, value workSpace, value workSpaceSizeInBytes, value alpha2, value zDesc, value z, value biasDesc, value bias, value activationDesc, value yDesc, value y
     ), {
         ::cudnn::entry(9, "cudnnConvolutionBiasActivationForward", || {
-            ::cudnn::api::convolution::cudnnConvolutionBiasActivationForward(
+            unsafe { ::cudnn::api::convolution::cudnnConvolutionBiasActivationForward(
                 handle,
                 alpha1,
                 xDesc,
@@ -1675,7 +1701,7 @@ pub unsafe extern "C" fn cudnnConvolutionBiasActivationForward_v09(
                 activationDesc,
                 yDesc,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -1700,7 +1726,7 @@ pub unsafe extern "C" fn cudnnConvolutionForward_v08(
         value handle, value alpha, value xDesc, value x, value wDesc, value w, value convDesc, value algo, value workSpace, value workSpaceSizeInBytes, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(8, "cudnnConvolutionForward", || {
-            ::cudnn::api::convolution::cudnnConvolutionForward(
+            unsafe { ::cudnn::api::convolution::cudnnConvolutionForward(
                 handle,
                 alpha,
                 xDesc,
@@ -1714,7 +1740,7 @@ pub unsafe extern "C" fn cudnnConvolutionForward_v08(
                 beta,
                 yDesc,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -1739,7 +1765,7 @@ pub unsafe extern "C" fn cudnnConvolutionForward_v09(
         value handle, value alpha, value xDesc, value x, value wDesc, value w, value convDesc, value algo, value workSpace, value workSpaceSizeInBytes, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(9, "cudnnConvolutionForward", || {
-            ::cudnn::api::convolution::cudnnConvolutionForward(
+            unsafe { ::cudnn::api::convolution::cudnnConvolutionForward(
                 handle,
                 alpha,
                 xDesc,
@@ -1753,7 +1779,7 @@ pub unsafe extern "C" fn cudnnConvolutionForward_v09(
                 beta,
                 yDesc,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -2859,7 +2885,7 @@ pub unsafe extern "C" fn cudnnDropoutBackward_v08(
         value handle, value dropoutDesc, value dydesc, value dy, value dxdesc, value dx, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnDropoutBackward", || {
-            ::cudnn::api::dropout::cudnnDropoutBackward(
+            unsafe { ::cudnn::api::dropout::cudnnDropoutBackward(
                 handle,
                 dropoutDesc,
                 dydesc,
@@ -2868,7 +2894,7 @@ pub unsafe extern "C" fn cudnnDropoutBackward_v08(
                 dx,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -2888,7 +2914,7 @@ pub unsafe extern "C" fn cudnnDropoutBackward_v09(
         value handle, value dropoutDesc, value dydesc, value dy, value dxdesc, value dx, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnDropoutBackward", || {
-            ::cudnn::api::dropout::cudnnDropoutBackward(
+            unsafe { ::cudnn::api::dropout::cudnnDropoutBackward(
                 handle,
                 dropoutDesc,
                 dydesc,
@@ -2897,7 +2923,7 @@ pub unsafe extern "C" fn cudnnDropoutBackward_v09(
                 dx,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -2917,7 +2943,7 @@ pub unsafe extern "C" fn cudnnDropoutForward_v08(
         value handle, value dropoutDesc, value xdesc, value x, value ydesc, value y, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnDropoutForward", || {
-            ::cudnn::api::dropout::cudnnDropoutForward(
+            unsafe { ::cudnn::api::dropout::cudnnDropoutForward(
                 handle,
                 dropoutDesc,
                 xdesc,
@@ -2926,7 +2952,7 @@ pub unsafe extern "C" fn cudnnDropoutForward_v08(
                 y,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -2946,7 +2972,7 @@ pub unsafe extern "C" fn cudnnDropoutForward_v09(
         value handle, value dropoutDesc, value xdesc, value x, value ydesc, value y, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnDropoutForward", || {
-            ::cudnn::api::dropout::cudnnDropoutForward(
+            unsafe { ::cudnn::api::dropout::cudnnDropoutForward(
                 handle,
                 dropoutDesc,
                 xdesc,
@@ -2955,7 +2981,7 @@ pub unsafe extern "C" fn cudnnDropoutForward_v09(
                 y,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -3071,16 +3097,16 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardDataAlgorithm_v08(
         value handle, value wDesc, value dyDesc, value convDesc, value dxDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionBackwardDataAlgorithm", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithm(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithm(
                 handle,
                 wDesc,
                 dyDesc,
                 convDesc,
                 dxDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -3100,16 +3126,16 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardDataAlgorithm_v09(
         value handle, value wDesc, value dyDesc, value convDesc, value dxDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionBackwardDataAlgorithm", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithm(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithm(
                 handle,
                 wDesc,
                 dyDesc,
                 convDesc,
                 dxDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -3134,7 +3160,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardDataAlgorithmEx_v08(
         value handle, value wDesc, value w, value dyDesc, value dy, value convDesc, value dxDesc, value dx, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionBackwardDataAlgorithmEx", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithmEx(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithmEx(
                 handle,
                 wDesc,
                 w,
@@ -3144,11 +3170,11 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardDataAlgorithmEx_v08(
                 dxDesc,
                 dx,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
                 workSpace,
                 workSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -3173,7 +3199,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardDataAlgorithmEx_v09(
         value handle, value wDesc, value w, value dyDesc, value dy, value convDesc, value dxDesc, value dx, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionBackwardDataAlgorithmEx", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithmEx(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionBackwardDataAlgorithmEx(
                 handle,
                 wDesc,
                 w,
@@ -3183,11 +3209,11 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardDataAlgorithmEx_v09(
                 dxDesc,
                 dx,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
                 workSpace,
                 workSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -3207,16 +3233,16 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithm_v08(
         value handle, value xDesc, value dyDesc, value convDesc, value dwDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionBackwardFilterAlgorithm", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithm(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithm(
                 handle,
                 xDesc,
                 dyDesc,
                 convDesc,
                 dwDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -3236,16 +3262,16 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithm_v09(
         value handle, value xDesc, value dyDesc, value convDesc, value dwDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionBackwardFilterAlgorithm", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithm(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithm(
                 handle,
                 xDesc,
                 dyDesc,
                 convDesc,
                 dwDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -3270,7 +3296,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithmEx_v08(
         value handle, value xDesc, value x, value dyDesc, value y, value convDesc, value dwDesc, value dw, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionBackwardFilterAlgorithmEx", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithmEx(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithmEx(
                 handle,
                 xDesc,
                 x,
@@ -3280,11 +3306,11 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithmEx_v08(
                 dwDesc,
                 dw,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
                 workSpace,
                 workSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -3309,7 +3335,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithmEx_v09(
         value handle, value xDesc, value x, value dyDesc, value y, value convDesc, value dwDesc, value dw, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionBackwardFilterAlgorithmEx", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithmEx(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionBackwardFilterAlgorithmEx(
                 handle,
                 xDesc,
                 x,
@@ -3319,11 +3345,11 @@ pub unsafe extern "C" fn cudnnFindConvolutionBackwardFilterAlgorithmEx_v09(
                 dwDesc,
                 dw,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
                 workSpace,
                 workSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -3343,16 +3369,16 @@ pub unsafe extern "C" fn cudnnFindConvolutionForwardAlgorithm_v08(
         value handle, value xDesc, value wDesc, value convDesc, value yDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionForwardAlgorithm", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithm(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithm(
                 handle,
                 xDesc,
                 wDesc,
                 convDesc,
                 yDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -3372,16 +3398,16 @@ pub unsafe extern "C" fn cudnnFindConvolutionForwardAlgorithm_v09(
         value handle, value xDesc, value wDesc, value convDesc, value yDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionForwardAlgorithm", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithm(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithm(
                 handle,
                 xDesc,
                 wDesc,
                 convDesc,
                 yDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -3406,7 +3432,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionForwardAlgorithmEx_v08(
         value handle, value xDesc, value x, value wDesc, value w, value convDesc, value yDesc, value y, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnFindConvolutionForwardAlgorithmEx", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithmEx(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithmEx(
                 handle,
                 xDesc,
                 x,
@@ -3416,11 +3442,11 @@ pub unsafe extern "C" fn cudnnFindConvolutionForwardAlgorithmEx_v08(
                 yDesc,
                 y,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
                 workSpace,
                 workSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -3445,7 +3471,7 @@ pub unsafe extern "C" fn cudnnFindConvolutionForwardAlgorithmEx_v09(
         value handle, value xDesc, value x, value wDesc, value w, value convDesc, value yDesc, value y, value requestedAlgoCount, out returnedAlgoCount, value perfResults, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(9, "cudnnFindConvolutionForwardAlgorithmEx", || {
-            ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithmEx(
+            unsafe { ::cudnn::api::algorithms::cudnnFindConvolutionForwardAlgorithmEx(
                 handle,
                 xDesc,
                 x,
@@ -3455,11 +3481,11 @@ pub unsafe extern "C" fn cudnnFindConvolutionForwardAlgorithmEx_v09(
                 yDesc,
                 y,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
                 workSpace,
                 workSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -4444,16 +4470,16 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardDataAlgorithm_v7_v08(
         value handle, value filterDesc, value diffDesc, value convDesc, value gradDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionBackwardDataAlgorithm_v7", || {
-            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardDataAlgorithm_v7(
+            unsafe { ::cudnn::api::algorithms::cudnnGetConvolutionBackwardDataAlgorithm_v7(
                 handle,
                 filterDesc,
                 diffDesc,
                 convDesc,
                 gradDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -4473,16 +4499,16 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardDataAlgorithm_v7_v09(
         value handle, value filterDesc, value diffDesc, value convDesc, value gradDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionBackwardDataAlgorithm_v7", || {
-            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardDataAlgorithm_v7(
+            unsafe { ::cudnn::api::algorithms::cudnnGetConvolutionBackwardDataAlgorithm_v7(
                 handle,
                 filterDesc,
                 diffDesc,
                 convDesc,
                 gradDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -4586,16 +4612,16 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardFilterAlgorithm_v7_v08(
         value handle, value srcDesc, value diffDesc, value convDesc, value gradDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionBackwardFilterAlgorithm_v7", || {
-            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+            unsafe { ::cudnn::api::algorithms::cudnnGetConvolutionBackwardFilterAlgorithm_v7(
                 handle,
                 srcDesc,
                 diffDesc,
                 convDesc,
                 gradDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -4615,16 +4641,16 @@ pub unsafe extern "C" fn cudnnGetConvolutionBackwardFilterAlgorithm_v7_v09(
         value handle, value srcDesc, value diffDesc, value convDesc, value gradDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionBackwardFilterAlgorithm_v7", || {
-            ::cudnn::api::algorithms::cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+            unsafe { ::cudnn::api::algorithms::cudnnGetConvolutionBackwardFilterAlgorithm_v7(
                 handle,
                 srcDesc,
                 diffDesc,
                 convDesc,
                 gradDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -4728,16 +4754,16 @@ pub unsafe extern "C" fn cudnnGetConvolutionForwardAlgorithm_v7_v08(
         value handle, value srcDesc, value filterDesc, value convDesc, value destDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionForwardAlgorithm_v7", || {
-            ::cudnn::api::algorithms::cudnnGetConvolutionForwardAlgorithm_v7(
+            unsafe { ::cudnn::api::algorithms::cudnnGetConvolutionForwardAlgorithm_v7(
                 handle,
                 srcDesc,
                 filterDesc,
                 convDesc,
                 destDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -4757,16 +4783,16 @@ pub unsafe extern "C" fn cudnnGetConvolutionForwardAlgorithm_v7_v09(
         value handle, value srcDesc, value filterDesc, value convDesc, value destDesc, value requestedAlgoCount, out returnedAlgoCount, value perfResults
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionForwardAlgorithm_v7", || {
-            ::cudnn::api::algorithms::cudnnGetConvolutionForwardAlgorithm_v7(
+            unsafe { ::cudnn::api::algorithms::cudnnGetConvolutionForwardAlgorithm_v7(
                 handle,
                 srcDesc,
                 filterDesc,
                 convDesc,
                 destDesc,
                 requestedAlgoCount,
-                unsafe { OptOut::new(returnedAlgoCount) },
+                OptOut::new(returnedAlgoCount),
                 perfResults,
-            )
+            ) }
         })
     })
 }
@@ -4900,16 +4926,16 @@ pub unsafe extern "C" fn cudnnGetConvolutionNdDescriptor_v08(
         value convDesc, value arrayLengthRequested, out arrayLength, value padA, value strideA, value dilationA, out mode, out computeType
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionNdDescriptor", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionNdDescriptor(
+            unsafe { ::cudnn::api::convolution::cudnnGetConvolutionNdDescriptor(
                 convDesc,
                 arrayLengthRequested,
-                unsafe { OptOut::new(arrayLength) },
+                OptOut::new(arrayLength),
                 padA,
                 strideA,
                 dilationA,
-                unsafe { OptOut::new(mode) },
-                unsafe { OptOut::new(computeType) },
-            )
+                OptOut::new(mode),
+                OptOut::new(computeType),
+            ) }
         })
     })
 }
@@ -4929,16 +4955,16 @@ pub unsafe extern "C" fn cudnnGetConvolutionNdDescriptor_v09(
         value convDesc, value arrayLengthRequested, out arrayLength, value padA, value strideA, value dilationA, out mode, out computeType
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionNdDescriptor", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionNdDescriptor(
+            unsafe { ::cudnn::api::convolution::cudnnGetConvolutionNdDescriptor(
                 convDesc,
                 arrayLengthRequested,
-                unsafe { OptOut::new(arrayLength) },
+                OptOut::new(arrayLength),
                 padA,
                 strideA,
                 dilationA,
-                unsafe { OptOut::new(mode) },
-                unsafe { OptOut::new(computeType) },
-            )
+                OptOut::new(mode),
+                OptOut::new(computeType),
+            ) }
         })
     })
 }
@@ -4955,13 +4981,13 @@ pub unsafe extern "C" fn cudnnGetConvolutionNdForwardOutputDim_v08(
         value convDesc, value inputTensorDesc, value filterDesc, value nbDims, value tensorOuputDimA
     ), {
         ::cudnn::entry(8, "cudnnGetConvolutionNdForwardOutputDim", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionNdForwardOutputDim(
+            unsafe { ::cudnn::api::convolution::cudnnGetConvolutionNdForwardOutputDim(
                 convDesc,
                 inputTensorDesc,
                 filterDesc,
                 nbDims,
                 tensorOuputDimA,
-            )
+            ) }
         })
     })
 }
@@ -4978,13 +5004,13 @@ pub unsafe extern "C" fn cudnnGetConvolutionNdForwardOutputDim_v09(
         value convDesc, value inputTensorDesc, value filterDesc, value nbDims, value tensorOuputDimA
     ), {
         ::cudnn::entry(9, "cudnnGetConvolutionNdForwardOutputDim", || {
-            ::cudnn::api::convolution::cudnnGetConvolutionNdForwardOutputDim(
+            unsafe { ::cudnn::api::convolution::cudnnGetConvolutionNdForwardOutputDim(
                 convDesc,
                 inputTensorDesc,
                 filterDesc,
                 nbDims,
                 tensorOuputDimA,
-            )
+            ) }
         })
     })
 }
@@ -5177,14 +5203,14 @@ pub unsafe extern "C" fn cudnnGetFilterNdDescriptor_v08(
         value filterDesc, value nbDimsRequested, out dataType, out format, out nbDims, value filterDimA
     ), {
         ::cudnn::entry(8, "cudnnGetFilterNdDescriptor", || {
-            ::cudnn::api::tensors::cudnnGetFilterNdDescriptor(
+            unsafe { ::cudnn::api::tensors::cudnnGetFilterNdDescriptor(
                 filterDesc,
                 nbDimsRequested,
-                unsafe { OptOut::new(dataType) },
-                unsafe { OptOut::new(format) },
-                unsafe { OptOut::new(nbDims) },
+                OptOut::new(dataType),
+                OptOut::new(format),
+                OptOut::new(nbDims),
                 filterDimA,
-            )
+            ) }
         })
     })
 }
@@ -5202,14 +5228,14 @@ pub unsafe extern "C" fn cudnnGetFilterNdDescriptor_v09(
         value filterDesc, value nbDimsRequested, out dataType, out format, out nbDims, value filterDimA
     ), {
         ::cudnn::entry(9, "cudnnGetFilterNdDescriptor", || {
-            ::cudnn::api::tensors::cudnnGetFilterNdDescriptor(
+            unsafe { ::cudnn::api::tensors::cudnnGetFilterNdDescriptor(
                 filterDesc,
                 nbDimsRequested,
-                unsafe { OptOut::new(dataType) },
-                unsafe { OptOut::new(format) },
-                unsafe { OptOut::new(nbDims) },
+                OptOut::new(dataType),
+                OptOut::new(format),
+                OptOut::new(nbDims),
                 filterDimA,
-            )
+            ) }
         })
     })
 }
@@ -5872,16 +5898,16 @@ pub unsafe extern "C" fn cudnnGetPoolingNdDescriptor_v08(
         value poolingDesc, value nbDimsRequested, out mode, out maxpoolingNanOpt, out nbDims, value windowDimA, value paddingA, value strideA
     ), {
         ::cudnn::entry(8, "cudnnGetPoolingNdDescriptor", || {
-            ::cudnn::api::pooling::cudnnGetPoolingNdDescriptor(
+            unsafe { ::cudnn::api::pooling::cudnnGetPoolingNdDescriptor(
                 poolingDesc,
                 nbDimsRequested,
-                unsafe { OptOut::new(mode) },
-                unsafe { OptOut::new(maxpoolingNanOpt) },
-                unsafe { OptOut::new(nbDims) },
+                OptOut::new(mode),
+                OptOut::new(maxpoolingNanOpt),
+                OptOut::new(nbDims),
                 windowDimA,
                 paddingA,
                 strideA,
-            )
+            ) }
         })
     })
 }
@@ -5901,16 +5927,16 @@ pub unsafe extern "C" fn cudnnGetPoolingNdDescriptor_v09(
         value poolingDesc, value nbDimsRequested, out mode, out maxpoolingNanOpt, out nbDims, value windowDimA, value paddingA, value strideA
     ), {
         ::cudnn::entry(9, "cudnnGetPoolingNdDescriptor", || {
-            ::cudnn::api::pooling::cudnnGetPoolingNdDescriptor(
+            unsafe { ::cudnn::api::pooling::cudnnGetPoolingNdDescriptor(
                 poolingDesc,
                 nbDimsRequested,
-                unsafe { OptOut::new(mode) },
-                unsafe { OptOut::new(maxpoolingNanOpt) },
-                unsafe { OptOut::new(nbDims) },
+                OptOut::new(mode),
+                OptOut::new(maxpoolingNanOpt),
+                OptOut::new(nbDims),
                 windowDimA,
                 paddingA,
                 strideA,
-            )
+            ) }
         })
     })
 }
@@ -5926,12 +5952,12 @@ pub unsafe extern "C" fn cudnnGetPoolingNdForwardOutputDim_v08(
         value poolingDesc, value inputTensorDesc, value nbDims, value outputTensorDimA
     ), {
         ::cudnn::entry(8, "cudnnGetPoolingNdForwardOutputDim", || {
-            ::cudnn::api::pooling::cudnnGetPoolingNdForwardOutputDim(
+            unsafe { ::cudnn::api::pooling::cudnnGetPoolingNdForwardOutputDim(
                 poolingDesc,
                 inputTensorDesc,
                 nbDims,
                 outputTensorDimA,
-            )
+            ) }
         })
     })
 }
@@ -5947,12 +5973,12 @@ pub unsafe extern "C" fn cudnnGetPoolingNdForwardOutputDim_v09(
         value poolingDesc, value inputTensorDesc, value nbDims, value outputTensorDimA
     ), {
         ::cudnn::entry(9, "cudnnGetPoolingNdForwardOutputDim", || {
-            ::cudnn::api::pooling::cudnnGetPoolingNdForwardOutputDim(
+            unsafe { ::cudnn::api::pooling::cudnnGetPoolingNdForwardOutputDim(
                 poolingDesc,
                 inputTensorDesc,
                 nbDims,
                 outputTensorDimA,
-            )
+            ) }
         })
     })
 }
@@ -6034,17 +6060,17 @@ pub unsafe extern "C" fn cudnnGetRNNDataDescriptor_v08(
         value rnnDataDesc, out dataType, out layout, out maxSeqLength, out batchSize, out vectorSize, value arrayLengthRequested, value seqLengthArray, value paddingFill
     ), {
         ::cudnn::entry(8, "cudnnGetRNNDataDescriptor", || {
-            ::cudnn::api::recurrent::cudnnGetRNNDataDescriptor(
+            unsafe { ::cudnn::api::recurrent::cudnnGetRNNDataDescriptor(
                 rnnDataDesc,
-                unsafe { Out::new(dataType, "dataType") }?,
-                unsafe { Out::new(layout, "layout") }?,
-                unsafe { Out::new(maxSeqLength, "maxSeqLength") }?,
-                unsafe { Out::new(batchSize, "batchSize") }?,
-                unsafe { Out::new(vectorSize, "vectorSize") }?,
+                Out::new(dataType, "dataType")?,
+                Out::new(layout, "layout")?,
+                Out::new(maxSeqLength, "maxSeqLength")?,
+                Out::new(batchSize, "batchSize")?,
+                Out::new(vectorSize, "vectorSize")?,
                 arrayLengthRequested,
                 seqLengthArray,
                 paddingFill,
-            )
+            ) }
         })
     })
 }
@@ -6065,17 +6091,17 @@ pub unsafe extern "C" fn cudnnGetRNNDataDescriptor_v09(
         value rnnDataDesc, out dataType, out layout, out maxSeqLength, out batchSize, out vectorSize, value arrayLengthRequested, value seqLengthArray, value paddingFill
     ), {
         ::cudnn::entry(9, "cudnnGetRNNDataDescriptor", || {
-            ::cudnn::api::recurrent::cudnnGetRNNDataDescriptor(
+            unsafe { ::cudnn::api::recurrent::cudnnGetRNNDataDescriptor(
                 rnnDataDesc,
-                unsafe { Out::new(dataType, "dataType") }?,
-                unsafe { Out::new(layout, "layout") }?,
-                unsafe { Out::new(maxSeqLength, "maxSeqLength") }?,
-                unsafe { Out::new(batchSize, "batchSize") }?,
-                unsafe { Out::new(vectorSize, "vectorSize") }?,
+                Out::new(dataType, "dataType")?,
+                Out::new(layout, "layout")?,
+                Out::new(maxSeqLength, "maxSeqLength")?,
+                Out::new(batchSize, "batchSize")?,
+                Out::new(vectorSize, "vectorSize")?,
                 arrayLengthRequested,
                 seqLengthArray,
                 paddingFill,
-            )
+            ) }
         })
     })
 }
@@ -6417,13 +6443,13 @@ pub unsafe extern "C" fn cudnnGetRNNTrainingReserveSize_v08(
         value handle, value rnnDesc, value seqLength, value xDesc, out sizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnGetRNNTrainingReserveSize", || {
-            ::cudnn::api::recurrent_first::cudnnGetRNNTrainingReserveSize(
+            unsafe { ::cudnn::api::recurrent_first::cudnnGetRNNTrainingReserveSize(
                 handle,
                 rnnDesc,
                 seqLength,
                 xDesc,
-                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
-            )
+                Out::new(sizeInBytes, "sizeInBytes")?,
+            ) }
         })
     })
 }
@@ -6540,13 +6566,13 @@ pub unsafe extern "C" fn cudnnGetRNNWorkspaceSize_v08(
         value handle, value rnnDesc, value seqLength, value xDesc, out sizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnGetRNNWorkspaceSize", || {
-            ::cudnn::api::recurrent_first::cudnnGetRNNWorkspaceSize(
+            unsafe { ::cudnn::api::recurrent_first::cudnnGetRNNWorkspaceSize(
                 handle,
                 rnnDesc,
                 seqLength,
                 xDesc,
-                unsafe { Out::new(sizeInBytes, "sizeInBytes") }?,
-            )
+                Out::new(sizeInBytes, "sizeInBytes")?,
+            ) }
         })
     })
 }
@@ -6710,18 +6736,18 @@ pub unsafe extern "C" fn cudnnGetSeqDataDescriptor_v08(
         value seqDataDesc, out dataType, out nbDims, value nbDimsRequested, value dimA, value axes, out seqLengthArraySize, value seqLengthSizeRequested, value seqLengthArray, value paddingFill
     ), {
         ::cudnn::entry(8, "cudnnGetSeqDataDescriptor", || {
-            ::cudnn::api::attention::cudnnGetSeqDataDescriptor(
+            unsafe { ::cudnn::api::attention::cudnnGetSeqDataDescriptor(
                 seqDataDesc,
-                unsafe { OptOut::new(dataType) },
-                unsafe { OptOut::new(nbDims) },
+                OptOut::new(dataType),
+                OptOut::new(nbDims),
                 nbDimsRequested,
                 dimA,
                 axes,
-                unsafe { OptOut::new(seqLengthArraySize) },
+                OptOut::new(seqLengthArraySize),
                 seqLengthSizeRequested,
                 seqLengthArray,
                 paddingFill,
-            )
+            ) }
         })
     })
 }
@@ -6743,18 +6769,18 @@ pub unsafe extern "C" fn cudnnGetSeqDataDescriptor_v09(
         value seqDataDesc, out dataType, out nbDims, value nbDimsRequested, value dimA, value axes, out seqLengthArraySize, value seqLengthSizeRequested, value seqLengthArray, value paddingFill
     ), {
         ::cudnn::entry(9, "cudnnGetSeqDataDescriptor", || {
-            ::cudnn::api::attention::cudnnGetSeqDataDescriptor(
+            unsafe { ::cudnn::api::attention::cudnnGetSeqDataDescriptor(
                 seqDataDesc,
-                unsafe { OptOut::new(dataType) },
-                unsafe { OptOut::new(nbDims) },
+                OptOut::new(dataType),
+                OptOut::new(nbDims),
                 nbDimsRequested,
                 dimA,
                 axes,
-                unsafe { OptOut::new(seqLengthArraySize) },
+                OptOut::new(seqLengthArraySize),
                 seqLengthSizeRequested,
                 seqLengthArray,
                 paddingFill,
-            )
+            ) }
         })
     })
 }
@@ -6862,14 +6888,14 @@ pub unsafe extern "C" fn cudnnGetTensorNdDescriptor_v08(
         value tensorDesc, value nbDimsRequested, out dataType, out nbDims, value dimA, value strideA
     ), {
         ::cudnn::entry(8, "cudnnGetTensorNdDescriptor", || {
-            ::cudnn::api::tensors::cudnnGetTensorNdDescriptor(
+            unsafe { ::cudnn::api::tensors::cudnnGetTensorNdDescriptor(
                 tensorDesc,
                 nbDimsRequested,
-                unsafe { OptOut::new(dataType) },
-                unsafe { OptOut::new(nbDims) },
+                OptOut::new(dataType),
+                OptOut::new(nbDims),
                 dimA,
                 strideA,
-            )
+            ) }
         })
     })
 }
@@ -6887,14 +6913,14 @@ pub unsafe extern "C" fn cudnnGetTensorNdDescriptor_v09(
         value tensorDesc, value nbDimsRequested, out dataType, out nbDims, value dimA, value strideA
     ), {
         ::cudnn::entry(9, "cudnnGetTensorNdDescriptor", || {
-            ::cudnn::api::tensors::cudnnGetTensorNdDescriptor(
+            unsafe { ::cudnn::api::tensors::cudnnGetTensorNdDescriptor(
                 tensorDesc,
                 nbDimsRequested,
-                unsafe { OptOut::new(dataType) },
-                unsafe { OptOut::new(nbDims) },
+                OptOut::new(dataType),
+                OptOut::new(nbDims),
                 dimA,
                 strideA,
-            )
+            ) }
         })
     })
 }
@@ -6937,15 +6963,15 @@ pub unsafe extern "C" fn cudnnGetTensorTransformDescriptor_v08(
         value transformDesc, value nbDimsRequested, out destFormat, value padBeforeA, value padAfterA, value foldA, out direction
     ), {
         ::cudnn::entry(8, "cudnnGetTensorTransformDescriptor", || {
-            ::cudnn::api::transform::cudnnGetTensorTransformDescriptor(
+            unsafe { ::cudnn::api::transform::cudnnGetTensorTransformDescriptor(
                 transformDesc,
                 nbDimsRequested,
-                unsafe { OptOut::new(destFormat) },
+                OptOut::new(destFormat),
                 padBeforeA,
                 padAfterA,
                 foldA,
-                unsafe { OptOut::new(direction) },
-            )
+                OptOut::new(direction),
+            ) }
         })
     })
 }
@@ -6964,15 +6990,15 @@ pub unsafe extern "C" fn cudnnGetTensorTransformDescriptor_v09(
         value transformDesc, value nbDimsRequested, out destFormat, value padBeforeA, value padAfterA, value foldA, out direction
     ), {
         ::cudnn::entry(9, "cudnnGetTensorTransformDescriptor", || {
-            ::cudnn::api::transform::cudnnGetTensorTransformDescriptor(
+            unsafe { ::cudnn::api::transform::cudnnGetTensorTransformDescriptor(
                 transformDesc,
                 nbDimsRequested,
-                unsafe { OptOut::new(destFormat) },
+                OptOut::new(destFormat),
                 padBeforeA,
                 padAfterA,
                 foldA,
-                unsafe { OptOut::new(direction) },
-            )
+                OptOut::new(direction),
+            ) }
         })
     })
 }
@@ -7051,7 +7077,7 @@ pub unsafe extern "C" fn cudnnIm2Col_v08(
         value handle, value xDesc, value x, value wDesc, value convDesc, value colBuffer
     ), {
         ::cudnn::entry(8, "cudnnIm2Col", || {
-            ::cudnn::api::convolution::cudnnIm2Col(handle, xDesc, x, wDesc, convDesc, colBuffer)
+            unsafe { ::cudnn::api::convolution::cudnnIm2Col(handle, xDesc, x, wDesc, convDesc, colBuffer) }
         })
     })
 }
@@ -7069,7 +7095,7 @@ pub unsafe extern "C" fn cudnnIm2Col_v09(
         value handle, value xDesc, value x, value wDesc, value convDesc, value colBuffer
     ), {
         ::cudnn::entry(9, "cudnnIm2Col", || {
-            ::cudnn::api::convolution::cudnnIm2Col(handle, xDesc, x, wDesc, convDesc, colBuffer)
+            unsafe { ::cudnn::api::convolution::cudnnIm2Col(handle, xDesc, x, wDesc, convDesc, colBuffer) }
         })
     })
 }
@@ -7136,7 +7162,7 @@ pub unsafe extern "C" fn cudnnLRNCrossChannelBackward_v08(
         value handle, value normDesc, value lrnMode, value alpha, value yDesc, value y, value dyDesc, value dy, value xDesc, value x, value beta, value dxDesc, value dx
     ), {
         ::cudnn::entry(8, "cudnnLRNCrossChannelBackward", || {
-            ::cudnn::api::activation::cudnnLRNCrossChannelBackward(
+            unsafe { ::cudnn::api::activation::cudnnLRNCrossChannelBackward(
                 handle,
                 normDesc,
                 lrnMode,
@@ -7150,7 +7176,7 @@ pub unsafe extern "C" fn cudnnLRNCrossChannelBackward_v08(
                 beta,
                 dxDesc,
                 dx,
-            )
+            ) }
         })
     })
 }
@@ -7175,7 +7201,7 @@ pub unsafe extern "C" fn cudnnLRNCrossChannelBackward_v09(
         value handle, value normDesc, value lrnMode, value alpha, value yDesc, value y, value dyDesc, value dy, value xDesc, value x, value beta, value dxDesc, value dx
     ), {
         ::cudnn::entry(9, "cudnnLRNCrossChannelBackward", || {
-            ::cudnn::api::activation::cudnnLRNCrossChannelBackward(
+            unsafe { ::cudnn::api::activation::cudnnLRNCrossChannelBackward(
                 handle,
                 normDesc,
                 lrnMode,
@@ -7189,7 +7215,7 @@ pub unsafe extern "C" fn cudnnLRNCrossChannelBackward_v09(
                 beta,
                 dxDesc,
                 dx,
-            )
+            ) }
         })
     })
 }
@@ -7210,7 +7236,7 @@ pub unsafe extern "C" fn cudnnLRNCrossChannelForward_v08(
         value handle, value normDesc, value lrnMode, value alpha, value xDesc, value x, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(8, "cudnnLRNCrossChannelForward", || {
-            ::cudnn::api::activation::cudnnLRNCrossChannelForward(
+            unsafe { ::cudnn::api::activation::cudnnLRNCrossChannelForward(
                 handle,
                 normDesc,
                 lrnMode,
@@ -7220,7 +7246,7 @@ pub unsafe extern "C" fn cudnnLRNCrossChannelForward_v08(
                 beta,
                 yDesc,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -7241,7 +7267,7 @@ pub unsafe extern "C" fn cudnnLRNCrossChannelForward_v09(
         value handle, value normDesc, value lrnMode, value alpha, value xDesc, value x, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(9, "cudnnLRNCrossChannelForward", || {
-            ::cudnn::api::activation::cudnnLRNCrossChannelForward(
+            unsafe { ::cudnn::api::activation::cudnnLRNCrossChannelForward(
                 handle,
                 normDesc,
                 lrnMode,
@@ -7251,7 +7277,7 @@ pub unsafe extern "C" fn cudnnLRNCrossChannelForward_v09(
                 beta,
                 yDesc,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -7367,7 +7393,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardData_v08(
         value handle, value attnDesc, value loWinIdx, value hiWinIdx, value devSeqLengthsDQDO, value devSeqLengthsDKDV, value doDesc, value dout, value dqDesc, value dqueries, value queries, value dkDesc, value dkeys, value keys, value dvDesc, value dvalues, value values, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
     ), {
         ::cudnn::entry(8, "cudnnMultiHeadAttnBackwardData", || {
-            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardData(
+            unsafe { ::cudnn::api::attention::cudnnMultiHeadAttnBackwardData(
                 handle,
                 attnDesc,
                 loWinIdx,
@@ -7391,7 +7417,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardData_v08(
                 workSpace,
                 reserveSpaceSizeInBytes,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -7426,7 +7452,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardData_v09(
         value handle, value attnDesc, value loWinIdx, value hiWinIdx, value devSeqLengthsDQDO, value devSeqLengthsDKDV, value doDesc, value dout, value dqDesc, value dqueries, value queries, value dkDesc, value dkeys, value keys, value dvDesc, value dvalues, value values, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
     ), {
         ::cudnn::entry(9, "cudnnMultiHeadAttnBackwardData", || {
-            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardData(
+            unsafe { ::cudnn::api::attention::cudnnMultiHeadAttnBackwardData(
                 handle,
                 attnDesc,
                 loWinIdx,
@@ -7450,7 +7476,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardData_v09(
                 workSpace,
                 reserveSpaceSizeInBytes,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -7480,7 +7506,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardWeights_v08(
         value handle, value attnDesc, value addGrad, value qDesc, value queries, value kDesc, value keys, value vDesc, value values, value doDesc, value dout, value weightSizeInBytes, value weights, value dweights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
     ), {
         ::cudnn::entry(8, "cudnnMultiHeadAttnBackwardWeights", || {
-            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardWeights(
+            unsafe { ::cudnn::api::attention::cudnnMultiHeadAttnBackwardWeights(
                 handle,
                 attnDesc,
                 addGrad,
@@ -7499,7 +7525,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardWeights_v08(
                 workSpace,
                 reserveSpaceSizeInBytes,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -7529,7 +7555,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardWeights_v09(
         value handle, value attnDesc, value addGrad, value qDesc, value queries, value kDesc, value keys, value vDesc, value values, value doDesc, value dout, value weightSizeInBytes, value weights, value dweights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
     ), {
         ::cudnn::entry(9, "cudnnMultiHeadAttnBackwardWeights", || {
-            ::cudnn::api::attention::cudnnMultiHeadAttnBackwardWeights(
+            unsafe { ::cudnn::api::attention::cudnnMultiHeadAttnBackwardWeights(
                 handle,
                 attnDesc,
                 addGrad,
@@ -7548,7 +7574,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnBackwardWeights_v09(
                 workSpace,
                 reserveSpaceSizeInBytes,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -7582,7 +7608,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnForward_v08(
         value handle, value attnDesc, value currIdx, value loWinIdx, value hiWinIdx, value devSeqLengthsQO, value devSeqLengthsKV, value qDesc, value queries, value residuals, value kDesc, value keys, value vDesc, value values, value oDesc, value out, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
     ), {
         ::cudnn::entry(8, "cudnnMultiHeadAttnForward", || {
-            ::cudnn::api::attention::cudnnMultiHeadAttnForward(
+            unsafe { ::cudnn::api::attention::cudnnMultiHeadAttnForward(
                 handle,
                 attnDesc,
                 currIdx,
@@ -7605,7 +7631,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnForward_v08(
                 workSpace,
                 reserveSpaceSizeInBytes,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -7639,7 +7665,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnForward_v09(
         value handle, value attnDesc, value currIdx, value loWinIdx, value hiWinIdx, value devSeqLengthsQO, value devSeqLengthsKV, value qDesc, value queries, value residuals, value kDesc, value keys, value vDesc, value values, value oDesc, value out, value weightSizeInBytes, value weights, value workSpaceSizeInBytes, value workSpace, value reserveSpaceSizeInBytes, value reserveSpace
     ), {
         ::cudnn::entry(9, "cudnnMultiHeadAttnForward", || {
-            ::cudnn::api::attention::cudnnMultiHeadAttnForward(
+            unsafe { ::cudnn::api::attention::cudnnMultiHeadAttnForward(
                 handle,
                 attnDesc,
                 currIdx,
@@ -7662,7 +7688,7 @@ pub unsafe extern "C" fn cudnnMultiHeadAttnForward_v09(
                 workSpace,
                 reserveSpaceSizeInBytes,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -7707,7 +7733,7 @@ pub unsafe extern "C" fn cudnnNormalizationBackward_v08(
         value handle, value mode, value normOps, value algo, value alphaDataDiff, value betaDataDiff, value alphaParamDiff, value betaParamDiff, value xDesc, value xData, value yDesc, value yData, value dyDesc, value dyData, value dzDesc, value dzData, value dxDesc, value dxData, value dNormScaleBiasDesc, value normScaleData, value normBiasData, value dNormScaleData, value dNormBiasData, value epsilon, value normMeanVarDesc, value savedMean, value savedInvVariance, value activationDesc, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes, value groupCnt
     ), {
         ::cudnn::entry(8, "cudnnNormalizationBackward", || {
-            ::cudnn::api::normalization::cudnnNormalizationBackward(
+            unsafe { ::cudnn::api::normalization::cudnnNormalizationBackward(
                 handle,
                 mode,
                 normOps,
@@ -7741,7 +7767,7 @@ pub unsafe extern "C" fn cudnnNormalizationBackward_v08(
                 reserveSpace,
                 reserveSpaceSizeInBytes,
                 groupCnt,
-            )
+            ) }
         })
     })
 }
@@ -7786,7 +7812,7 @@ pub unsafe extern "C" fn cudnnNormalizationBackward_v09(
         value handle, value mode, value normOps, value algo, value alphaDataDiff, value betaDataDiff, value alphaParamDiff, value betaParamDiff, value xDesc, value xData, value yDesc, value yData, value dyDesc, value dyData, value dzDesc, value dzData, value dxDesc, value dxData, value dNormScaleBiasDesc, value normScaleData, value normBiasData, value dNormScaleData, value dNormBiasData, value epsilon, value normMeanVarDesc, value savedMean, value savedInvVariance, value activationDesc, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes, value groupCnt
     ), {
         ::cudnn::entry(9, "cudnnNormalizationBackward", || {
-            ::cudnn::api::normalization::cudnnNormalizationBackward(
+            unsafe { ::cudnn::api::normalization::cudnnNormalizationBackward(
                 handle,
                 mode,
                 normOps,
@@ -7820,7 +7846,7 @@ pub unsafe extern "C" fn cudnnNormalizationBackward_v09(
                 reserveSpace,
                 reserveSpaceSizeInBytes,
                 groupCnt,
-            )
+            ) }
         })
     })
 }
@@ -7853,7 +7879,7 @@ pub unsafe extern "C" fn cudnnNormalizationForwardInference_v08(
         value handle, value mode, value normOps, value algo, value alpha, value beta, value xDesc, value x, value normScaleBiasDesc, value normScale, value normBias, value normMeanVarDesc, value estimatedMean, value estimatedVariance, value zDesc, value z, value activationDesc, value yDesc, value y, value epsilon, value groupCnt
     ), {
         ::cudnn::entry(8, "cudnnNormalizationForwardInference", || {
-            ::cudnn::api::normalization::cudnnNormalizationForwardInference(
+            unsafe { ::cudnn::api::normalization::cudnnNormalizationForwardInference(
                 handle,
                 mode,
                 normOps,
@@ -7875,7 +7901,7 @@ pub unsafe extern "C" fn cudnnNormalizationForwardInference_v08(
                 y,
                 epsilon,
                 groupCnt,
-            )
+            ) }
         })
     })
 }
@@ -7908,7 +7934,7 @@ pub unsafe extern "C" fn cudnnNormalizationForwardInference_v09(
         value handle, value mode, value normOps, value algo, value alpha, value beta, value xDesc, value x, value normScaleBiasDesc, value normScale, value normBias, value normMeanVarDesc, value estimatedMean, value estimatedVariance, value zDesc, value z, value activationDesc, value yDesc, value y, value epsilon, value groupCnt
     ), {
         ::cudnn::entry(9, "cudnnNormalizationForwardInference", || {
-            ::cudnn::api::normalization::cudnnNormalizationForwardInference(
+            unsafe { ::cudnn::api::normalization::cudnnNormalizationForwardInference(
                 handle,
                 mode,
                 normOps,
@@ -7930,7 +7956,7 @@ pub unsafe extern "C" fn cudnnNormalizationForwardInference_v09(
                 y,
                 epsilon,
                 groupCnt,
-            )
+            ) }
         })
     })
 }
@@ -7970,7 +7996,7 @@ pub unsafe extern "C" fn cudnnNormalizationForwardTraining_v08(
         value handle, value mode, value normOps, value algo, value alpha, value beta, value xDesc, value xData, value normScaleBiasDesc, value normScale, value normBias, value exponentialAverageFactor, value normMeanVarDesc, value resultRunningMean, value resultRunningVariance, value epsilon, value resultSaveMean, value resultSaveInvVariance, value activationDesc, value zDesc, value zData, value yDesc, value yData, value workspace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes, value groupCnt
     ), {
         ::cudnn::entry(8, "cudnnNormalizationForwardTraining", || {
-            ::cudnn::api::normalization::cudnnNormalizationForwardTraining(
+            unsafe { ::cudnn::api::normalization::cudnnNormalizationForwardTraining(
                 handle,
                 mode,
                 normOps,
@@ -7999,7 +8025,7 @@ pub unsafe extern "C" fn cudnnNormalizationForwardTraining_v08(
                 reserveSpace,
                 reserveSpaceSizeInBytes,
                 groupCnt,
-            )
+            ) }
         })
     })
 }
@@ -8039,7 +8065,7 @@ pub unsafe extern "C" fn cudnnNormalizationForwardTraining_v09(
         value handle, value mode, value normOps, value algo, value alpha, value beta, value xDesc, value xData, value normScaleBiasDesc, value normScale, value normBias, value exponentialAverageFactor, value normMeanVarDesc, value resultRunningMean, value resultRunningVariance, value epsilon, value resultSaveMean, value resultSaveInvVariance, value activationDesc, value zDesc, value zData, value yDesc, value yData, value workspace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes, value groupCnt
     ), {
         ::cudnn::entry(9, "cudnnNormalizationForwardTraining", || {
-            ::cudnn::api::normalization::cudnnNormalizationForwardTraining(
+            unsafe { ::cudnn::api::normalization::cudnnNormalizationForwardTraining(
                 handle,
                 mode,
                 normOps,
@@ -8068,7 +8094,7 @@ pub unsafe extern "C" fn cudnnNormalizationForwardTraining_v09(
                 reserveSpace,
                 reserveSpaceSizeInBytes,
                 groupCnt,
-            )
+            ) }
         })
     })
 }
@@ -8091,7 +8117,7 @@ pub unsafe extern "C" fn cudnnOpTensor_v08(
         value handle, value opTensorDesc, value alpha1, value aDesc, value A, value alpha2, value bDesc, value B, value beta, value cDesc, value C
     ), {
         ::cudnn::entry(8, "cudnnOpTensor", || {
-            ::cudnn::api::operation::cudnnOpTensor(
+            unsafe { ::cudnn::api::operation::cudnnOpTensor(
                 handle,
                 opTensorDesc,
                 alpha1,
@@ -8103,7 +8129,7 @@ pub unsafe extern "C" fn cudnnOpTensor_v08(
                 beta,
                 cDesc,
                 C,
-            )
+            ) }
         })
     })
 }
@@ -8126,7 +8152,7 @@ pub unsafe extern "C" fn cudnnOpTensor_v09(
         value handle, value opTensorDesc, value alpha1, value aDesc, value A, value alpha2, value bDesc, value B, value beta, value cDesc, value C
     ), {
         ::cudnn::entry(9, "cudnnOpTensor", || {
-            ::cudnn::api::operation::cudnnOpTensor(
+            unsafe { ::cudnn::api::operation::cudnnOpTensor(
                 handle,
                 opTensorDesc,
                 alpha1,
@@ -8138,7 +8164,7 @@ pub unsafe extern "C" fn cudnnOpTensor_v09(
                 beta,
                 cDesc,
                 C,
-            )
+            ) }
         })
     })
 }
@@ -8183,7 +8209,7 @@ pub unsafe extern "C" fn cudnnPoolingBackward_v08(
         value handle, value poolingDesc, value alpha, value yDesc, value y, value dyDesc, value dy, value xDesc, value x, value beta, value dxDesc, value dx
     ), {
         ::cudnn::entry(8, "cudnnPoolingBackward", || {
-            ::cudnn::api::pooling::cudnnPoolingBackward(
+            unsafe { ::cudnn::api::pooling::cudnnPoolingBackward(
                 handle,
                 poolingDesc,
                 alpha,
@@ -8196,7 +8222,7 @@ pub unsafe extern "C" fn cudnnPoolingBackward_v08(
                 beta,
                 dxDesc,
                 dx,
-            )
+            ) }
         })
     })
 }
@@ -8220,7 +8246,7 @@ pub unsafe extern "C" fn cudnnPoolingBackward_v09(
         value handle, value poolingDesc, value alpha, value yDesc, value y, value dyDesc, value dy, value xDesc, value x, value beta, value dxDesc, value dx
     ), {
         ::cudnn::entry(9, "cudnnPoolingBackward", || {
-            ::cudnn::api::pooling::cudnnPoolingBackward(
+            unsafe { ::cudnn::api::pooling::cudnnPoolingBackward(
                 handle,
                 poolingDesc,
                 alpha,
@@ -8233,7 +8259,7 @@ pub unsafe extern "C" fn cudnnPoolingBackward_v09(
                 beta,
                 dxDesc,
                 dx,
-            )
+            ) }
         })
     })
 }
@@ -8253,7 +8279,16 @@ pub unsafe extern "C" fn cudnnPoolingForward_v08(
         value handle, value poolingDesc, value alpha, value xDesc, value x, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(8, "cudnnPoolingForward", || {
-            ::cudnn::api::pooling::cudnnPoolingForward(handle, poolingDesc, alpha, xDesc, x, beta, yDesc, y)
+            unsafe { ::cudnn::api::pooling::cudnnPoolingForward(
+                handle,
+                poolingDesc,
+                alpha,
+                xDesc,
+                x,
+                beta,
+                yDesc,
+                y,
+            ) }
         })
     })
 }
@@ -8273,7 +8308,16 @@ pub unsafe extern "C" fn cudnnPoolingForward_v09(
         value handle, value poolingDesc, value alpha, value xDesc, value x, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(9, "cudnnPoolingForward", || {
-            ::cudnn::api::pooling::cudnnPoolingForward(handle, poolingDesc, alpha, xDesc, x, beta, yDesc, y)
+            unsafe { ::cudnn::api::pooling::cudnnPoolingForward(
+                handle,
+                poolingDesc,
+                alpha,
+                xDesc,
+                x,
+                beta,
+                yDesc,
+                y,
+            ) }
         })
     })
 }
@@ -8350,7 +8394,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardData_v08(
         value handle, value rnnDesc, value seqLength, value yDesc, value y, value dyDesc, value dy, value dhyDesc, value dhy, value dcyDesc, value dcy, value wDesc, value w, value hxDesc, value hx, value cxDesc, value cx, value dxDesc, value dx, value dhxDesc, value dhx, value dcxDesc, value dcx, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnRNNBackwardData", || {
-            ::cudnn::api::recurrent_first::cudnnRNNBackwardData(
+            unsafe { ::cudnn::api::recurrent_first::cudnnRNNBackwardData(
                 handle,
                 rnnDesc,
                 seqLength,
@@ -8378,7 +8422,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardData_v08(
                 workSpaceSizeInBytes,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -8420,7 +8464,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardDataEx_v08(
         value handle, value rnnDesc, value yDesc, value y, value dyDesc, value dy, value dcDesc, value dcAttn, value dhyDesc, value dhy, value dcyDesc, value dcy, value wDesc, value w, value hxDesc, value hx, value cxDesc, value cx, value dxDesc, value dx, value dhxDesc, value dhx, value dcxDesc, value dcx, value dkDesc, value dkeys, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnRNNBackwardDataEx", || {
-            ::cudnn::api::recurrent_first::cudnnRNNBackwardDataEx(
+            unsafe { ::cudnn::api::recurrent_first::cudnnRNNBackwardDataEx(
                 handle,
                 rnnDesc,
                 yDesc,
@@ -8451,7 +8495,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardDataEx_v08(
                 workSpaceSizeInBytes,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -8485,7 +8529,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardData_v8_v08(
         value handle, value rnnDesc, value devSeqLengths, value yDesc, value y, value dy, value xDesc, value dx, value hDesc, value hx, value dhy, value dhx, value cDesc, value cx, value dcy, value dcx, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
     ), {
         ::cudnn::entry(8, "cudnnRNNBackwardData_v8", || {
-            ::cudnn::api::recurrent::cudnnRNNBackwardData_v8(
+            unsafe { ::cudnn::api::recurrent::cudnnRNNBackwardData_v8(
                 handle,
                 rnnDesc,
                 devSeqLengths,
@@ -8508,7 +8552,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardData_v8_v08(
                 workSpace,
                 reserveSpaceSize,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -8542,7 +8586,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardData_v8_v09(
         value handle, value rnnDesc, value devSeqLengths, value yDesc, value y, value dy, value xDesc, value dx, value hDesc, value hx, value dhy, value dhx, value cDesc, value cx, value dcy, value dcx, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
     ), {
         ::cudnn::entry(9, "cudnnRNNBackwardData_v8", || {
-            ::cudnn::api::recurrent::cudnnRNNBackwardData_v8(
+            unsafe { ::cudnn::api::recurrent::cudnnRNNBackwardData_v8(
                 handle,
                 rnnDesc,
                 devSeqLengths,
@@ -8565,7 +8609,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardData_v8_v09(
                 workSpace,
                 reserveSpaceSize,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -8592,7 +8636,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardWeights_v08(
         value handle, value rnnDesc, value seqLength, value xDesc, value x, value hxDesc, value hx, value yDesc, value y, value workSpace, value workSpaceSizeInBytes, value dwDesc, value dw, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnRNNBackwardWeights", || {
-            ::cudnn::api::recurrent_first::cudnnRNNBackwardWeights(
+            unsafe { ::cudnn::api::recurrent_first::cudnnRNNBackwardWeights(
                 handle,
                 rnnDesc,
                 seqLength,
@@ -8608,7 +8652,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardWeights_v08(
                 dw,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -8634,7 +8678,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardWeightsEx_v08(
         value handle, value rnnDesc, value xDesc, value x, value hxDesc, value hx, value yDesc, value y, value workSpace, value workSpaceSizeInBytes, value dwDesc, value dw, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnRNNBackwardWeightsEx", || {
-            ::cudnn::api::recurrent_first::cudnnRNNBackwardWeightsEx(
+            unsafe { ::cudnn::api::recurrent_first::cudnnRNNBackwardWeightsEx(
                 handle,
                 rnnDesc,
                 xDesc,
@@ -8649,7 +8693,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardWeightsEx_v08(
                 dw,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -8677,7 +8721,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardWeights_v8_v08(
         value handle, value rnnDesc, value addGrad, value devSeqLengths, value xDesc, value x, value hDesc, value hx, value yDesc, value y, value weightSpaceSize, value dweightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
     ), {
         ::cudnn::entry(8, "cudnnRNNBackwardWeights_v8", || {
-            ::cudnn::api::recurrent::cudnnRNNBackwardWeights_v8(
+            unsafe { ::cudnn::api::recurrent::cudnnRNNBackwardWeights_v8(
                 handle,
                 rnnDesc,
                 addGrad,
@@ -8694,7 +8738,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardWeights_v8_v08(
                 workSpace,
                 reserveSpaceSize,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -8722,7 +8766,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardWeights_v8_v09(
         value handle, value rnnDesc, value addGrad, value devSeqLengths, value xDesc, value x, value hDesc, value hx, value yDesc, value y, value weightSpaceSize, value dweightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
     ), {
         ::cudnn::entry(9, "cudnnRNNBackwardWeights_v8", || {
-            ::cudnn::api::recurrent::cudnnRNNBackwardWeights_v8(
+            unsafe { ::cudnn::api::recurrent::cudnnRNNBackwardWeights_v8(
                 handle,
                 rnnDesc,
                 addGrad,
@@ -8739,7 +8783,7 @@ pub unsafe extern "C" fn cudnnRNNBackwardWeights_v8_v09(
                 workSpace,
                 reserveSpaceSize,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -8771,7 +8815,7 @@ pub unsafe extern "C" fn cudnnRNNForward_v08(
         value handle, value rnnDesc, value fwdMode, value devSeqLengths, value xDesc, value x, value yDesc, value y, value hDesc, value hx, value hy, value cDesc, value cx, value cy, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
     ), {
         ::cudnn::entry(8, "cudnnRNNForward", || {
-            ::cudnn::api::recurrent::cudnnRNNForward(
+            unsafe { ::cudnn::api::recurrent::cudnnRNNForward(
                 handle,
                 rnnDesc,
                 fwdMode,
@@ -8792,7 +8836,7 @@ pub unsafe extern "C" fn cudnnRNNForward_v08(
                 workSpace,
                 reserveSpaceSize,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -8824,7 +8868,7 @@ pub unsafe extern "C" fn cudnnRNNForward_v09(
         value handle, value rnnDesc, value fwdMode, value devSeqLengths, value xDesc, value x, value yDesc, value y, value hDesc, value hx, value hy, value cDesc, value cx, value cy, value weightSpaceSize, value weightSpace, value workSpaceSize, value workSpace, value reserveSpaceSize, value reserveSpace
     ), {
         ::cudnn::entry(9, "cudnnRNNForward", || {
-            ::cudnn::api::recurrent::cudnnRNNForward(
+            unsafe { ::cudnn::api::recurrent::cudnnRNNForward(
                 handle,
                 rnnDesc,
                 fwdMode,
@@ -8845,7 +8889,7 @@ pub unsafe extern "C" fn cudnnRNNForward_v09(
                 workSpace,
                 reserveSpaceSize,
                 reserveSpace,
-            )
+            ) }
         })
     })
 }
@@ -8876,7 +8920,7 @@ pub unsafe extern "C" fn cudnnRNNForwardInference_v08(
         value handle, value rnnDesc, value seqLength, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnRNNForwardInference", || {
-            ::cudnn::api::recurrent_first::cudnnRNNForwardInference(
+            unsafe { ::cudnn::api::recurrent_first::cudnnRNNForwardInference(
                 handle,
                 rnnDesc,
                 seqLength,
@@ -8896,7 +8940,7 @@ pub unsafe extern "C" fn cudnnRNNForwardInference_v08(
                 cy,
                 workSpace,
                 workSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -8934,7 +8978,7 @@ pub unsafe extern "C" fn cudnnRNNForwardInferenceEx_v08(
         value handle, value rnnDesc, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value kDesc, value keys, value cDesc, value cAttn, value iDesc, value iAttn, value qDesc, value queries, value workSpace, value workSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnRNNForwardInferenceEx", || {
-            ::cudnn::api::recurrent_first::cudnnRNNForwardInferenceEx(
+            unsafe { ::cudnn::api::recurrent_first::cudnnRNNForwardInferenceEx(
                 handle,
                 rnnDesc,
                 xDesc,
@@ -8961,7 +9005,7 @@ pub unsafe extern "C" fn cudnnRNNForwardInferenceEx_v08(
                 queries,
                 workSpace,
                 workSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -8994,7 +9038,7 @@ pub unsafe extern "C" fn cudnnRNNForwardTraining_v08(
         value handle, value rnnDesc, value seqLength, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnRNNForwardTraining", || {
-            ::cudnn::api::recurrent_first::cudnnRNNForwardTraining(
+            unsafe { ::cudnn::api::recurrent_first::cudnnRNNForwardTraining(
                 handle,
                 rnnDesc,
                 seqLength,
@@ -9016,7 +9060,7 @@ pub unsafe extern "C" fn cudnnRNNForwardTraining_v08(
                 workSpaceSizeInBytes,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -9056,7 +9100,7 @@ pub unsafe extern "C" fn cudnnRNNForwardTrainingEx_v08(
         value handle, value rnnDesc, value xDesc, value x, value hxDesc, value hx, value cxDesc, value cx, value wDesc, value w, value yDesc, value y, value hyDesc, value hy, value cyDesc, value cy, value kDesc, value keys, value cDesc, value cAttn, value iDesc, value iAttn, value qDesc, value queries, value workSpace, value workSpaceSizeInBytes, value reserveSpace, value reserveSpaceSizeInBytes
     ), {
         ::cudnn::entry(8, "cudnnRNNForwardTrainingEx", || {
-            ::cudnn::api::recurrent_first::cudnnRNNForwardTrainingEx(
+            unsafe { ::cudnn::api::recurrent_first::cudnnRNNForwardTrainingEx(
                 handle,
                 rnnDesc,
                 xDesc,
@@ -9085,7 +9129,7 @@ pub unsafe extern "C" fn cudnnRNNForwardTrainingEx_v08(
                 workSpaceSizeInBytes,
                 reserveSpace,
                 reserveSpaceSizeInBytes,
-            )
+            ) }
         })
     })
 }
@@ -9261,7 +9305,7 @@ pub unsafe extern "C" fn cudnnReduceTensor_v08(
         value handle, value reduceTensorDesc, value indices, value indicesSizeInBytes, value workspace, value workspaceSizeInBytes, value alpha, value aDesc, value A, value beta, value cDesc, value C
     ), {
         ::cudnn::entry(8, "cudnnReduceTensor", || {
-            ::cudnn::api::reduction::cudnnReduceTensor(
+            unsafe { ::cudnn::api::reduction::cudnnReduceTensor(
                 handle,
                 reduceTensorDesc,
                 indices,
@@ -9274,7 +9318,7 @@ pub unsafe extern "C" fn cudnnReduceTensor_v08(
                 beta,
                 cDesc,
                 C,
-            )
+            ) }
         })
     })
 }
@@ -9298,7 +9342,7 @@ pub unsafe extern "C" fn cudnnReduceTensor_v09(
         value handle, value reduceTensorDesc, value indices, value indicesSizeInBytes, value workspace, value workspaceSizeInBytes, value alpha, value aDesc, value A, value beta, value cDesc, value C
     ), {
         ::cudnn::entry(9, "cudnnReduceTensor", || {
-            ::cudnn::api::reduction::cudnnReduceTensor(
+            unsafe { ::cudnn::api::reduction::cudnnReduceTensor(
                 handle,
                 reduceTensorDesc,
                 indices,
@@ -9311,7 +9355,7 @@ pub unsafe extern "C" fn cudnnReduceTensor_v09(
                 beta,
                 cDesc,
                 C,
-            )
+            ) }
         })
     })
 }
@@ -9430,7 +9474,9 @@ pub unsafe extern "C" fn cudnnScaleTensor_v08(
     alpha: *const c_void,
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnScaleTensor", (value handle, value yDesc, value y, value alpha), {
-        ::cudnn::entry(8, "cudnnScaleTensor", || ::cudnn::api::operation::cudnnScaleTensor(handle, yDesc, y, alpha))
+        ::cudnn::entry(8, "cudnnScaleTensor", || {
+            unsafe { ::cudnn::api::operation::cudnnScaleTensor(handle, yDesc, y, alpha) }
+        })
     })
 }
 
@@ -9442,7 +9488,9 @@ pub unsafe extern "C" fn cudnnScaleTensor_v09(
     alpha: *const c_void,
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnScaleTensor", (value handle, value yDesc, value y, value alpha), {
-        ::cudnn::entry(9, "cudnnScaleTensor", || ::cudnn::api::operation::cudnnScaleTensor(handle, yDesc, y, alpha))
+        ::cudnn::entry(9, "cudnnScaleTensor", || {
+            unsafe { ::cudnn::api::operation::cudnnScaleTensor(handle, yDesc, y, alpha) }
+        })
     })
 }
 
@@ -9894,7 +9942,7 @@ pub unsafe extern "C" fn cudnnSetConvolutionNdDescriptor_v08(
         value convDesc, value arrayLength, value padA, value filterStrideA, value dilationA, value mode, value computeType
     ), {
         ::cudnn::entry(8, "cudnnSetConvolutionNdDescriptor", || {
-            ::cudnn::api::convolution::cudnnSetConvolutionNdDescriptor(
+            unsafe { ::cudnn::api::convolution::cudnnSetConvolutionNdDescriptor(
                 convDesc,
                 arrayLength,
                 padA,
@@ -9902,7 +9950,7 @@ pub unsafe extern "C" fn cudnnSetConvolutionNdDescriptor_v08(
                 dilationA,
                 mode,
                 computeType,
-            )
+            ) }
         })
     })
 }
@@ -9921,7 +9969,7 @@ pub unsafe extern "C" fn cudnnSetConvolutionNdDescriptor_v09(
         value convDesc, value arrayLength, value padA, value filterStrideA, value dilationA, value mode, value computeType
     ), {
         ::cudnn::entry(9, "cudnnSetConvolutionNdDescriptor", || {
-            ::cudnn::api::convolution::cudnnSetConvolutionNdDescriptor(
+            unsafe { ::cudnn::api::convolution::cudnnSetConvolutionNdDescriptor(
                 convDesc,
                 arrayLength,
                 padA,
@@ -9929,7 +9977,7 @@ pub unsafe extern "C" fn cudnnSetConvolutionNdDescriptor_v09(
                 dilationA,
                 mode,
                 computeType,
-            )
+            ) }
         })
     })
 }
@@ -10058,7 +10106,13 @@ pub unsafe extern "C" fn cudnnSetFilterNdDescriptor_v08(
         value filterDesc, value dataType, value format, value nbDims, value filterDimA
     ), {
         ::cudnn::entry(8, "cudnnSetFilterNdDescriptor", || {
-            ::cudnn::api::tensors::cudnnSetFilterNdDescriptor(filterDesc, dataType, format, nbDims, filterDimA)
+            unsafe { ::cudnn::api::tensors::cudnnSetFilterNdDescriptor(
+                filterDesc,
+                dataType,
+                format,
+                nbDims,
+                filterDimA,
+            ) }
         })
     })
 }
@@ -10075,7 +10129,13 @@ pub unsafe extern "C" fn cudnnSetFilterNdDescriptor_v09(
         value filterDesc, value dataType, value format, value nbDims, value filterDimA
     ), {
         ::cudnn::entry(9, "cudnnSetFilterNdDescriptor", || {
-            ::cudnn::api::tensors::cudnnSetFilterNdDescriptor(filterDesc, dataType, format, nbDims, filterDimA)
+            unsafe { ::cudnn::api::tensors::cudnnSetFilterNdDescriptor(
+                filterDesc,
+                dataType,
+                format,
+                nbDims,
+                filterDimA,
+            ) }
         })
     })
 }
@@ -10284,7 +10344,7 @@ pub unsafe extern "C" fn cudnnSetPoolingNdDescriptor_v08(
         value poolingDesc, value mode, value maxpoolingNanOpt, value nbDims, value windowDimA, value paddingA, value strideA
     ), {
         ::cudnn::entry(8, "cudnnSetPoolingNdDescriptor", || {
-            ::cudnn::api::pooling::cudnnSetPoolingNdDescriptor(
+            unsafe { ::cudnn::api::pooling::cudnnSetPoolingNdDescriptor(
                 poolingDesc,
                 mode,
                 maxpoolingNanOpt,
@@ -10292,7 +10352,7 @@ pub unsafe extern "C" fn cudnnSetPoolingNdDescriptor_v08(
                 windowDimA,
                 paddingA,
                 strideA,
-            )
+            ) }
         })
     })
 }
@@ -10311,7 +10371,7 @@ pub unsafe extern "C" fn cudnnSetPoolingNdDescriptor_v09(
         value poolingDesc, value mode, value maxpoolingNanOpt, value nbDims, value windowDimA, value paddingA, value strideA
     ), {
         ::cudnn::entry(9, "cudnnSetPoolingNdDescriptor", || {
-            ::cudnn::api::pooling::cudnnSetPoolingNdDescriptor(
+            unsafe { ::cudnn::api::pooling::cudnnSetPoolingNdDescriptor(
                 poolingDesc,
                 mode,
                 maxpoolingNanOpt,
@@ -10319,7 +10379,7 @@ pub unsafe extern "C" fn cudnnSetPoolingNdDescriptor_v09(
                 windowDimA,
                 paddingA,
                 strideA,
-            )
+            ) }
         })
     })
 }
@@ -10362,7 +10422,7 @@ pub unsafe extern "C" fn cudnnSetRNNDataDescriptor_v08(
         value rnnDataDesc, value dataType, value layout, value maxSeqLength, value batchSize, value vectorSize, value seqLengthArray, value paddingFill
     ), {
         ::cudnn::entry(8, "cudnnSetRNNDataDescriptor", || {
-            ::cudnn::api::recurrent::cudnnSetRNNDataDescriptor(
+            unsafe { ::cudnn::api::recurrent::cudnnSetRNNDataDescriptor(
                 rnnDataDesc,
                 dataType,
                 layout,
@@ -10371,7 +10431,7 @@ pub unsafe extern "C" fn cudnnSetRNNDataDescriptor_v08(
                 vectorSize,
                 seqLengthArray,
                 paddingFill,
-            )
+            ) }
         })
     })
 }
@@ -10391,7 +10451,7 @@ pub unsafe extern "C" fn cudnnSetRNNDataDescriptor_v09(
         value rnnDataDesc, value dataType, value layout, value maxSeqLength, value batchSize, value vectorSize, value seqLengthArray, value paddingFill
     ), {
         ::cudnn::entry(9, "cudnnSetRNNDataDescriptor", || {
-            ::cudnn::api::recurrent::cudnnSetRNNDataDescriptor(
+            unsafe { ::cudnn::api::recurrent::cudnnSetRNNDataDescriptor(
                 rnnDataDesc,
                 dataType,
                 layout,
@@ -10400,7 +10460,7 @@ pub unsafe extern "C" fn cudnnSetRNNDataDescriptor_v09(
                 vectorSize,
                 seqLengthArray,
                 paddingFill,
-            )
+            ) }
         })
     })
 }
@@ -10627,7 +10687,7 @@ pub unsafe extern "C" fn cudnnSetSeqDataDescriptor_v08(
         value seqDataDesc, value dataType, value nbDims, value dimA, value axes, value seqLengthArraySize, value seqLengthArray, value paddingFill
     ), {
         ::cudnn::entry(8, "cudnnSetSeqDataDescriptor", || {
-            ::cudnn::api::attention::cudnnSetSeqDataDescriptor(
+            unsafe { ::cudnn::api::attention::cudnnSetSeqDataDescriptor(
                 seqDataDesc,
                 dataType,
                 nbDims,
@@ -10636,7 +10696,7 @@ pub unsafe extern "C" fn cudnnSetSeqDataDescriptor_v08(
                 seqLengthArraySize,
                 seqLengthArray,
                 paddingFill,
-            )
+            ) }
         })
     })
 }
@@ -10656,7 +10716,7 @@ pub unsafe extern "C" fn cudnnSetSeqDataDescriptor_v09(
         value seqDataDesc, value dataType, value nbDims, value dimA, value axes, value seqLengthArraySize, value seqLengthArray, value paddingFill
     ), {
         ::cudnn::entry(9, "cudnnSetSeqDataDescriptor", || {
-            ::cudnn::api::attention::cudnnSetSeqDataDescriptor(
+            unsafe { ::cudnn::api::attention::cudnnSetSeqDataDescriptor(
                 seqDataDesc,
                 dataType,
                 nbDims,
@@ -10665,7 +10725,7 @@ pub unsafe extern "C" fn cudnnSetSeqDataDescriptor_v09(
                 seqLengthArraySize,
                 seqLengthArray,
                 paddingFill,
-            )
+            ) }
         })
     })
 }
@@ -10682,13 +10742,13 @@ pub unsafe extern "C" fn cudnnSetSpatialTransformerNdDescriptor_v08(
         value stDesc, value samplerType, value dataType, value nbDims, value dimA
     ), {
         ::cudnn::entry(8, "cudnnSetSpatialTransformerNdDescriptor", || {
-            ::cudnn::api::spatial::cudnnSetSpatialTransformerNdDescriptor(
+            unsafe { ::cudnn::api::spatial::cudnnSetSpatialTransformerNdDescriptor(
                 stDesc,
                 samplerType,
                 dataType,
                 nbDims,
                 dimA,
-            )
+            ) }
         })
     })
 }
@@ -10705,13 +10765,13 @@ pub unsafe extern "C" fn cudnnSetSpatialTransformerNdDescriptor_v09(
         value stDesc, value samplerType, value dataType, value nbDims, value dimA
     ), {
         ::cudnn::entry(9, "cudnnSetSpatialTransformerNdDescriptor", || {
-            ::cudnn::api::spatial::cudnnSetSpatialTransformerNdDescriptor(
+            unsafe { ::cudnn::api::spatial::cudnnSetSpatialTransformerNdDescriptor(
                 stDesc,
                 samplerType,
                 dataType,
                 nbDims,
                 dimA,
-            )
+            ) }
         })
     })
 }
@@ -10738,7 +10798,9 @@ pub unsafe extern "C" fn cudnnSetTensor_v08(
     valuePtr: *const c_void,
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnSetTensor", (value handle, value yDesc, value y, value valuePtr), {
-        ::cudnn::entry(8, "cudnnSetTensor", || ::cudnn::api::operation::cudnnSetTensor(handle, yDesc, y, valuePtr))
+        ::cudnn::entry(8, "cudnnSetTensor", || {
+            unsafe { ::cudnn::api::operation::cudnnSetTensor(handle, yDesc, y, valuePtr) }
+        })
     })
 }
 
@@ -10750,7 +10812,9 @@ pub unsafe extern "C" fn cudnnSetTensor_v09(
     valuePtr: *const c_void,
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnSetTensor", (value handle, value yDesc, value y, value valuePtr), {
-        ::cudnn::entry(9, "cudnnSetTensor", || ::cudnn::api::operation::cudnnSetTensor(handle, yDesc, y, valuePtr))
+        ::cudnn::entry(9, "cudnnSetTensor", || {
+            unsafe { ::cudnn::api::operation::cudnnSetTensor(handle, yDesc, y, valuePtr) }
+        })
     })
 }
 
@@ -10870,7 +10934,13 @@ pub unsafe extern "C" fn cudnnSetTensorNdDescriptor_v08(
         value tensorDesc, value dataType, value nbDims, value dimA, value strideA
     ), {
         ::cudnn::entry(8, "cudnnSetTensorNdDescriptor", || {
-            ::cudnn::api::tensors::cudnnSetTensorNdDescriptor(tensorDesc, dataType, nbDims, dimA, strideA)
+            unsafe { ::cudnn::api::tensors::cudnnSetTensorNdDescriptor(
+                tensorDesc,
+                dataType,
+                nbDims,
+                dimA,
+                strideA,
+            ) }
         })
     })
 }
@@ -10887,7 +10957,13 @@ pub unsafe extern "C" fn cudnnSetTensorNdDescriptor_v09(
         value tensorDesc, value dataType, value nbDims, value dimA, value strideA
     ), {
         ::cudnn::entry(9, "cudnnSetTensorNdDescriptor", || {
-            ::cudnn::api::tensors::cudnnSetTensorNdDescriptor(tensorDesc, dataType, nbDims, dimA, strideA)
+            unsafe { ::cudnn::api::tensors::cudnnSetTensorNdDescriptor(
+                tensorDesc,
+                dataType,
+                nbDims,
+                dimA,
+                strideA,
+            ) }
         })
     })
 }
@@ -10904,7 +10980,13 @@ pub unsafe extern "C" fn cudnnSetTensorNdDescriptorEx_v08(
         value tensorDesc, value format, value dataType, value nbDims, value dimA
     ), {
         ::cudnn::entry(8, "cudnnSetTensorNdDescriptorEx", || {
-            ::cudnn::api::tensors::cudnnSetTensorNdDescriptorEx(tensorDesc, format, dataType, nbDims, dimA)
+            unsafe { ::cudnn::api::tensors::cudnnSetTensorNdDescriptorEx(
+                tensorDesc,
+                format,
+                dataType,
+                nbDims,
+                dimA,
+            ) }
         })
     })
 }
@@ -10921,7 +11003,13 @@ pub unsafe extern "C" fn cudnnSetTensorNdDescriptorEx_v09(
         value tensorDesc, value format, value dataType, value nbDims, value dimA
     ), {
         ::cudnn::entry(9, "cudnnSetTensorNdDescriptorEx", || {
-            ::cudnn::api::tensors::cudnnSetTensorNdDescriptorEx(tensorDesc, format, dataType, nbDims, dimA)
+            unsafe { ::cudnn::api::tensors::cudnnSetTensorNdDescriptorEx(
+                tensorDesc,
+                format,
+                dataType,
+                nbDims,
+                dimA,
+            ) }
         })
     })
 }
@@ -10940,7 +11028,7 @@ pub unsafe extern "C" fn cudnnSetTensorTransformDescriptor_v08(
         value transformDesc, value nbDims, value destFormat, value padBeforeA, value padAfterA, value foldA, value direction
     ), {
         ::cudnn::entry(8, "cudnnSetTensorTransformDescriptor", || {
-            ::cudnn::api::transform::cudnnSetTensorTransformDescriptor(
+            unsafe { ::cudnn::api::transform::cudnnSetTensorTransformDescriptor(
                 transformDesc,
                 nbDims,
                 destFormat,
@@ -10948,7 +11036,7 @@ pub unsafe extern "C" fn cudnnSetTensorTransformDescriptor_v08(
                 padAfterA,
                 foldA,
                 direction,
-            )
+            ) }
         })
     })
 }
@@ -10967,7 +11055,7 @@ pub unsafe extern "C" fn cudnnSetTensorTransformDescriptor_v09(
         value transformDesc, value nbDims, value destFormat, value padBeforeA, value padAfterA, value foldA, value direction
     ), {
         ::cudnn::entry(9, "cudnnSetTensorTransformDescriptor", || {
-            ::cudnn::api::transform::cudnnSetTensorTransformDescriptor(
+            unsafe { ::cudnn::api::transform::cudnnSetTensorTransformDescriptor(
                 transformDesc,
                 nbDims,
                 destFormat,
@@ -10975,7 +11063,7 @@ pub unsafe extern "C" fn cudnnSetTensorTransformDescriptor_v09(
                 padAfterA,
                 foldA,
                 direction,
-            )
+            ) }
         })
     })
 }
@@ -10998,7 +11086,7 @@ pub unsafe extern "C" fn cudnnSoftmaxBackward_v08(
         value handle, value algo, value mode, value alpha, value yDesc, value y, value dyDesc, value dy, value beta, value dxDesc, value dx
     ), {
         ::cudnn::entry(8, "cudnnSoftmaxBackward", || {
-            ::cudnn::api::activation::cudnnSoftmaxBackward(
+            unsafe { ::cudnn::api::activation::cudnnSoftmaxBackward(
                 handle,
                 algo,
                 mode,
@@ -11010,7 +11098,7 @@ pub unsafe extern "C" fn cudnnSoftmaxBackward_v08(
                 beta,
                 dxDesc,
                 dx,
-            )
+            ) }
         })
     })
 }
@@ -11033,7 +11121,7 @@ pub unsafe extern "C" fn cudnnSoftmaxBackward_v09(
         value handle, value algo, value mode, value alpha, value yDesc, value y, value dyDesc, value dy, value beta, value dxDesc, value dx
     ), {
         ::cudnn::entry(9, "cudnnSoftmaxBackward", || {
-            ::cudnn::api::activation::cudnnSoftmaxBackward(
+            unsafe { ::cudnn::api::activation::cudnnSoftmaxBackward(
                 handle,
                 algo,
                 mode,
@@ -11045,7 +11133,7 @@ pub unsafe extern "C" fn cudnnSoftmaxBackward_v09(
                 beta,
                 dxDesc,
                 dx,
-            )
+            ) }
         })
     })
 }
@@ -11066,7 +11154,17 @@ pub unsafe extern "C" fn cudnnSoftmaxForward_v08(
         value handle, value algo, value mode, value alpha, value xDesc, value x, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(8, "cudnnSoftmaxForward", || {
-            ::cudnn::api::activation::cudnnSoftmaxForward(handle, algo, mode, alpha, xDesc, x, beta, yDesc, y)
+            unsafe { ::cudnn::api::activation::cudnnSoftmaxForward(
+                handle,
+                algo,
+                mode,
+                alpha,
+                xDesc,
+                x,
+                beta,
+                yDesc,
+                y,
+            ) }
         })
     })
 }
@@ -11087,7 +11185,17 @@ pub unsafe extern "C" fn cudnnSoftmaxForward_v09(
         value handle, value algo, value mode, value alpha, value xDesc, value x, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(9, "cudnnSoftmaxForward", || {
-            ::cudnn::api::activation::cudnnSoftmaxForward(handle, algo, mode, alpha, xDesc, x, beta, yDesc, y)
+            unsafe { ::cudnn::api::activation::cudnnSoftmaxForward(
+                handle,
+                algo,
+                mode,
+                alpha,
+                xDesc,
+                x,
+                beta,
+                yDesc,
+                y,
+            ) }
         })
     })
 }
@@ -11101,7 +11209,7 @@ pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorBackward_v08(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnSpatialTfGridGeneratorBackward", (value handle, value stDesc, value dgrid, value dtheta), {
         ::cudnn::entry(8, "cudnnSpatialTfGridGeneratorBackward", || {
-            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorBackward(handle, stDesc, dgrid, dtheta)
+            unsafe { ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorBackward(handle, stDesc, dgrid, dtheta) }
         })
     })
 }
@@ -11115,7 +11223,7 @@ pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorBackward_v09(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnSpatialTfGridGeneratorBackward", (value handle, value stDesc, value dgrid, value dtheta), {
         ::cudnn::entry(9, "cudnnSpatialTfGridGeneratorBackward", || {
-            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorBackward(handle, stDesc, dgrid, dtheta)
+            unsafe { ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorBackward(handle, stDesc, dgrid, dtheta) }
         })
     })
 }
@@ -11129,7 +11237,7 @@ pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorForward_v08(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnSpatialTfGridGeneratorForward", (value handle, value stDesc, value theta, value grid), {
         ::cudnn::entry(8, "cudnnSpatialTfGridGeneratorForward", || {
-            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorForward(handle, stDesc, theta, grid)
+            unsafe { ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorForward(handle, stDesc, theta, grid) }
         })
     })
 }
@@ -11143,7 +11251,7 @@ pub unsafe extern "C" fn cudnnSpatialTfGridGeneratorForward_v09(
 ) -> cudnnStatus_t {
     ::trace::call!("cudnnSpatialTfGridGeneratorForward", (value handle, value stDesc, value theta, value grid), {
         ::cudnn::entry(9, "cudnnSpatialTfGridGeneratorForward", || {
-            ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorForward(handle, stDesc, theta, grid)
+            unsafe { ::cudnn::api::spatial::cudnnSpatialTfGridGeneratorForward(handle, stDesc, theta, grid) }
         })
     })
 }
@@ -11169,7 +11277,7 @@ pub unsafe extern "C" fn cudnnSpatialTfSamplerBackward_v08(
         value handle, value stDesc, value alpha, value xDesc, value x, value beta, value dxDesc, value dx, value alphaDgrid, value dyDesc, value dy, value grid, value betaDgrid, value dgrid
     ), {
         ::cudnn::entry(8, "cudnnSpatialTfSamplerBackward", || {
-            ::cudnn::api::spatial::cudnnSpatialTfSamplerBackward(
+            unsafe { ::cudnn::api::spatial::cudnnSpatialTfSamplerBackward(
                 handle,
                 stDesc,
                 alpha,
@@ -11184,7 +11292,7 @@ pub unsafe extern "C" fn cudnnSpatialTfSamplerBackward_v08(
                 grid,
                 betaDgrid,
                 dgrid,
-            )
+            ) }
         })
     })
 }
@@ -11210,7 +11318,7 @@ pub unsafe extern "C" fn cudnnSpatialTfSamplerBackward_v09(
         value handle, value stDesc, value alpha, value xDesc, value x, value beta, value dxDesc, value dx, value alphaDgrid, value dyDesc, value dy, value grid, value betaDgrid, value dgrid
     ), {
         ::cudnn::entry(9, "cudnnSpatialTfSamplerBackward", || {
-            ::cudnn::api::spatial::cudnnSpatialTfSamplerBackward(
+            unsafe { ::cudnn::api::spatial::cudnnSpatialTfSamplerBackward(
                 handle,
                 stDesc,
                 alpha,
@@ -11225,7 +11333,7 @@ pub unsafe extern "C" fn cudnnSpatialTfSamplerBackward_v09(
                 grid,
                 betaDgrid,
                 dgrid,
-            )
+            ) }
         })
     })
 }
@@ -11246,7 +11354,7 @@ pub unsafe extern "C" fn cudnnSpatialTfSamplerForward_v08(
         value handle, value stDesc, value alpha, value xDesc, value x, value grid, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(8, "cudnnSpatialTfSamplerForward", || {
-            ::cudnn::api::spatial::cudnnSpatialTfSamplerForward(
+            unsafe { ::cudnn::api::spatial::cudnnSpatialTfSamplerForward(
                 handle,
                 stDesc,
                 alpha,
@@ -11256,7 +11364,7 @@ pub unsafe extern "C" fn cudnnSpatialTfSamplerForward_v08(
                 beta,
                 yDesc,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -11277,7 +11385,7 @@ pub unsafe extern "C" fn cudnnSpatialTfSamplerForward_v09(
         value handle, value stDesc, value alpha, value xDesc, value x, value grid, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(9, "cudnnSpatialTfSamplerForward", || {
-            ::cudnn::api::spatial::cudnnSpatialTfSamplerForward(
+            unsafe { ::cudnn::api::spatial::cudnnSpatialTfSamplerForward(
                 handle,
                 stDesc,
                 alpha,
@@ -11287,7 +11395,7 @@ pub unsafe extern "C" fn cudnnSpatialTfSamplerForward_v09(
                 beta,
                 yDesc,
                 y,
-            )
+            ) }
         })
     })
 }
@@ -11317,7 +11425,7 @@ pub unsafe extern "C" fn cudnnTransformFilter_v08(
         value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
     ), {
         ::cudnn::entry(8, "cudnnTransformFilter", || {
-            ::cudnn::api::transform::cudnnTransformFilter(
+            unsafe { ::cudnn::api::transform::cudnnTransformFilter(
                 handle,
                 transDesc,
                 alpha,
@@ -11326,7 +11434,7 @@ pub unsafe extern "C" fn cudnnTransformFilter_v08(
                 beta,
                 destDesc,
                 destData,
-            )
+            ) }
         })
     })
 }
@@ -11346,7 +11454,7 @@ pub unsafe extern "C" fn cudnnTransformFilter_v09(
         value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
     ), {
         ::cudnn::entry(9, "cudnnTransformFilter", || {
-            ::cudnn::api::transform::cudnnTransformFilter(
+            unsafe { ::cudnn::api::transform::cudnnTransformFilter(
                 handle,
                 transDesc,
                 alpha,
@@ -11355,7 +11463,7 @@ pub unsafe extern "C" fn cudnnTransformFilter_v09(
                 beta,
                 destDesc,
                 destData,
-            )
+            ) }
         })
     })
 }
@@ -11374,7 +11482,7 @@ pub unsafe extern "C" fn cudnnTransformTensor_v08(
         value handle, value alpha, value xDesc, value x, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(8, "cudnnTransformTensor", || {
-            ::cudnn::api::operation::cudnnTransformTensor(handle, alpha, xDesc, x, beta, yDesc, y)
+            unsafe { ::cudnn::api::operation::cudnnTransformTensor(handle, alpha, xDesc, x, beta, yDesc, y) }
         })
     })
 }
@@ -11393,7 +11501,7 @@ pub unsafe extern "C" fn cudnnTransformTensor_v09(
         value handle, value alpha, value xDesc, value x, value beta, value yDesc, value y
     ), {
         ::cudnn::entry(9, "cudnnTransformTensor", || {
-            ::cudnn::api::operation::cudnnTransformTensor(handle, alpha, xDesc, x, beta, yDesc, y)
+            unsafe { ::cudnn::api::operation::cudnnTransformTensor(handle, alpha, xDesc, x, beta, yDesc, y) }
         })
     })
 }
@@ -11413,7 +11521,7 @@ pub unsafe extern "C" fn cudnnTransformTensorEx_v08(
         value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
     ), {
         ::cudnn::entry(8, "cudnnTransformTensorEx", || {
-            ::cudnn::api::transform::cudnnTransformTensorEx(
+            unsafe { ::cudnn::api::transform::cudnnTransformTensorEx(
                 handle,
                 transDesc,
                 alpha,
@@ -11422,7 +11530,7 @@ pub unsafe extern "C" fn cudnnTransformTensorEx_v08(
                 beta,
                 destDesc,
                 destData,
-            )
+            ) }
         })
     })
 }
@@ -11442,7 +11550,7 @@ pub unsafe extern "C" fn cudnnTransformTensorEx_v09(
         value handle, value transDesc, value alpha, value srcDesc, value srcData, value beta, value destDesc, value destData
     ), {
         ::cudnn::entry(9, "cudnnTransformTensorEx", || {
-            ::cudnn::api::transform::cudnnTransformTensorEx(
+            unsafe { ::cudnn::api::transform::cudnnTransformTensorEx(
                 handle,
                 transDesc,
                 alpha,
@@ -11451,7 +11559,7 @@ pub unsafe extern "C" fn cudnnTransformTensorEx_v09(
                 beta,
                 destDesc,
                 destData,
-            )
+            ) }
         })
     })
 }
