@@ -1,5 +1,5 @@
 //! Atomic operations of a warp on shared memory at places that its lanes compute: those of elected lanes, one for each key, which the CPU
-//! may do at once where every lane has a word of its own, and many of all lanes, which are calls. Expected values are counted here.
+//! may do at once where every lane has a word of its own, or whose lanes it counts in turn, and many of all lanes, which are calls. Expected values are counted here.
 
 use compiler::back::cpu::Setting;
 use hip_cpu::harness::{Arg, Error, How, emit, load, run};
@@ -87,10 +87,15 @@ fn ballots(bits: &[u32]) -> String {
 
 /// The leaders add their counts at `address`, which finds `%at`; each lane's rank among those before it with the same bits is its result.
 fn ranks(bits: &[u32], address: &str) -> String {
+    ranks_and(bits, address, "")
+}
+
+/// With something more that is done with `%r15`, what the leader found.
+fn ranks_and(bits: &[u32], address: &str, more: &str) -> String {
     kernel(&format!(
         "{}setp.ne.u32 %p2, %lane, %leader;\nmov.u32 %old, 0;\n@%p2 bra others;\n{address}\n\
          atom.shared.add.u32 %old, [%at], %count;\nothers:\nshfl.sync.idx.b32 %r15, %old, %leader, 31, 0xffffffff;\n\
-         add.u32 %result, %r15, %count;\nsub.u32 %result, %result, 1;",
+         add.u32 %result, %r15, %count;\nsub.u32 %result, %result, 1;\n{more}",
         ballots(bits)
     ))
 }
@@ -138,6 +143,16 @@ fn is_at_once(ptx: &str) -> bool {
     scatters(ptx) > scatters(&kernel(""))
 }
 
+/// Whether the lanes count one after the other, and nobody asks who leads.
+fn is_in_turn(ptx: &str, bits: u32) -> bool {
+    let how = How {
+        setting: Some(Setting::Warp),
+        vector_bits: Some(bits),
+        ..How::new(BLOCKS as u32, BLOCK as u32)
+    };
+    emit(&load(ptx).unwrap(), "elected", &how).unwrap().text.contains("define internal <32 x i32> @count.")
+}
+
 /// For each thread how many before it in its warp have the same `of(key)`, and the tables with how many have each.
 fn counted(keys: &[u32], of: impl Fn(u32) -> usize) -> (Vec<u32>, Vec<u32>) {
     let (mut ranks, mut tables) = (vec![], vec![]);
@@ -155,14 +170,74 @@ fn counted(keys: &[u32], of: impl Fn(u32) -> usize) -> (Vec<u32>, Vec<u32>) {
 #[test]
 fn leaders_of_keys_add_at_once() {
     let address = "shl.b32 %r16, %x, 2;\nadd.u32 %at, %base, %r16;";
+    // What a leader finds is 0 here, and somebody asks for it.
+    let asked = ranks_and(&[1, 2, 4, 8], address, "shl.b32 %r17, %r15, 8;\nadd.u32 %result, %result, %r17;");
+    assert!(is_at_once(&asked) && !is_in_turn(&asked, 512));
     let ptx = ranks(&[1, 2, 4, 8], address);
-    assert!(is_at_once(&ptx));
-    for keys in [16, 4, 1] {
+    assert!(is_in_turn(&ptx, 512) && is_in_turn(&ptx, 256));
+    for (ptx, keys) in [(&asked, 16), (&ptx, 16), (&ptx, 4), (&ptx, 1)] {
         let keys: Vec<u32> = (0..THREADS).map(|i| random(i) % keys).collect();
         let expected = counted(&keys, |key| key as usize);
-        for (label, ranks, tables) in results(&ptx, &keys) {
+        for (label, ranks, tables) in results(ptx, &keys) {
             assert_eq!((ranks, tables), expected, "{label}");
         }
+    }
+}
+
+/// Keys whose other bits differ in lanes that count together: the leader's word has all of them.
+#[test]
+fn the_leaders_key_says_which_word_counts() {
+    let ptx = ranks(&[1, 2, 8], "shl.b32 %r16, %x, 2;\nadd.u32 %at, %base, %r16;");
+    assert!(is_in_turn(&ptx, 512) && is_in_turn(&ptx, 256));
+    for most in [8, 64] {
+        let keys: Vec<u32> = (0..THREADS).map(|i| random(i) % most).collect();
+        let (expected, _) = counted(&keys, |key| key as usize & 11);
+        let mut words = vec![];
+        for warp in keys.chunks(32) {
+            let mut table = vec![0; WORDS];
+            for (lane, key) in warp.iter().enumerate() {
+                let is_alike = |other: &&u32| *other & 11 == key & 11;
+                if !warp[lane + 1..].iter().any(|other| is_alike(&other)) {
+                    table[*key as usize] += warp.iter().filter(is_alike).count() as u32;
+                }
+            }
+            words.extend(table);
+        }
+        for (label, ranks, tables) in results(&ptx, &keys) {
+            assert_eq!((&ranks, &tables), (&expected, &words), "{label} {most}");
+        }
+    }
+}
+
+/// Words that hold something before, one count after the other, and operands the other way round.
+#[test]
+fn counts_go_on_from_one_to_the_next() {
+    let once = |result: &str, old: &str, skip: &str| {
+        format!(
+            "setp.ne.s32 %p2, %leader, %lane;\nmov.u32 {old}, 7;\n@%p2 bra {skip};\n\
+             atom.shared.add.u32 {old}, [%at], %count;\n{skip}:\nshfl.sync.idx.b32 %r15, {old}, %leader, 31, 0xffffffff;\n\
+             add.u32 {result}, %count, %r15;\n"
+        )
+    };
+    let ptx = kernel(&format!(
+        "{}shl.b32 %r16, %x, 2;\nadd.u32 %at, %base, %r16;\n{}bar.warp.sync -1;\n{}mad.lo.u32 %result, %r20, 1000, %r21;",
+        ballots(&[1, 2, 4, 8]),
+        once("%r20", "%old", "first"),
+        once("%r21", "%r22", "second"),
+    ));
+    assert!(is_in_turn(&ptx, 512));
+    let keys: Vec<u32> = (0..THREADS).map(|i| random(i) % 16).collect();
+    let (ranks, mut tables) = counted(&keys, |key| key as usize);
+    let mut expected = vec![];
+    for (warp, ranks) in ranks.chunks(32).enumerate() {
+        for (lane, rank) in ranks.iter().enumerate() {
+            let all = tables[warp * WORDS + keys[warp * 32 + lane] as usize];
+            expected.push((rank + 1) * 1000 + all + rank + 1);
+        }
+    }
+    tables.iter_mut().for_each(|count| *count *= 2);
+    for (label, found, words) in results(&ptx, &keys) {
+        assert_eq!((&found, &words), (&expected, &tables), "{label}");
     }
 }
 
@@ -176,7 +251,7 @@ fn leaders_of_keys_that_share_a_word_add_in_turn() {
     for (address, bits, step) in [(shared, 15, 1), (lost, 12, 4), (twice, 12, 4)] {
         let tested: Vec<u32> = (0..4).map(|bit| 1 << bit & bits).filter(|&bit| bit != 0).collect();
         let ptx = ranks(&tested, address);
-        assert!(!is_at_once(&ptx), "{address}");
+        assert!(!is_at_once(&ptx) && !is_in_turn(&ptx, 512), "{address}");
         let keys: Vec<u32> = (0..THREADS).map(|i| random(i) % (16 / step) * step).collect();
         let (_, expected) = counted(&keys, |key| key as usize & 3);
         for (label, _, tables) in results(&ptx, &keys) {

@@ -29,8 +29,8 @@ pub struct View<'a> {
 }
 
 /// A value that an address tells apart: addresses that are the same have the same low bits of it.
-struct Told {
-    value: Value,
+pub(super) struct Told {
+    pub(super) value: Value,
     bits: u32,
     /// Addresses that differ do so by a multiple of `1 << shift`.
     shift: u32,
@@ -46,7 +46,7 @@ impl View<'_> {
     }
 
     /// The value that is the lane's own number where the block is entered.
-    fn elected(&self, at: usize) -> Option<Value> {
+    pub(super) fn elected(&self, at: usize) -> Option<Value> {
         let mut sources = self.function.blocks.iter().enumerate().flat_map(|(from, block)| {
             block.term.edges().into_iter().filter(|edge| edge.block.index() == at).map(move |_| from)
         });
@@ -73,7 +73,7 @@ impl View<'_> {
         }
     }
 
-    fn inst(&self, value: Value) -> Option<&Inst> {
+    pub(super) fn inst(&self, value: Value) -> Option<&Inst> {
         match self.definitions[value.index()] {
             Definition::Inst(at, nth, 0) => Some(&self.function.blocks[at].insts[nth]),
             _ => None,
@@ -93,7 +93,7 @@ impl View<'_> {
     }
 
     /// The values on the way to an address: what is added is the same for all lanes, and what is shifted out is lost.
-    fn told(&self, address: Value) -> Vec<Told> {
+    pub(super) fn told(&self, address: Value) -> Vec<Told> {
         let mut all = vec![];
         let (mut value, mut shift, mut bits) = (address, 0, 64);
         loop {

@@ -12,7 +12,8 @@
 //! 9. `spins`: loops that wait; `intake` has them take in what their lanes do before they meet, `release` what others wait for.
 //!    `waves` says which kernels cannot have two warps in a wave (AMD GPUs).
 //! 10. `regions`: cuts at barriers; `places` finds what passes through a region.
-//! 11. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `effects`:
+//! 11. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `ranks`: lanes that count
+//!     keys together; `effects`:
 //!     what others see of a block; `known`: tables of what follows from the thread index; `steps`: how long a launch's threads are.
 //!
 //! `bits`, `dominators`, `evaluate`, `layout`, `liveness`, `loops`, `ssa` and `visit` are what they stand on.
@@ -39,6 +40,7 @@ pub mod members;
 pub mod offsets;
 pub mod open;
 pub mod places;
+pub mod ranks;
 pub mod regions;
 pub mod release;
 pub mod spins;

@@ -9,7 +9,7 @@ use hip_sys::*;
 use crate::device::{self, check, get};
 use crate::error::{self, Result};
 use crate::exec::{children, printf, services};
-use crate::{leaks, presence, stream};
+use crate::{leaks, memory, presence, stream};
 
 pub fn hipInit(flags: c_uint) -> Result {
     if flags != 0 {
@@ -205,6 +205,7 @@ pub fn hipDeviceReset() -> Result {
     if device::context() != 0 {
         stream::forget_context(device::context());
     }
+    memory::kept::empty();
     Ok(())
 }
 

@@ -4,13 +4,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::kept;
+
 /// Bytes from which on a request is looked into, and in which many small ones are.
 const LARGE: usize = 64 << 20;
 
 /// Whether `bytes` more are there, where `promised` have been handed out before, used or not. Small requests are let through.
 pub fn is_there(bytes: usize, promised: usize) -> bool {
     let is_step = promised / LARGE != promised.saturating_add(bytes) / LARGE;
-    !is_step || left(promised).is_none_or(|left| bytes <= left)
+    let Some(left) = is_step.then(|| left(promised)).flatten() else { return true };
+    if kept::bytes() > left.saturating_sub(bytes) {
+        kept::empty();
+    }
+    bytes <= left
 }
 
 /// What is there besides the `promised`; `None` where somebody has said what the device has, or the system does not tell.
@@ -18,9 +24,10 @@ pub fn left(promised: usize) -> Option<usize> {
     if config::get().cpu_memory_bytes.is_some() {
         return None;
     }
-    // What was handed out and is not yet written to is still counted as available.
-    let untouched = promised.saturating_sub(resident().unwrap_or(promised));
-    Some(available()?.saturating_sub(untouched))
+    // What was handed out and is not yet written to is still counted as available. What is kept was written to, and comes back.
+    let kept = kept::bytes();
+    let written = resident().map_or(promised, |resident| resident.saturating_sub(kept));
+    Some((available()? + kept).saturating_sub(promised.saturating_sub(written)))
 }
 
 /// The machine's memory, or the limit of a control group that this process is in, if that is less.

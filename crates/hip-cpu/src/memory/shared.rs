@@ -59,9 +59,10 @@ fn move_into(file: &OwnedFd, start: usize, bytes: usize) -> Result {
     if at == libc::MAP_FAILED { Err(hipErrorOutOfMemory) } else { Ok(()) }
 }
 
-/// The allocation goes: its pages are private again, so that they can be given back as they were got.
-pub(super) fn unshare(allocation: &Allocation) {
-    let Some(file) = SHARED.lock().remove(&allocation.base) else { return };
+/// The allocation goes: its pages are private again, so that they can be given back as they were got, but for a mapping's, which goes
+/// as it is. Whether it was shared.
+pub(super) fn unshare(allocation: &Allocation) -> bool {
+    let Some(file) = SHARED.lock().remove(&allocation.base) else { return false };
     drop(file);
     if let Backing::Pages { start, bytes } = allocation.layout {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
@@ -69,6 +70,7 @@ pub(super) fn unshare(allocation: &Allocation) {
         // SAFETY: the allocation's own pages, which nobody uses any more.
         unsafe { libc::mmap(start as *mut _, bytes, protection, flags, -1, 0) };
     }
+    true
 }
 
 /// Shows another process's memory here.

@@ -4,8 +4,9 @@
 
 use super::Emitter;
 use super::memory::Lanes;
+use super::value::PURE;
 use crate::back::llvm::{Builder, Scalar, Type, Val, memory};
-use crate::ir::{AtomOp, AtomTy, Float, Inst, Op, Order, Scope, Space, Ty};
+use crate::ir::{AtomOp, AtomTy, Float, Inst, Op, Order, Scope, Space, Ty, Value};
 use crate::pass::apart::View;
 use crate::pass::regions::{Plan, Region};
 use crate::pass::visit::Definition;
@@ -137,19 +138,19 @@ impl Emitter<'_> {
 
     /// Whether the CPU can do the active lanes' operations at once: no two lanes have the same word.
     fn is_apart(&self, at: usize, inst: &Inst, bits: u32) -> bool {
-        if !self.wide_gathers || !matches!(bits, 32 | 64) {
-            return false;
-        }
+        self.wide_gathers && matches!(bits, 32 | 64) && self.view().holds(at, inst.args[0], bits / 8)
+    }
+
+    pub(super) fn view(&self) -> View<'_> {
         let here = self.here();
-        let view = View {
+        View {
             function: &here.function,
             definitions: &self.definitions,
             loops: &here.loops,
             divergences: &here.divergences,
             is_prologue: &self.plan.is_prologue,
             ranges: &here.ranges,
-        };
-        view.holds(at, inst.args[0], bits / 8)
+        }
     }
 
     /// All lanes read, then all write.
@@ -176,14 +177,7 @@ impl Emitter<'_> {
         args: &[Val],
     ) -> Option<Val> {
         let base = self.pointer(Space::Shared, &self.i64(0), offset);
-        let narrow = match self.definitions[inst.args[0].index()] {
-            Definition::Inst(block, nth, _) => {
-                let inst = &self.here().function.blocks[block].insts[nth];
-                matches!(inst.op, Op::Zext) && self.ty(inst.args[0]) == Ty::B32
-            }
-            _ => false,
-        };
-        let each = if narrow { self.b.resize(each, 32, false) } else { each.clone() };
+        let each = self.narrowed(inst.args[0], each);
         let mut params = vec![base, each];
         for (arg, &value) in args.iter().zip(&inst.args[1..]) {
             let is_one = self.divergence(value).is_uniform();
@@ -196,6 +190,18 @@ impl Emitter<'_> {
             me.each_in_turn((op, signed), &params[0], &params[1], &params[2..], vector, unused)
         });
         old.into_iter().next()
+    }
+
+    /// Offsets in 32 bits where they were widened from so many.
+    pub(super) fn narrowed(&mut self, address: Value, each: &Val) -> Val {
+        let narrow = match self.definitions[address.index()] {
+            Definition::Inst(block, nth, _) => {
+                let inst = &self.here().function.blocks[block].insts[nth];
+                matches!(inst.op, Op::Zext) && self.ty(inst.args[0]) == Ty::B32
+            }
+            _ => false,
+        };
+        if narrow { self.b.resize(each, 32, false) } else { each.clone() }
     }
 
     /// The body of such a function. Operands are a vector each, or one number for all lanes.
@@ -233,7 +239,7 @@ impl Emitter<'_> {
     }
 
     /// Each lane's offset as `i64`. Offsets of 32 bits leave the vector in pairs, which the CPU takes apart elsewhere than it does vectors.
-    fn lane_offsets(&mut self, each: &Val) -> Vec<Val> {
+    pub(super) fn lane_offsets(&mut self, each: &Val) -> Vec<Val> {
         let lanes = each.ty.lanes;
         if each.ty.bits() != 32 || !lanes.is_multiple_of(2) {
             return (0..lanes).map(|lane| self.extract(each, &lane.to_string())).collect();
@@ -243,7 +249,8 @@ impl Emitter<'_> {
         for nth in 0..lanes / 2 {
             let pair = self.extract(&pairs, &nth.to_string());
             // Else LLVM finds the two in the vector again.
-            let pair = self.b.assign(pair.ty, format_args!("call i64 asm \"\", \"=r,0\"({})", pair.typed()));
+            let pair =
+                self.b.assign(pair.ty, format_args!("call i64 asm \"\", \"=r,0\"({}) {PURE}", pair.typed()));
             let low = self.b.bin_int("and", &pair, 0xffff_ffff);
             let high = self.b.bin_int("lshr", &pair, 32);
             all.extend([low, high]);

@@ -214,6 +214,7 @@ impl Emitter<'_> {
         for param in self.in_place.keys().chain(self.by_rows.keys()) {
             self.crossing.remove(param.index());
         }
+        self.ranked.clear();
         self.written = self.plan.places.write_in_place(self.here(), &self.plan.regions);
         let many = self.plan.regions.len() > 1 && self.only_way().is_none();
         self.b.start_block(&format!("r{region}.start"));

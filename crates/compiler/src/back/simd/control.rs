@@ -101,7 +101,9 @@ impl Emitter<'_> {
             Term::Branch { cond, then, otherwise } => {
                 let (yes, no) = (self.carried(then), self.carried(otherwise));
                 if self.here().together.divergent[at]
-                    && (self.write_back(at, (*cond, true), (then, otherwise), &no)?
+                    && (self.count_in_turn(at, (*cond, true), (then, otherwise), &no)?
+                        || self.count_in_turn(at, (*cond, false), (otherwise, then), &yes)?
+                        || self.write_back(at, (*cond, true), (then, otherwise), &no)?
                         || self.write_back(at, (*cond, false), (otherwise, then), &yes)?)
                 {
                     return Ok(());

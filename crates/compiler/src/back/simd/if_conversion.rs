@@ -17,13 +17,18 @@ impl Emitter<'_> {
         let here = self.here();
         let block = here.function.block(side.block);
         let meets = &here.function.block(other.block).params;
-        let in_rows =
-            |inst: &Inst| here.runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.divergences));
-        let checked = |inst: &Inst| is_checked(inst, &here.together.of) || in_rows(inst);
         divergence::is_short_side(&here.function, &here.layout, at, side, other)
             // What is no vector is the same number on both sides.
             && meets.iter().all(|&param| self.divergence(param).is_varying() || self.divergence(param).is_uniform())
-            && !block.insts.iter().any(checked)
+            && !self.has_checks(block)
+    }
+
+    /// Whether U may be left in the block, which M then begins again.
+    pub(super) fn has_checks(&self, block: &Block) -> bool {
+        let here = self.here();
+        let in_rows =
+            |inst: &Inst| here.runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.divergences));
+        block.insts.iter().any(|inst| is_checked(inst, &here.together.of) || in_rows(inst))
     }
 
     /// A part of the lanes runs the side under a mask, then all go on together. `carried`: what the side gets, and what
@@ -48,7 +53,7 @@ impl Emitter<'_> {
     }
 
     /// The lanes that ran the side bring `out`, the others `past`.
-    fn meet(&mut self, mask: &Val, out: &mut [Carried], past: &[Carried]) {
+    pub(super) fn meet(&mut self, mask: &Val, out: &mut [Carried], past: &[Carried]) {
         for (from, other) in out.iter_mut().zip(past) {
             if let (Some(val), Some(other)) = (&mut from.vector, &other.vector) {
                 *val = self.blend(mask, val, other);

@@ -15,6 +15,7 @@ mod memory;
 mod operation;
 mod outline;
 mod prefetch;
+mod ranks;
 mod runs;
 mod special;
 mod step;
@@ -211,6 +212,8 @@ struct Emitter<'a> {
     /// Results that go to their places at once, and what they are for the next region.
     written: HashMap<Value, Value>,
     definitions: Vec<Definition>,
+    /// Sums that lanes which count keys together get, and their places in U.
+    ranked: HashMap<Value, String>,
     /// The masked copy is reached.
     masked_used: bool,
     /// Values that are live where U is left for M, of all such places.
@@ -272,6 +275,7 @@ impl<'a> Emitter<'a> {
             by_rows: HashMap::new(),
             written: HashMap::new(),
             definitions: vec![],
+            ranked: HashMap::new(),
             masked_used: false,
             handed_over: 0,
             mask: None,

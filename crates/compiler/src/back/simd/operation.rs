@@ -88,6 +88,9 @@ impl Emitter<'_> {
     }
 
     fn compute(&mut self, at: usize, inst: &Inst) -> Result<(), String> {
+        if self.define_counted(inst) {
+            return Ok(());
+        }
         let (arg_tys, result_tys) = (self.types(&inst.args), self.types(&inst.results));
         let varying = inst.results.iter().any(|&result| self.divergence(result).is_varying());
         if varying && self.compute_by_rows(at, inst)? {

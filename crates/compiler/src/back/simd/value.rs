@@ -8,6 +8,9 @@ use crate::pass::divergence::Divergence;
 /// Lanes that are taken at once where each has to be taken by itself.
 const UNROLLED: u32 = 8;
 
+/// Attributes of inline assembly that LLVM may leave out where nobody asks for its result.
+pub(super) const PURE: &str = "nounwind willreturn memory(none)";
+
 impl Emitter<'_> {
     pub(super) fn divergence(&self, value: Value) -> Divergence {
         if self.plan.is_prologue.contains(value.index()) {

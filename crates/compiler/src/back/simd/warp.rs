@@ -2,6 +2,7 @@
 //! members, so a member mask is not looked at again unless lanes give different ones.
 
 use super::Emitter;
+use super::value::PURE;
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Op, ReduxOp, ShflMode, Value, VoteMode};
 
@@ -245,7 +246,7 @@ impl Emitter<'_> {
         if !self.wide_gathers {
             return bits;
         }
-        self.b.assign(bits.ty, format_args!("call {} asm \"\", \"=r,0\"({})", bits.ty, bits.typed()))
+        self.b.assign(bits.ty, format_args!("call {} asm \"\", \"=r,0\"({}) {PURE}", bits.ty, bits.typed()))
     }
 
     fn redux(&mut self, op: ReduxOp, signed: bool, inst: &Inst) {
