@@ -351,6 +351,9 @@ fn atomic(object: &Object, op: AtomOp, ty: AtomTy, order: Order, scope: Scope) -
 /// `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]`
 pub(super) fn store_async<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.need_one(&[("async", ())])?;
+    if i.take("release") {
+        return store_released(l, i);
+    }
     let is_weak = i.take("weak");
     let is_of_cluster = !is_weak && i.take("cluster");
     let spaces: &[&str] = match is_of_cluster {
@@ -383,6 +386,9 @@ pub(super) fn store_async<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> L
 /// `red.async{.relaxed}{.cluster}{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]`
 pub(super) fn red_async<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.need_one(&[("async", ())])?;
+    if i.take("release") {
+        return reduce_released(l, i);
+    }
     i.take("relaxed");
     i.take("cluster");
     let space = i.take("shared::cluster").then_some(Space::Shared);
@@ -390,13 +396,7 @@ pub(super) fn red_async<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Low
     let op = reduction_op(i)?;
     let ty = i.ty()?;
     i.done()?;
-    let legal = match op {
-        AtomOp::Inc | AtomOp::Dec => ty == Type::U32,
-        AtomOp::Min | AtomOp::Max => matches!(ty, Type::U32 | Type::S32),
-        AtomOp::Add => matches!(ty, Type::U32 | Type::S32 | Type::U64),
-        _ => ty == Type::B32,
-    };
-    let Some(int) = int(ty).filter(|_| legal) else { return Err(Failure::Unsupported) };
+    let Some(int) = int(ty).filter(|_| is_reduced(op, ty)) else { return Err(Failure::Unsupported) };
     let [a, b, mbar] = i.operands()?;
     let target = l.object(a, space)?;
     let value = l.value(b, ty)?;
@@ -405,6 +405,55 @@ pub(super) fn red_async<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Low
     l.b.emit(op, &[target.base, value], &[]);
     let bytes = l.long(scalar_bytes(ty));
     l.complete_transactions(&object, bytes);
+    Ok(())
+}
+
+/// Whether an asynchronous reduction has that operation for the type.
+fn is_reduced(op: AtomOp, ty: Type) -> bool {
+    match op {
+        AtomOp::Inc | AtomOp::Dec => ty == Type::U32,
+        AtomOp::Min | AtomOp::Max => matches!(ty, Type::U32 | Type::S32),
+        AtomOp::Add => matches!(ty, Type::U32 | Type::S32 | Type::U64),
+        _ => ty == Type::B32,
+    }
+}
+
+/// `{.mmio}.release.scope{.global}`: what is asynchronous is done at once.
+fn released(i: &mut I<'_, '_>) -> Lower<(Scope, Option<Space>)> {
+    i.take("mmio");
+    let scope = i.scope().ok_or(Failure::Unsupported)?;
+    Ok((scope, i.take("global").then_some(Space::Global)))
+}
+
+/// `st.async{.mmio}.release.scope{.global}.type [a], b`
+fn store_released<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let (scope, space) = released(i)?;
+    let ty = i.ty()?;
+    i.done()?;
+    if !(int(ty).is_some() || matches!(ty, Type::F32 | Type::F64)) {
+        return Err(Failure::Unsupported);
+    }
+    let [a, b] = i.operands()?;
+    let target = l.object(a, space)?;
+    let value = l.value(b, ty)?;
+    let mem = Mem { bits: ty.bits() as u8, signed: false };
+    let op = Op::Store { space: target.space, mem, offset: target.offset, order: Order::Release, scope };
+    l.b.emit(op, &[target.base, value], &[]);
+    Ok(())
+}
+
+/// `red.async{.mmio}.release.scope{.global}.op.type [a], b`
+fn reduce_released<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let (scope, space) = released(i)?;
+    let op = reduction_op(i)?;
+    let ty = i.ty()?;
+    i.done()?;
+    let legal = is_reduced(op, ty) || op == AtomOp::Add && ty == Type::S64;
+    let Some(int) = int(ty).filter(|_| legal) else { return Err(Failure::Unsupported) };
+    let [a, b] = i.operands()?;
+    let target = l.object(a, space)?;
+    let value = l.value(b, ty)?;
+    l.b.emit(atomic(&target, op, AtomTy::Int(int), Order::Release, scope), &[target.base, value], &[]);
     Ok(())
 }
 
@@ -430,7 +479,11 @@ pub(super) fn multimem<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
     let ty = i.ty()?;
     i.done()?;
     let is_float = float(ty).is_some();
+    let is_mini = is_mini(ty) && (32..=128).contains(&(lanes as u32 * ty.bits()));
     let legal = match op {
+        _ if is_mini => {
+            what != What::Reduce && matches!(op, None | Some(AtomOp::Add | AtomOp::Min | AtomOp::Max))
+        }
         None => int(ty).is_some_and(|it| it.bits >= 32) || is_float,
         Some(AtomOp::Add) => is_float || matches!(ty, Type::U32 | Type::S32 | Type::U64),
         Some(AtomOp::Min | AtomOp::Max) => {
@@ -485,6 +538,12 @@ pub(super) fn multimem<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
         l.b.emit(op, &[object.base, value], &[]);
     }
     Ok(())
+}
+
+/// Whether it is one, two or four floats of 8 bits.
+fn is_mini(ty: Type) -> bool {
+    use Type::{E4m3, E4m3x2, E4m3x4, E5m2, E5m2x2, E5m2x4};
+    matches!(ty, E4m3 | E4m3x2 | E4m3x4 | E5m2 | E5m2x2 | E5m2x4)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -31,6 +31,9 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     if i.take("pack") {
         return pack(l, i);
     }
+    if i.take("rs") {
+        return super::stochastic::cvt(l, i);
+    }
     let integral = i.take_one(&[
         ("rni", Round::Nearest),
         ("rzi", Round::Zero),
@@ -41,6 +44,7 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         Some(round) => Some(Rounding::ToInteger(round)),
         None => i.round().map(Rounding::ToFloat),
     };
+    let is_scaled = i.take("scaled::n2::ue8m0");
     // For 8-bit floats `.satfinite` is the only behaviour there is.
     let satfinite = i.take("satfinite");
     let mode = i.float_mode();
@@ -56,7 +60,10 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
             Some(Rounding::ToFloat(round)) => Some(round),
             None => None,
         };
-        return narrow::cvt(l, i, [target, source], round, satfinite, mode);
+        return narrow::cvt(l, i, [target, source], narrow::Modifiers { round, is_scaled, satfinite, mode });
+    }
+    if is_scaled {
+        return Err(Failure::Unsupported);
     }
     let (Some(to), Some(from)) = (num(target), num(source)) else { return Err(Failure::Unsupported) };
     if !is_legal(from, to, rounding, satfinite, mode) {
@@ -70,7 +77,8 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         let args = [l.value(high, source)?, l.value(low, source)?];
         let result = l.b.emit1(Op::CvtPack { from: Float::F32, to, mode }, &args, register_ty(target));
         let result = l.make_finite(result, register_ty(target), infinite);
-        return l.write(d, result);
+        let var = l.destination(d)?;
+        return l.write_extended(var, result, false, d.span);
     }
     let [d, a] = i.operands()?;
     let a = l.narrow_value(a, source)?;
@@ -230,13 +238,13 @@ fn pack<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         l.b.emit1(Op::Int(IntBin::Shl, crate::ir::U32), &[value, count], Ty::B32)
     };
     let (a, b) = (i.operand(1)?, i.operand(2)?);
-    let (a, b) = (l.value(a, Type::S32)?, l.value(b, Type::S32)?);
+    let (a, b) = (l.narrow_value(a, Type::S32)?, l.narrow_value(b, Type::S32)?);
     let (a, b) = (clamp(l, a), clamp(l, b));
     let a = up(l, a, bits);
     let mut result = l.bitwise(IntBin::Or, Ty::B32, a, b);
     let d = if with_c {
         let [d, _, _, c] = i.operands()?;
-        let c = l.value(c, Type::B32)?;
+        let c = l.narrow_value(c, Type::B32)?;
         let c = up(l, c, bits * 2);
         result = l.bitwise(IntBin::Or, Ty::B32, c, result);
         d
@@ -244,5 +252,6 @@ fn pack<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         let [d, _, _] = i.operands()?;
         d
     };
-    l.write(d, result)
+    let var = l.destination(d)?;
+    l.write_extended(var, result, false, d.span)
 }

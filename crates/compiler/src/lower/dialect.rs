@@ -145,8 +145,9 @@ impl Need {
 
 /// What instructions need in which all `words` are.
 struct Rule {
-    /// Modifiers, in this order, others between them or not. Besides: `!word` is a modifier that is missing, `#3` says
-    /// that there are three operands or more, `|` that a pair is written and `_` that the result is dropped.
+    /// Modifiers, in this order, others between them or not. Besides: `!word` is a modifier that is missing, `v8&b32|f32` are
+    /// two in any order, of which the second is one of two; `#3` says that there are three operands or more, `|` that a
+    /// pair is written and `_` that the result is dropped.
     words: &'static [&'static str],
     need: Need,
     /// The first version that has it no longer.
@@ -183,6 +184,12 @@ impl Rule {
                 }
                 [b'|'] => {
                     matches!(instruction.operands.first().map(|it| &it.kind), Some(OperandKind::Pair(..)))
+                }
+                _ if word.contains('&') => {
+                    let mut found = word.split('&').map(|part| {
+                        modifiers.iter().position(|it| part.split('|').any(|one| it.value == one))
+                    });
+                    found.try_fold(from, |from, at| Some(from.max(at? + 1))).map(|last| from = last).is_some()
                 }
                 _ => {
                     let found = modifiers[from..].iter().position(|it| it.value == *word);
@@ -407,8 +414,14 @@ rules! {
         rule(&["bulk"], "8.0", "90"),
         rule(&["multicast::cluster::32b"], "9.4", "107f"),
         rule(&["cp_mask"], "8.6", "100"),
+        rule(&["cta_group::1"], "8.6", "100f 110f"),
+        rule(&["cta_group::2"], "8.6", "100f 110f"),
+        rule(&["im2col::w"], "8.6", "100"),
+        rule(&["im2col::w::128"], "8.6", "100f 110f"),
         rule(&["ignore_oob"], "9.2", "90"),
         rule(&["mbarrier", "shared::cta"], "7.8", "80"),
+        rule(&["prefetch", "im2col::w"], "8.6", "100f 110f"),
+        rule(&["shared::cluster", "im2col::w"], "8.6", "100f 110f"),
         rule(&["shared::cta", "global", "mbarrier::complete_tx::bytes"], "8.6", "90"),
     ],
     "createpolicy" => [
@@ -425,8 +438,10 @@ rules! {
         rule(&["f16x2"], "7.0", "80"),
         rule(&["pack"], "6.5", "72"),
         rule(&["relu"], "7.0", "80"),
+        rule(&["rs"], "8.7", "100a 103a 107a"),
         rule(&["s2"], "6.5", "75"),
         rule(&["s4"], "6.5", "75"),
+        rule(&["scaled::n2::ue8m0"], "9.2", "100f 110f 120f"),
         rule(&["tf32"], "7.0", "80"),
         rule(&["u2"], "6.5", "75"),
         rule(&["u4"], "6.5", "75"),
@@ -552,27 +567,12 @@ rules! {
         rule(&["relaxed"], "5.1", "70"),
         rule(&["shared::cluster"], "7.8", "90"),
         rule(&["shared::cta"], "7.8", "0"),
-        rule(&["v8", "b32"], "8.8", "100"),
-        rule(&["b32", "v8"], "8.8", "100"),
-        rule(&["v8", "f32"], "8.8", "100"),
-        rule(&["f32", "v8"], "8.8", "100"),
-        rule(&["v8", "s32"], "8.8", "100"),
-        rule(&["s32", "v8"], "8.8", "100"),
-        rule(&["v8", "u32"], "8.8", "100"),
-        rule(&["u32", "v8"], "8.8", "100"),
+        rule(&["v8&b32|f32|s32|u32"], "8.8", "100"),
         rule(&["weak"], "5.1", "70"),
         rule(&["acquire", "mmio"], "9.3", "70"),
         rule(&["sys", "b128"], "8.4", "70"),
-        rule(&["v4", "b64"], "8.8", "100"),
-        rule(&["b64", "v4"], "8.8", "100"),
-        rule(&["v4", "f64"], "8.8", "100"),
-        rule(&["f64", "v4"], "8.8", "100"),
-        rule(&["v4", "s64"], "8.8", "100"),
-        rule(&["s64", "v4"], "8.8", "100"),
-        rule(&["v4", "u64"], "8.8", "100"),
-        rule(&["u64", "v4"], "8.8", "100"),
-        rule(&["volatile", "local"], "9.1", "0"),
-        rule(&["local", "volatile"], "9.1", "0"),
+        rule(&["v4&b64|f64|s64|u64"], "8.8", "100"),
+        rule(&["volatile&local"], "9.1", "0"),
     ],
     "ldmatrix" => [
         rule(&[], "6.5", "75"),
@@ -697,6 +697,13 @@ rules! {
     ],
     "multimem" => [
         rule(&[], "8.1", "90"),
+        rule(&["acc::f16"], "8.6", "100f 110f 120a 121a"),
+        rule(&["e4m3"], "8.6", "100f 110f 120a 121a"),
+        rule(&["e4m3x2"], "8.6", "100f 110f 120a 121a"),
+        rule(&["e4m3x4"], "8.6", "100f 110f 120a 121a"),
+        rule(&["e5m2"], "8.6", "100f 110f 120a 121a"),
+        rule(&["e5m2x2"], "8.6", "100f 110f 120a 121a"),
+        rule(&["e5m2x4"], "8.6", "100f 110f 120a 121a"),
         rule(&["shared::cta"], "9.1", "90"),
         rule(&["ld_reduce", "acc::f32"], "8.2", "90"),
     ],
@@ -733,6 +740,7 @@ rules! {
         rule(&["v2"], "8.1", "90"),
         rule(&["v4"], "8.1", "90"),
         rule(&["v8"], "8.1", "90"),
+        rule(&["async", "release"], "8.7", "100"),
         rule(&["noftz", "f32"], "9.4", "90"),
     ],
     "redux" => [
@@ -781,26 +789,12 @@ rules! {
         rule(&["release"], "5.1", "70"),
         rule(&["shared::cluster"], "7.8", "90"),
         rule(&["shared::cta"], "7.8", "0"),
-        rule(&["v8", "b32"], "8.8", "100"),
-        rule(&["b32", "v8"], "8.8", "100"),
-        rule(&["v8", "f32"], "8.8", "100"),
-        rule(&["f32", "v8"], "8.8", "100"),
-        rule(&["v8", "s32"], "8.8", "100"),
-        rule(&["s32", "v8"], "8.8", "100"),
-        rule(&["v8", "u32"], "8.8", "100"),
-        rule(&["u32", "v8"], "8.8", "100"),
+        rule(&["v8&b32|f32|s32|u32"], "8.8", "100"),
         rule(&["weak"], "5.1", "70"),
+        rule(&["async", "release"], "8.7", "100"),
         rule(&["sys", "b128"], "8.4", "70"),
-        rule(&["v4", "b64"], "8.8", "100"),
-        rule(&["b64", "v4"], "8.8", "100"),
-        rule(&["v4", "f64"], "8.8", "100"),
-        rule(&["f64", "v4"], "8.8", "100"),
-        rule(&["v4", "s64"], "8.8", "100"),
-        rule(&["s64", "v4"], "8.8", "100"),
-        rule(&["v4", "u64"], "8.8", "100"),
-        rule(&["u64", "v4"], "8.8", "100"),
-        rule(&["volatile", "local"], "9.1", "0"),
-        rule(&["local", "volatile"], "9.1", "0"),
+        rule(&["v4&b64|f64|s64|u64"], "8.8", "100"),
+        rule(&["volatile&local"], "9.1", "0"),
     ],
     "stackrestore" => [
         rule(&[], "7.3", "52"),

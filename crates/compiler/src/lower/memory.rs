@@ -6,6 +6,7 @@ use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail, int, register_ty};
 use super::layout::scalar_bytes;
 use super::operand::{Place, has_only_known_suffix, space};
+use super::scope::Entity;
 use crate::ir::{Cmp, IntBin, Mem, Op, Order, Scope, Space, Ty, U64, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -267,12 +268,13 @@ pub(super) fn isspacep<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
     let space = i.take_map(space).ok_or(Failure::Unsupported)?;
     i.done()?;
     let [p, a] = i.operands()?;
-    let a = match &a.kind {
-        OperandKind::Name(name) if l.register(name, a.span).is_ok_and(|it| it.ty.bits() == 32) => {
-            l.value(a, Type::U32)?
+    let is_word = match &a.kind {
+        OperandKind::Name(name) | OperandKind::Member(name, _) => {
+            matches!(l.entity(name), Some(Entity::Register(register)) if register.ty.bits() == 32)
         }
-        _ => l.value(a, Type::U64)?,
+        _ => false,
     };
+    let a = l.value(a, if is_word { Type::U32 } else { Type::U64 })?;
     let a = l.resize(a, Ty::B64, false);
     let mut result = l.b.emit1(Op::IsSpace(space), &[a], Ty::Pred);
     if of_cluster {

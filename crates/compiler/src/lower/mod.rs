@@ -42,6 +42,7 @@ mod scope;
 mod simplify;
 mod special;
 mod stack;
+mod stochastic;
 mod table;
 pub(crate) mod taken;
 mod tcgen05;

@@ -49,12 +49,26 @@ pub(super) fn has(to: Type, from: Type) -> bool {
     is_own(to) || is_own(from) || is_byte(to) && from == Type::Bf16x2 || is_byte(from) && to == Type::Bf16x2
 }
 
+/// What is written besides the types.
+#[derive(Clone, Copy)]
+pub(super) struct Modifiers {
+    pub(super) round: Option<Round>,
+    /// `.scaled::n2::ue8m0`
+    pub(super) is_scaled: bool,
+    pub(super) satfinite: bool,
+    pub(super) mode: FloatMode,
+}
+
 /// Whether the modifiers go with the types, as NVIDIA's assembler has it.
-fn is_legal(to: Type, from: Type, round: Option<Round>, satfinite: bool, mode: FloatMode) -> bool {
+fn is_legal(to: Type, from: Type, modifiers: Modifiers) -> bool {
+    let Modifiers { round, is_scaled, satfinite, mode } = modifiers;
     let is_nearest = round == Some(Round::Nearest);
     let is_wide = matches!(from, Type::F32 | Type::F16x2 | Type::Bf16x2);
     let is_scale = |ty| ty == Type::Ue8m0x2;
     if mode.ftz || mode.sat {
+        return false;
+    }
+    if is_scaled && (to != Type::Bf16x2 || is_scale(from)) {
         return false;
     }
     match (to, from) {
@@ -69,25 +83,37 @@ fn is_legal(to: Type, from: Type, round: Option<Round>, satfinite: bool, mode: F
     }
 }
 
-/// What [`has`]: `round` is the rounding that was written.
+/// What [`has`].
 pub(super) fn cvt<'i, 'a>(
     l: &mut L<'_, 'i, 'a>,
     i: &I<'i, 'a>,
     [to, from]: [Type; 2],
-    round: Option<Round>,
-    satfinite: bool,
-    mode: FloatMode,
+    modifiers: Modifiers,
 ) -> Lower {
-    if !is_legal(to, from, round, satfinite, mode) {
+    if !is_legal(to, from, modifiers) {
         return Err(Failure::Unsupported);
     }
+    let Modifiers { round, is_scaled, satfinite, mode } = modifiers;
     if matches!(to, Type::F16x2 | Type::Bf16x2) {
-        let [d, a] = i.operands()?;
+        let (d, a, scales) = match is_scaled {
+            true => {
+                let [d, a, scales] = i.operands()?;
+                (d, a, Some(l.value(scales, Type::Ue8m0x2)?))
+            }
+            false => {
+                let [d, a] = i.operands()?;
+                (d, a, None)
+            }
+        };
         let a = l.narrow_value(a, from)?;
         let result = if from == Type::Ue8m0x2 {
             l.of_scales(a)
         } else {
             let pair = l.widened_pair(a, from);
+            let pair = match scales {
+                Some(scales) => l.scaled(pair, scales),
+                None => pair,
+            };
             let to = Num::Float(float(to).ok_or(Failure::Unsupported)?);
             let pair = if mode.relu { pair.map(|x| l.without_negative(x)) } else { pair };
             l.b.emit1(Op::CvtPack { from: Float::F32, to, mode: FloatMode::default() }, &pair, Ty::B32)
@@ -149,6 +175,16 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
         [1, 0].map(|nth| {
             let (from, to) = (Num::Float(half), Num::Float(Float::F32));
             self.b.emit1(Op::Cvt { from, to, mode: FloatMode::default() }, &[halves[nth]], Ty::F32)
+        })
+    }
+
+    /// The numbers times the power of two that each has in a register of two.
+    fn scaled(&mut self, pair: [Value; 2], scales: Value) -> [Value; 2] {
+        let scales = self.of_scales(scales);
+        let scales = self.widened_pair(scales, Type::Bf16x2);
+        [0, 1].map(|nth| {
+            let op = Op::Float(FloatBin::Mul, Float::F32, FloatMode::default());
+            self.b.emit1(op, &[pair[nth], scales[nth]], Ty::F32)
         })
     }
 

@@ -1,7 +1,7 @@
 //! `alloca`, `stacksave`, `stackrestore`: a function that uses them has a local array as its dynamic stack, empty at
 //! entry, so that returning frees what was allocated.
 
-use ptx::ast::Type;
+use ptx::ast::{OperandKind, Type};
 
 use super::builder::Var;
 use super::function::Lowerer;
@@ -44,7 +44,8 @@ pub(super) fn alloca<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower 
         2 => ALIGN,
         _ => {
             let operand = i.operand(2)?;
-            match immediate(operand) {
+            let warp = matches!(operand.kind, OperandKind::Name("WARP_SZ")).then_some(32);
+            match warp.or_else(|| immediate(operand)) {
                 Some(align) if align.is_power_of_two() && align <= MOST_ALIGN => align,
                 _ => return fail(operand.span, format!("expected a power of two up to {MOST_ALIGN}")),
             }

@@ -126,7 +126,7 @@ pub(super) fn copy<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, kind: Kind)
     let rank = rank(i)?;
     let group = i.take_one(&[("cta_group::1", Group::One), ("cta_group::2", Group::Pair)]);
     let direction = bulk::direction(i)?;
-    if group.is_some() && direction != ("shared::cluster", "global") {
+    if group.is_some() && direction.1 != "global" {
         return Err(Failure::Unsupported);
     }
     match direction {
@@ -244,6 +244,12 @@ pub(super) fn tensormap<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Low
 /// `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src], 128`: copies a
 /// map and orders it before later uses.
 fn copy_and_fence<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    // Where it is copied to stands first.
+    let spaces =
+        i.ast.modifiers.iter().map(|it| it.value).filter(|it| matches!(*it, "global" | "shared::cta"));
+    if spaces.ne(["global", "shared::cta"]) {
+        return Err(Failure::Unsupported);
+    }
     for word in ["global", "shared::cta", "tensormap::generic", "release", "sync", "aligned"] {
         i.need_one(&[(word, ())])?;
     }

@@ -222,7 +222,7 @@ const fn taken(why: &'static str, fits: fn(&Mutations, &str) -> bool) -> Own {
 pub const OWN: &[Own] = &[
     taken("it overlooks a word that belongs to other instructions", |mutations, form| {
         let form = Form::read(form);
-        let own = &mutations.own[&form.opcode];
+        let own = mutations.own_of(&form);
         form.modifiers
             .iter()
             .any(|word| !own.contains(word) && !KINDS.iter().any(|it| it.contains(&word.as_str())))
@@ -242,10 +242,11 @@ pub const OWN: &[Own] = &[
         |_, form| form.starts_with("sust") || form.starts_with("suld") || form.starts_with("sured"),
     ),
     taken(
-        "it does not look at operands behind those that an exchange has, and not at those of a copy of tensors that are no \
-         addresses",
+        "it does not look at operands behind those that an exchange or an operation on bits has, and not at those of a copy of \
+         tensors that are no addresses",
         |_, form| {
-            form.starts_with("atom") && form.contains("exch")
+            let is_of_bits = ["exch", "and", "or", "xor"].iter().any(|op| form.contains(&format!(".{op}.")));
+            form.starts_with("atom") && is_of_bits
                 || form.starts_with("cp.") && form.contains(".bulk.tensor.")
                 || form.starts_with("cp.") && form.contains(".bulk.prefetch.tensor.")
         },
@@ -254,6 +255,45 @@ pub const OWN: &[Own] = &[
     taken("it takes an offset for a cubemap, and one number for several offsets", |_, form| {
         form.starts_with("tex") || form.starts_with("tld4")
     }),
+    taken("it adds numbers to registers of any type and width", |_, form| {
+        Form::read(form).operands.iter().any(|it| !it.starts_with('[') && it.contains('+'))
+    }),
+    taken(
+        "it takes 'fence.async', 'addc' and 'subc' of 16 bits, and predicates as what 'movmatrix' has",
+        |_, form| {
+            let has = |opcode: &str, words: &[&str]| {
+                form.starts_with(opcode) && words.iter().any(|word| form.contains(word))
+            };
+            has("fence.", &[".async."])
+                || has("addc.", &["16"])
+                || has("subc.", &["16"])
+                || has("movmatrix", &["%p"])
+        },
+    ),
+    // The page of instructions says that we have none of these.
+    taken("it knows tensor maps of interleaved layouts and '.ashift'", |_, form| {
+        form.starts_with("tensormap.replace.") && form.contains(".interleave_layout.")
+            || form.contains(".ashift")
+    }),
+    taken(
+        "it does not look at how many values an asynchronous store has, nor for an order beside a scope",
+        |_, form| form.starts_with("st.async."),
+    ),
+    taken("it takes one number for a vector", |_, form| form.starts_with("mov.v")),
+    taken("it takes lists for the number of arrivals", |_, form| {
+        form.starts_with("mbarrier.arrive") && form.contains('{')
+    }),
+    taken("it overlooks a type beside those that it looks for", |_, form| {
+        let is_atomic = form.starts_with("atom") || form.starts_with("red");
+        let is_product = form.starts_with("mma.") && form.contains(".f64");
+        (is_atomic || form.starts_with("cvt")) && form.contains(".pred")
+            || is_product && [".b1", ".b4", ".s4", ".u4"].iter().any(|it| form.contains(it))
+    }),
+    Own {
+        why: "where all else has 32 bits of any type, products of m8n8 have no floats for A",
+        side: Side::Refused,
+        fits: |_, form| form.starts_with("mma.") && form.contains(".m8n8k") && form.contains("{%f"),
+    },
     Own {
         why: "the manual has constants as addresses in every state space",
         side: Side::Refused,
@@ -268,6 +308,8 @@ pub struct Mutations {
     by_opcode: Vec<Vec<usize>>,
     /// The modifiers that each opcode has somewhere.
     own: BTreeMap<String, Vec<String>>,
+    /// The modifiers that forms have whose names begin with an opcode and a word: `tcgen05.mma`.
+    own_of_name: BTreeMap<(String, String), BTreeSet<String>>,
     /// The modifiers of all.
     all: Vec<String>,
 }
@@ -276,15 +318,28 @@ impl Mutations {
     pub fn of(forms: &[String]) -> Mutations {
         let forms: Vec<Form> = forms.iter().map(|it| Form::read(it)).collect();
         let mut own: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut own_of_name: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
         let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (at, form) in forms.iter().enumerate() {
             own.entry(form.opcode.clone()).or_default().extend(form.modifiers.iter().cloned());
+            if let Some(first) = form.modifiers.first() {
+                let name = (form.opcode.clone(), first.clone());
+                own_of_name.entry(name).or_default().extend(form.modifiers.iter().cloned());
+            }
             places.entry(&form.opcode).or_default().push(at);
         }
         let all: BTreeSet<String> = own.values().flatten().cloned().collect();
         let by_opcode = places.into_values().collect();
         let own = own.into_iter().map(|(opcode, words)| (opcode, words.into_iter().collect())).collect();
-        Mutations { by_opcode, forms, own, all: all.into_iter().collect() }
+        Mutations { by_opcode, forms, own, own_of_name, all: all.into_iter().collect() }
+    }
+
+    /// The modifiers that a form's instruction has somewhere, of which the opcode is not all of its name.
+    fn own_of(&self, form: &Form) -> BTreeSet<&String> {
+        let has_name = matches!(form.opcode.as_str(), "tcgen05" | "tensormap");
+        let name = form.modifiers.first().filter(|_| has_name);
+        let words = name.and_then(|first| self.own_of_name.get(&(form.opcode.clone(), first.clone())));
+        words.map_or_else(|| self.own[&form.opcode].iter().collect(), |words| words.iter().collect())
     }
 
     /// A form with one thing changed. Half of them are of an opcode drawn, half are any form.

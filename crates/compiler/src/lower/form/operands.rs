@@ -12,7 +12,7 @@ use super::super::special;
 use super::{Typed, typed};
 use crate::ir::Ty;
 
-/// What an operand has to be: `0` the first type, `1` the second; `0+` that or wider; `w` an integer of twice the first
+/// What an operand has to be: `0` the first type, `1` the second; `+` behind a word: that or wider; `w` an integer of twice the first
 /// type's width; `m0` what a lane has of a matrix of the first type; `u` and `U` integers of 32 and 64 bits, `r` a register of
 /// 32; `a` an address; `c` a constant integer, `e` one up to 15, `l` 128, `s` a size in units of 16; `f` `.f32`; `p` a predicate; `[` an
 /// address in brackets; `{` a list; `n0` an integer or bits of 32 where `m0` is no float, both lists; `b` 0 or 1, `i` the number of a
@@ -69,6 +69,7 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
     ("bfi", &[typed(&[], "0 0 0 u u")]),
     ("bmsk", &[typed(&[], "u u u")]),
     ("szext", &[typed(&[], "0 0 u")]),
+    ("fns", &[typed(&[], "0 0 0 0")]),
     ("dp2a dp4a", &[typed(&[], "u u u u")]),
     ("testp", &[typed(&[], "p 0")]),
     ("setp", &[typed(&[], "p 0 0 p")]),
@@ -82,8 +83,12 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
     (
         "cvt",
         &[
-            typed(&["pack"], "u 1 1 u"),
-            typed(&["0=f16x2", "1=e2m1x2"], "0 %1"),
+            typed(&["pack"], "u+ 1+ 1+ 2+"),
+            typed(&["scaled::n2::ue8m0"], "0 %1 %h"),
+            typed(&["rs", "0=f16x2"], "0+ 1+ 1+ %u"),
+            typed(&["rs", "0=bf16x2"], "0 1 1 %u"),
+            typed(&["rs"], "0 1 %u"),
+            typed(&["0=f16x2|bf16x2", "1=e2m1x2"], "0 %1"),
             typed(&["0=f16", "1=bf16"], "0 1"),
             typed(
                 &[
@@ -117,6 +122,7 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
     (
         "mbarrier",
         &[
+            typed(&["arrive|arrive_drop", "noComplete"], "= U - u"),
             typed(&["arrive|arrive_drop"], "U - u"),
             typed(&["test_wait", "parity"], "< p - b"),
             typed(&["test_wait"], "< p - U"),
@@ -148,18 +154,8 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
     ("match", &[typed(&["any"], "u 0 u"), typed(&["all"], "u 0 u")]),
     ("stmatrix", &[typed(&[], "- {")]),
     ("ldmatrix", &[typed(&[], "{ -")]),
-    ("tld4", &[typed(&["0=u32|s32"], "0 - o f"), typed(&[], "- - o f")]),
-    (
-        "tex",
-        &[
-            typed(&["level", "0=u32|s32|f16x2"], "0 - 1 o f"),
-            typed(&["level"], "- - 1 o f"),
-            typed(&["grad", "0=u32|s32|f16x2"], "0 - - - o f"),
-            typed(&["grad"], "- - - - o f"),
-            typed(&["0=u32|s32|f16x2"], "0 - o f"),
-            typed(&[], "- - o f"),
-        ],
-    ),
+    ("tld4", &[typed(&[], "0 - o f")]),
+    ("tex", &[typed(&["level"], "0 - 1 o f"), typed(&["grad"], "0 - - - o f"), typed(&[], "0 - o f")]),
     (
         "tensormap",
         &[
@@ -187,6 +183,8 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
     ("stackrestore", &[typed(&[], "%0")]),
     ("movmatrix", &[typed(&[], "r r")]),
     ("sured", &[typed(&["b"], "- 0"), typed(&["p"], "- %0")]),
+    ("sust", &[typed(&["b|p"], "- 0+")]),
+    ("clusterlaunchcontrol", &[typed(&["query_cancel"], "- 1")]),
     ("txq", &[typed(&["level"], "0 - u")]),
     (
         "cp",
@@ -200,13 +198,24 @@ pub(super) const TYPED: &[(&str, &[Typed])] = &[
     ),
     ("multimem", &[typed(&["ld_reduce"], "0 -"), typed(&["st|red", "!cp"], "- 0"), typed(&["cp"], "- - s")]),
     ("mma", &[typed(&["sp|sp::ordered_metadata"], "m0 m1 m2 m3 r"), typed(&[], "m0 m1 m2 m3")]),
-    ("wmma", &[typed(&["load"], "n0 - u"), typed(&["store"], "- n0 u"), typed(&["mma"], "- n1 n1")]),
+    (
+        "wmma",
+        &[
+            typed(&["load", "0=u4|s4|b1"], "m0 - u"),
+            typed(&["load"], "n0 - u"),
+            typed(&["store"], "- n0 u"),
+            typed(&["mma"], "- n1 n1"),
+        ],
+    ),
 ];
 
 impl Want {
     fn read(word: &str, types: &[Type]) -> Option<Want> {
         if let Some(rest) = word.strip_prefix('%') {
             return Want::read(rest, types).map(|want| Want { only: Only::Registers, ..want });
+        }
+        if let Some(rest) = word.strip_suffix('+') {
+            return Want::read(rest, types).map(|want| Want { may_be_wider: true, ..want });
         }
         if let Some(rest) = word.strip_prefix('?') {
             return Want::read(rest, types).map(|want| Want { may_be_address: true, ..want });
@@ -246,10 +255,7 @@ impl Want {
                     };
                     Want { is_list: true, ..exactly(ty) }
                 }
-                None => {
-                    let ty = *types.get(word.trim_end_matches('+').parse::<usize>().ok()?)?;
-                    Want { may_be_wider: word.ends_with('+'), ..exactly(ty) }
-                }
+                None => exactly(*types.get(word.parse::<usize>().ok()?)?),
             },
         })
     }
@@ -396,6 +402,9 @@ impl<'a> Lowerer<'_, '_, 'a> {
                 "mbarrier" => is_arrival,
                 _ => false,
             };
+            if nth > 0 && matches!(operand.kind, OperandKind::Sink) {
+                return fail(operand.span, "`_` is not a source");
+            }
             if is_dropped && !can_be_dropped {
                 return fail(operand.span, format!("'{}' cannot drop its result", instruction.opcode.value));
             }
@@ -444,8 +453,8 @@ impl<'a> Lowerer<'_, '_, 'a> {
                 if want.is_some_and(|want| !want.may_be_address) {
                     return fail(operand.span, "an address stands where a value does");
                 }
-                let is_first = instruction.operands.first().is_some_and(|it| std::ptr::eq(it, operand));
-                self.check_address(&address.base, is_first, instruction)?;
+                let nth = instruction.operands.iter().position(|it| std::ptr::eq(it, operand));
+                self.check_address(&address.base, nth, instruction)?;
                 for more in &address.more {
                     if let OperandKind::Vector(list) = &more.kind {
                         self.check_coordinates(list, instruction)?;
@@ -471,12 +480,21 @@ impl<'a> Lowerer<'_, '_, 'a> {
                     }
                     _ => want,
                 };
-                let takes_one =
-                    want.is_some_and(|want| matches!(want.only, Only::Constants | Only::Line | Only::Bits));
-                if takes_one || want.is_some() && instruction.opcode.value == "createpolicy" {
+                let takes_one = want.is_some_and(|want| {
+                    matches!(want.only, Only::Constants | Only::Line | Only::Bits | Only::Events)
+                });
+                let is_alone = matches!(instruction.opcode.value, "createpolicy" | "clusterlaunchcontrol");
+                if takes_one || want.is_some() && is_alone {
                     return fail(operand.span, "a list stands where one value does");
                 }
                 // An offset is of integers, where a depth that stands in its place is not.
+                let is_offset = matches!(instruction.opcode.value, "tex" | "tld4")
+                    && want.is_some_and(|want| want.ty == Type::B32);
+                if is_offset
+                    && (list.len() == 3 || list.iter().any(|it| matches!(it.kind, OperandKind::Sink)))
+                {
+                    return fail(operand.span, "an offset has one, two or four values");
+                }
                 let want = match instruction.opcode.value {
                     "tex" | "tld4" => want.map(|want| match want.ty {
                         Type::B32 => Want { ty: Type::U32, ..want },
@@ -547,6 +565,9 @@ impl<'a> Lowerer<'_, '_, 'a> {
                 Only::Lists if n_parts > 1 && member.is_none() => Want { only: Only::All, ..want },
                 _ => want,
             };
+            if want.is_list && member.is_some() {
+                return fail(span, "one value stands where a list does");
+            }
             // As bits it is packed or unpacked.
             if opcode == "mov"
                 && n_parts > 1
@@ -583,7 +604,11 @@ impl<'a> Lowerer<'_, '_, 'a> {
                         let is_wide_enough = match special::find(name, member).map(special::ty) {
                             Some(Ty::B64) => want.ty.bits() == 64,
                             Some(Ty::Pred) => want.ty == Type::Pred,
-                            _ => want.ty.bits() <= 32 && want.ty != Type::Pred,
+                            // These had 16 bits once.
+                            _ if matches!(name, "%tid" | "%ntid" | "%ctaid" | "%nctaid") => {
+                                want.ty.bits() <= 32 && want.ty != Type::Pred
+                            }
+                            _ => want.ty.bits() == 32,
                         };
                         match is_wide_enough && kind(want.ty) != Kind::Float {
                             true => Ok(()),
@@ -609,6 +634,11 @@ impl<'a> Lowerer<'_, '_, 'a> {
                 (Some(_), None) if special::constant(name).is_none() => {
                     fail(span, format!("'{name}' is not declared"))
                 }
+                (Some(want), None)
+                    if kind(want.ty) == Kind::Float || opcode == "mov" && want.ty.bits() < 32 =>
+                {
+                    fail(span, format!("'{name}' is an integer, the operand is of type '{}'", want.ty))
+                }
                 _ => Ok(()),
             },
         }
@@ -618,9 +648,10 @@ impl<'a> Lowerer<'_, '_, 'a> {
     fn check_address(
         &mut self,
         base: &Expression<'a>,
-        is_first: bool,
+        nth: Option<usize>,
         instruction: &Instruction<'a>,
     ) -> Lower {
+        let is_first = nth == Some(0);
         let name = match super::super::operand::split(base) {
             Ok((Some(name), _)) => name,
             _ => return Ok(()),
@@ -634,6 +665,17 @@ impl<'a> Lowerer<'_, '_, 'a> {
                     && !instruction.has("param::entry") =>
             {
                 fail(base.span, format!("'{name}' is not in that state space"))
+            }
+            Some(Entity::Local(_)) if instruction.has("param::entry") => {
+                fail(base.span, format!("'{name}' is not a parameter of a kernel"))
+            }
+            Some(Entity::Local(_) | Entity::Global(_)) if is("mbarrier") => {
+                fail(base.span, format!("'{name}' is not in shared memory"))
+            }
+            None if is("mbarrier")
+                && matches!(self.module.linked.symbol(self.unit, name), Some(Symbol::Global(_))) =>
+            {
+                fail(base.span, format!("'{name}' is not in shared memory"))
             }
             Some(Entity::Register(_)) if instruction.has("param::func") => {
                 fail(base.span, format!("'{name}' is not a parameter of a function"))
@@ -659,7 +701,12 @@ impl<'a> Lowerer<'_, '_, 'a> {
                             && !instruction.has("shared")
                             && !instruction.has("shared::cta")
                         || is_first && is("st") && (instruction.has("async") || instruction.has("bulk"))
-                        || is_first && is("red") && instruction.has("async")) =>
+                        || is_first && is("red") && instruction.has("async")
+                        || nth == Some(3)
+                            && is("cp")
+                            && instruction.has("bulk")
+                            && !instruction.has("tensor")
+                            && !instruction.has("reduce")) =>
             {
                 fail(
                     base.span,
@@ -688,7 +735,10 @@ impl<'a> Lowerer<'_, '_, 'a> {
             only: Only::Registers,
         };
         match instruction.opcode.value {
-            "suld" | "sust" | "sured" => self.check_list(Some(want), list, instruction),
+            "suld" | "sust" | "sured" | "cp" => self.check_list(Some(want), list, instruction),
+            "tex" if instruction.modifiers.last().is_some_and(|it| it.value == "s32") => {
+                self.check_list(Some(want), list, instruction)
+            }
             "tex" | "tld4" if ["a1d", "a2d", "acube", "a2dms"].into_iter().any(|it| instruction.has(it)) => {
                 self.check_list(None, list, instruction)?;
                 match list.first() {
