@@ -49,8 +49,11 @@ fn loading(rank: usize, how: Load<'_>) -> Program {
         (0..rank).map(|axis| format!("ld.param.s32 %c{axis}, [coords+{}];\n", 4 * axis)).collect();
     let im2col: String =
         (0..3).map(|axis| format!("ld.param.u16 %o{axis}, [coords+{}];\n", 20 + 2 * axis)).collect();
+    // Pairs of blocks are sm_100a's.
+    let target = if space.starts_with("cta_group") { "sm_100a" } else { "sm_90a" };
+    let header = HEADER.replace("sm_90a", target);
     let text = format!(
-        "{HEADER}.visible .entry copy(.param .u64 out, .param .u32 bytes, .param .align 64 .b8 map[128], .param .align 4 .b8 coords[28])
+        "{header}.visible .entry copy(.param .u64 out, .param .u32 bytes, .param .align 64 .b8 map[128], .param .align 4 .b8 coords[28])
 {{
     .shared .align 1024 .b8 tile[{SHARED}];
     .shared .align 8 .b64 bar;
