@@ -9,6 +9,9 @@ pub(crate) fn parse(m: &mut Modifiers<'_>) -> Option<Form> {
     if m.take("pack") {
         return pack(m);
     }
+    if m.take("rs") {
+        return stochastic(m);
+    }
     let integral = m.take_one(&[
         ("rni", Rounding::Nearest),
         ("rzi", Rounding::Zero),
@@ -155,6 +158,67 @@ fn packed(mode: Mode, satfinite: bool, to: Type, from: Type) -> Option<Form> {
         }),
         _ => None,
     }
+}
+
+/// `.rs`: each of the two numbers has random bits of its own, or each two of the four share them, in which case the upper one takes
+/// them in reverse: the manual leaves that open, and sm_100 was seen to do so. How `.e2m1x4` shares them is not known.
+fn stochastic(m: &mut Modifiers<'_>) -> Option<Form> {
+    let (relu, satfinite) = (m.take("relu"), m.take("satfinite"));
+    let (to, from) = (m.ty()?, m.ty()?);
+    let Type::PackedFloat(target, n) = to else { return None };
+    let (f32, b32) = (Type::Float(F32), Type::Bits(32));
+    if from != f32 {
+        return None;
+    }
+    let convert = move |x: u128, random: u128, random_bits: u32| match F32.decode(x) {
+        Value::Nan if target.specials == Specials::None => {
+            target.round_finite(Rounding::Zero, Value::Infinite { negative: false })
+        }
+        value if relu && value.is_negative() => 0,
+        value => {
+            let value = rounded_by(target, value, random, random_bits);
+            match satfinite {
+                true if !value.is_nan() => target.round_finite(Rounding::Nearest, value),
+                _ => target.round(Rounding::Nearest, value),
+            }
+        }
+    };
+    let half = |random: u128, nth: u32| random >> (16 * nth) & 0xffff;
+    match (n, target) {
+        (2, F16 | BF16) => {
+            let random_bits = if target == F16 { 13 } else { 16 };
+            let own = move |random, nth| half(random, nth) & ((1 << random_bits) - 1);
+            Form::total(to, &[f32, f32, b32], move |x| {
+                convert(x[0], own(x[2], 1), random_bits) << 16 | convert(x[1], own(x[2], 0), random_bits)
+            })
+        }
+        (4, _) if satfinite => Form::total(to, &[f32, f32, f32, f32, b32], move |x| {
+            (0..4).fold(0, |code, at| {
+                let shared = half(x[4], if at < 2 { 1 } else { 0 });
+                let random = if at % 2 == 0 { (shared as u16).reverse_bits().into() } else { shared };
+                code << 8 | convert(x[at], random, 16)
+            })
+        }),
+        _ => None,
+    }
+}
+
+/// The value in whole units of the format's last place: one more than fit where what is left and the random number, as parts of a unit,
+/// are 1 or more together.
+fn rounded_by(target: Format, value: Value, random: u128, random_bits: u32) -> Value {
+    let Value::Finite { negative, mantissa, exponent, .. } = value else { return value };
+    if mantissa == 0 {
+        return value;
+    }
+    let top = exponent + 127 - mantissa.leading_zeros() as i32;
+    let unit = top.max(target.least_exponent()) - target.fraction_bits as i32;
+    let left = (unit - exponent) as u32;
+    // A value that lies further below a unit does not reach it with any random number.
+    let units = match left {
+        ..64 => ((mantissa << random_bits) + (random << left)) >> (left + random_bits),
+        _ => 0,
+    };
+    Value::Finite { negative, mantissa: units, exponent: unit, rest: false }
 }
 
 /// `.ue8m0`: code c is 2^(c - 127), and 255 a NaN. A number's magnitude is rounded to a power of two.

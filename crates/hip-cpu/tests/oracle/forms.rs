@@ -61,7 +61,7 @@ impl Class {
 
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// What stands before and behind the register: `-`, `!`, `.b0`.
+    /// What stands before and behind the register: `-`, `!`, `.b0`, and the braces around several.
     Register {
         class: Class,
         before: String,
@@ -162,18 +162,18 @@ impl Instruction {
                 sources.push(Source::Literal { text: operand.to_owned(), bits });
                 continue;
             }
-            let before = operand.get(..1).filter(|sign| ["-", "!"].contains(sign)).unwrap_or_default();
-            let (register, selector) = match operand[before.len()..].split_once('.') {
-                Some((register, selector)) => (register, Some(selector)),
-                None => (&operand[before.len()..], None),
-            };
+            let before = operand.get(..1).filter(|sign| ["-", "!", "{"].contains(sign)).unwrap_or_default();
+            let bare = operand[before.len()..].trim_end_matches('}');
+            let brace = if operand.ends_with('}') { "}" } else { "" };
+            let (register, selector) =
+                bare.split_once('.').map_or((bare, None), |(register, it)| (register, Some(it)));
             notes.extend(selector.map(|s| format!("{letter}.{s}")));
             match before {
                 "-" => notes.push(format!("{letter}.neg")),
                 "!" => notes.push(format!("{letter}.not")),
                 _ => {}
             }
-            let behind = selector.map(|s| format!(".{s}")).unwrap_or_default();
+            let behind = selector.map(|s| format!(".{s}")).unwrap_or_default() + brace;
             sources.push(Source::Register { class: Class::of(register)?, before: before.to_owned(), behind });
         }
         modifiers.extend(notes.iter().cloned());
