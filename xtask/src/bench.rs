@@ -9,6 +9,7 @@ mod fft;
 mod first;
 mod peers;
 mod preload;
+mod rand;
 mod section;
 mod solver;
 mod sparse;
@@ -37,6 +38,8 @@ pub enum Bench {
     Dnn(dnn::Args),
     /// Factorizations, eigenvalues and singular values through cuSOLVER on the CPU device beside LAPACK; docs/performance.md.
     Solver(solver::Args),
+    /// Numbers of cuRAND's generators on the CPU device beside NVIDIA's host generators and Intel's MKL; docs/performance.md.
+    Rand(rand::Args),
     /// Products and systems of sparse matrices through cuSPARSE on the CPU device beside Intel's MKL and SciPy; docs/performance.md.
     Sparse(sparse::Args),
     /// Thrust's algorithms on the CPU device beside Thrust's own OpenMP and TBB backends; docs/performance.md.
@@ -55,6 +58,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::First(args) => first::run(args),
         Bench::Dnn(args) => dnn::run(args),
         Bench::Solver(args) => solver::run(args),
+        Bench::Rand(args) => rand::run(args),
         Bench::Sparse(args) => sparse::run(args),
         Bench::Thrust(args) => thrust::run(args),
         Bench::Preload(args) => preload::run(args),

@@ -1,6 +1,7 @@
 //! `cargo xtask bench sparse`: products and systems of sparse matrices through cuSPARSE beside Intel's MKL and SciPy, in one process.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use anyhow::Result;
 
@@ -31,13 +32,19 @@ const MKL: [(&str, &str); 2] =
 /// What rows begin with.
 const KINDS: [&str; 5] = ["SpMV", "SpMM", "SpGEMM", "SpSV", "SpSM"];
 
+/// The folder that MKL is fetched into.
+pub fn mkl() -> Result<PathBuf> {
+    let folder = setup::download_cache()?.join("mkl");
+    for (pin, part) in MKL {
+        setup::files_of_wheel(pin, part, &folder)?;
+    }
+    Ok(folder)
+}
+
 pub fn run(args: &Args) -> Result<()> {
     let lib = args.what.ours.objects()?;
     setup::wheels(WHEELS)?;
-    let mkl = setup::download_cache()?.join("mkl");
-    for (pin, part) in MKL {
-        setup::files_of_wheel(pin, part, &mkl)?;
-    }
+    let mkl = mkl()?;
     let threads = args.threads.to_string();
     let mut program = args.what.program("sparse/sparse.py", &lib)?;
     program.args([lib.join("libcusparse.so.12"), lib.join("libcudart.so.13"), mkl.clone()]);
