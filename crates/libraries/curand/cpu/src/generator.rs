@@ -2,6 +2,7 @@
 
 use crate::draw;
 use crate::interleaved::Interleaved;
+use crate::lanes;
 use crate::mrg::{self, Mrg};
 use crate::mt19937::Mt19937;
 use crate::mtgp::Mtgp;
@@ -256,7 +257,7 @@ impl Generator {
             Engine::Mrg(lanes) => lanes.fill::<Mrg, _, 1, 1>(out, |[z]| [draw::mrg_f32(z)]),
             Engine::Mtgp(twisters) => twisters.fill(out, draw::uniform_f32),
             Engine::Mt19937(twister) => twister.fill(out, draw::uniform_f32_exact),
-            Engine::Philox(philox) => philox.fill(out, |[x]| x.map(draw::uniform_f32)),
+            Engine::Philox(philox) => philox.fill(out, |[x]| lanes::mapped(x, draw::uniform_f32)),
             Engine::Sobol32(sobol) => sobol.fill(out, draw::uniform_f32),
             Engine::Sobol64(sobol) => sobol.fill(out, |x| draw::uniform_f32((x >> 32) as u32)),
         }
@@ -275,7 +276,7 @@ impl Generator {
             Engine::Mt19937(twister) => twister.fill(out, draw::uniform_f64_middle),
             Engine::Philox(philox) => philox.fill(out, |blocks: [[u32; 4]; 2]| {
                 let [[a, b, c, d], [e, f, g, h]] = blocks;
-                [(a, b), (c, d), (e, f), (g, h)].map(|(x, y)| draw::uniform_f64_pair(x, y))
+                lanes::mapped([(a, b), (c, d), (e, f), (g, h)], |(x, y)| draw::uniform_f64_pair(x, y))
             }),
             Engine::Sobol32(sobol) => sobol.fill(out, draw::uniform_f64),
             Engine::Sobol64(sobol) => sobol.fill(out, draw::uniform_f64_wide),
@@ -327,7 +328,7 @@ impl Generator {
                 Engine::Mt19937(twister) => twister.fill(out, |x| rounded.single_value(draw::inverse_f32(x))),
                 Engine::Philox(philox) => philox.fill(out, |[[a, b, c, d]]| {
                     let ([a, b], [c, d]) = (draw::normal_f32_pair(a, b), draw::normal_f32_pair(c, d));
-                    [a, b, c, d].map(|x| rounded.value(x))
+                    lanes::mapped([a, b, c, d], |x| rounded.value(x))
                 }),
                 Engine::Sobol32(sobol) => sobol.fill(out, |x| rounded.value(draw::inverse_f32(x))),
                 Engine::Sobol64(sobol) => {
@@ -345,7 +346,9 @@ impl Generator {
             }
             Engine::Mtgp(twisters) => twisters.fill(out, |x| value(draw::uniform_f64(x))),
             Engine::Mt19937(twister) => twister.fill(out, |x| value(draw::uniform_f64(x))),
-            Engine::Philox(philox) => philox.fill(out, |[x]| x.map(|x| value(draw::uniform_f64(x)))),
+            Engine::Philox(philox) => {
+                philox.fill(out, |[x]| lanes::mapped(x, |x| value(draw::uniform_f64(x))))
+            }
             Engine::Sobol32(sobol) => sobol.fill(out, |x| value(draw::uniform_f64(x))),
             Engine::Sobol64(sobol) => sobol.fill(out, |x| value(draw::uniform_f64_wide(x))),
         }
@@ -356,16 +359,18 @@ impl Generator {
         self.check(out.len(), true)?;
         match self.begin(out.len(), 2) {
             Engine::Xorwow(lanes) => {
-                lanes.fill::<Xorwow, _, 2, 2>(out, |[x, y]| draw::normal_f32_pair(x, y).map(finish));
+                lanes.fill::<Xorwow, _, 2, 2>(out, |[x, y]| {
+                    lanes::mapped(draw::normal_f32_pair(x, y), finish)
+                });
             }
             Engine::Mrg(lanes) => {
-                lanes.fill::<Mrg, _, 2, 2>(out, |[x, y]| draw::mrg_normal_f32(x, y).map(finish))
+                lanes.fill::<Mrg, _, 2, 2>(out, |[x, y]| lanes::mapped(draw::mrg_normal_f32(x, y), finish))
             }
             Engine::Mtgp(twisters) => twisters.fill(out, |x| finish(draw::inverse_f32(x))),
             Engine::Mt19937(twister) => twister.fill(out, |x| finish(draw::inverse_f32(x))),
             Engine::Philox(philox) => philox.fill(out, |[[a, b, c, d]]| {
                 let ([a, b], [c, d]) = (draw::normal_f32_pair(a, b), draw::normal_f32_pair(c, d));
-                [a, b, c, d].map(finish)
+                lanes::mapped([a, b, c, d], finish)
             }),
             Engine::Sobol32(sobol) => sobol.fill(out, |x| finish(draw::inverse_f32(x))),
             Engine::Sobol64(sobol) => sobol.fill(out, |x| finish(draw::inverse_f32((x >> 32) as u32))),
@@ -377,16 +382,16 @@ impl Generator {
         self.check(out.len(), true)?;
         match self.begin(out.len(), 2) {
             Engine::Xorwow(lanes) => {
-                lanes.fill::<Xorwow, _, 4, 2>(out, |x| draw::normal_f64_pair(x).map(finish))
+                lanes.fill::<Xorwow, _, 4, 2>(out, |x| lanes::mapped(draw::normal_f64_pair(x), finish))
             }
             Engine::Mrg(lanes) => {
-                lanes.fill::<Mrg, _, 2, 2>(out, |[x, y]| draw::mrg_normal_f64(x, y).map(finish))
+                lanes.fill::<Mrg, _, 2, 2>(out, |[x, y]| lanes::mapped(draw::mrg_normal_f64(x, y), finish))
             }
             Engine::Mtgp(twisters) => twisters.fill(out, |x| finish(draw::inverse_f64(x))),
             Engine::Mt19937(twister) => twister.fill(out, |x| finish(draw::inverse_f64(x))),
             Engine::Philox(philox) => philox.fill(out, |[x, y]: [[u32; 4]; 2]| {
                 let ([a, b], [c, d]) = (draw::normal_f64_pair(x), draw::normal_f64_pair(y));
-                [a, b, c, d].map(finish)
+                lanes::mapped([a, b, c, d], finish)
             }),
             Engine::Sobol32(sobol) => sobol.fill(out, |x| finish(draw::inverse_f64(x))),
             Engine::Sobol64(sobol) => sobol.fill(out, |x| finish(draw::inverse_f64_wide(x))),

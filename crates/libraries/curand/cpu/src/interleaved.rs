@@ -1,6 +1,8 @@
 //! Recurrences that lie side by side: output n comes from lane n mod K. A draw takes some words of its lane, and the
 //! lane's next draw, of whatever distribution, goes on behind them.
 
+use std::marker::PhantomData;
+
 use crate::lanes;
 
 /// Lanes that are advanced together.
@@ -117,7 +119,9 @@ impl Interleaved {
                 group.rows.push(part);
             }
         }
-        lanes::each(groups, bytes, |group| lanes::vectorized(|| group.draw::<R, WORDS, OUTS>(draw)));
+        lanes::each(groups, bytes, |group| {
+            lanes::run(Drawn::<R, T, _, WORDS, OUTS>(group, draw, PhantomData))
+        });
     }
 }
 
@@ -125,6 +129,18 @@ impl Interleaved {
 struct Group<'a, T> {
     states: [&'a mut [u32]; 6],
     rows: Vec<&'a mut [T]>,
+}
+
+/// As [`Group::draw`].
+struct Drawn<'a, R, T, D, const WORDS: usize, const OUTS: usize>(Group<'a, T>, D, PhantomData<R>);
+
+impl<R: Recurrence, T, D: Fn([u32; WORDS]) -> [T; OUTS] + Copy, const WORDS: usize, const OUTS: usize>
+    lanes::Work for Drawn<'_, R, T, D, WORDS, OUTS>
+{
+    #[inline(always)]
+    fn run(self) {
+        self.0.draw::<R, WORDS, OUTS>(self.1);
+    }
 }
 
 impl<T> Group<'_, T> {
@@ -150,12 +166,12 @@ impl<T> Group<'_, T> {
                 for (row, words) in rows.iter_mut().zip(&words) {
                     let (out, _) = row[start * OUTS..(start + here) * OUTS].as_chunks_mut::<OUTS>();
                     if let Ok(out) = <&mut [[T; OUTS]; WIDTH]>::try_from(&mut *out) {
-                        for lane in 0..WIDTH {
-                            out[lane] = draw(std::array::from_fn(|word| words[word][lane]));
+                        for (lane, out) in out.iter_mut().enumerate() {
+                            *out = draw(lanes::nth(words, lane));
                         }
                     } else {
                         for (lane, out) in out.iter_mut().enumerate() {
-                            *out = draw(std::array::from_fn(|word| words[word][lane]));
+                            *out = draw(lanes::nth(words, lane));
                         }
                     }
                 }

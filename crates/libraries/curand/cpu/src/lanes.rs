@@ -11,6 +11,49 @@ pub(crate) fn vectorized<R>(work: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(work)
 }
 
+/// A loop whose body is long: [`vectorized`] of a closure is compiled for the oldest processor then, because LLVM inlines no long closure.
+pub(crate) trait Work {
+    /// Implementations are `#[inline(always)]`.
+    fn run(self);
+}
+
+/// Runs work compiled for the widest vectors of this processor.
+#[inline(always)]
+pub(crate) fn run(work: impl Work) {
+    struct Called<W>(W);
+    impl<W: Work> pulp::NullaryFnOnce for Called<W> {
+        type Output = ();
+        #[inline(always)]
+        fn call(self) {
+            self.0.run();
+        }
+    }
+    pulp::Arch::new().dispatch(Called(work));
+}
+
+/// Element `nth` of each row. `array::from_fn` is not inlined everywhere.
+#[inline(always)]
+pub(crate) fn nth<T: Copy, const ROWS: usize, const WIDTH: usize>(
+    rows: &[[T; WIDTH]; ROWS],
+    nth: usize,
+) -> [T; ROWS] {
+    let mut column = [rows[0][nth]; ROWS];
+    for row in 1..ROWS {
+        column[row] = rows[row][nth];
+    }
+    column
+}
+
+/// As an array's own `map`, which is not inlined everywhere either.
+#[inline(always)]
+pub(crate) fn mapped<T: Copy, U: Copy, const N: usize>(values: [T; N], each: impl Fn(T) -> U) -> [U; N] {
+    let mut all = [each(values[0]); N];
+    for i in 1..N {
+        all[i] = each(values[i]);
+    }
+    all
+}
+
 /// How many pieces a fill of `bytes` is cut into.
 pub(crate) fn pieces(bytes: usize) -> usize {
     if bytes < SHARED { 1 } else { rayon::current_num_threads() }

@@ -16,7 +16,7 @@ impl Recurrence for Mrg {
     fn advance(state: &mut State, words: &mut [[u32; WIDTH]]) {
         for words in words {
             for lane in 0..WIDTH {
-                let s: [u64; 6] = std::array::from_fn(|i| u64::from(state[i][lane]));
+                let s = lanes::mapped(lanes::nth(state, lane), u64::from);
                 // Both below 2^54.
                 let first = reduced::<0>(1_403_580 * s[1] + 810_728 * (M[0] - s[0]));
                 let second = reduced::<1>(527_612 * s[5] + 1_370_589 * (M[1] - s[3]));

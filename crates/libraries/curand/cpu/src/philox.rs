@@ -12,6 +12,9 @@ const THREADS: u64 = 65_536;
 /// Blocks that are made together.
 const WIDTH: usize = 32;
 
+/// Blocks whose words stay in the processor's vectors over all rounds.
+const GROUP: usize = 16;
+
 #[derive(Clone)]
 pub(crate) struct Philox {
     seed: u64,
@@ -96,13 +99,33 @@ impl Philox {
             jobs.push((run.block, here));
             fours = rest;
         }
-        lanes::each(jobs, bytes, |(block, out)| lanes::vectorized(|| blocks(seed, block, out, draw)));
+        lanes::each(jobs, bytes, |(block, out)| {
+            lanes::run((Blocks { seed, first: block, out, draw }, [(); BLOCKS]))
+        });
         if !tail.is_empty() {
             let mut four = [[T::default(); 4]];
             blocks(seed, self.turns[0].block, &mut four, draw);
             tail.copy_from_slice(&four[0][..tail.len()]);
             self.given = tail.len();
         }
+    }
+}
+
+/// As [`blocks`].
+struct Blocks<'a, T, D> {
+    seed: u64,
+    first: u64,
+    out: &'a mut [[T; 4]],
+    draw: D,
+}
+
+impl<T, D: Fn([[u32; 4]; BLOCKS]) -> [T; 4] + Copy, const BLOCKS: usize> lanes::Work
+    for (Blocks<'_, T, D>, [(); BLOCKS])
+{
+    #[inline(always)]
+    fn run(self) {
+        let Blocks { seed, first, out, draw } = self.0;
+        blocks(seed, first, out, draw);
     }
 }
 
@@ -121,12 +144,12 @@ fn blocks<T, const BLOCKS: usize>(
             ten_rounds(seed, first.wrapping_add(block as u64 * THREADS), words);
         }
         if let Ok(out) = <&mut [[T; 4]; WIDTH]>::try_from(&mut *out) {
-            for i in 0..WIDTH {
-                out[i] = draw(std::array::from_fn(|block| words[block][i]));
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = draw(lanes::nth(&words, i));
             }
         } else {
             for (i, out) in out.iter_mut().enumerate() {
-                *out = draw(std::array::from_fn(|block| words[block][i]));
+                *out = draw(lanes::nth(&words, i));
             }
         }
         first = first.wrapping_add(WIDTH as u64);
@@ -137,10 +160,24 @@ fn blocks<T, const BLOCKS: usize>(
 #[inline(always)]
 fn ten_rounds(seed: u64, first: u64, words: &mut [[u32; 4]; WIDTH]) {
     let keys = keys([seed as u32, (seed >> 32) as u32]);
-    for (i, words) in words.iter_mut().enumerate() {
-        let block = first.wrapping_add(i as u64);
-        // A thread's number is the counter's upper half.
-        *words = rounds([block / THREADS, (block / THREADS) >> 32, block % THREADS, 0], &keys);
+    let mut first = first;
+    for words in words.chunks_exact_mut(GROUP) {
+        let [mut a, mut b, mut c, mut d] = [[0; GROUP]; 4];
+        for i in 0..GROUP {
+            let block = first.wrapping_add(i as u64);
+            // A thread's number is the counter's upper half.
+            (a[i], b[i], c[i]) = (block / THREADS, (block / THREADS) >> 32, block % THREADS);
+        }
+        // Rounds outside and counters inside, so that a counter is a lane of the processor's vectors.
+        for key in &keys {
+            for i in 0..GROUP {
+                [a[i], b[i], c[i], d[i]] = round([a[i], b[i], c[i], d[i]], key);
+            }
+        }
+        for i in 0..GROUP {
+            words[i] = [a[i] as u32, b[i] as u32, c[i] as u32, d[i] as u32];
+        }
+        first = first.wrapping_add(GROUP as u64);
     }
 }
 
@@ -161,13 +198,16 @@ fn keys(key: [u32; 2]) -> [[u64; 2]; 10] {
 
 /// Words lie in the lower halves of 64-bit lanes, whose upper halves are whatever the products leave there.
 #[inline(always)]
-fn rounds([mut a, mut b, mut c, mut d]: [u64; 4], keys: &[[u64; 2]; 10]) -> [u32; 4] {
+fn round([a, b, c, d]: [u64; 4], key: &[u64; 2]) -> [u64; 4] {
     const LOW: u64 = 0xffff_ffff;
-    for key in keys {
-        let x = (a & LOW) * 0xd251_1f53;
-        let y = (c & LOW) * 0xcd9e_8d57;
-        (a, b, c, d) = ((y >> 32) ^ b ^ key[0], y, (x >> 32) ^ d ^ key[1], x);
-    }
+    let x = (a & LOW) * 0xd251_1f53;
+    let y = (c & LOW) * 0xcd9e_8d57;
+    [(y >> 32) ^ b ^ key[0], y, (x >> 32) ^ d ^ key[1], x]
+}
+
+#[inline(always)]
+fn rounds(counter: [u64; 4], keys: &[[u64; 2]; 10]) -> [u32; 4] {
+    let [a, b, c, d] = keys.iter().fold(counter, round);
     [a as u32, b as u32, c as u32, d as u32]
 }
 
