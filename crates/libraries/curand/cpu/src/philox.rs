@@ -100,7 +100,7 @@ impl Philox {
             fours = rest;
         }
         lanes::each(jobs, bytes, |(block, out)| {
-            lanes::run((Blocks { seed, first: block, out, draw }, [(); BLOCKS]))
+            lanes::run(Blocks::<_, _, BLOCKS> { seed, first: block, out, draw })
         });
         if !tail.is_empty() {
             let mut four = [[T::default(); 4]];
@@ -112,7 +112,7 @@ impl Philox {
 }
 
 /// As [`blocks`].
-struct Blocks<'a, T, D> {
+struct Blocks<'a, T, D, const BLOCKS: usize> {
     seed: u64,
     first: u64,
     out: &'a mut [[T; 4]],
@@ -120,12 +120,11 @@ struct Blocks<'a, T, D> {
 }
 
 impl<T, D: Fn([[u32; 4]; BLOCKS]) -> [T; 4] + Copy, const BLOCKS: usize> lanes::Work
-    for (Blocks<'_, T, D>, [(); BLOCKS])
+    for Blocks<'_, T, D, BLOCKS>
 {
     #[inline(always)]
     fn run(self) {
-        let Blocks { seed, first, out, draw } = self.0;
-        blocks(seed, first, out, draw);
+        blocks(self.seed, self.first, self.out, self.draw);
     }
 }
 
