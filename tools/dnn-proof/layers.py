@@ -120,9 +120,9 @@ def softmax(library, rng):
         exact = np.exp(shifted) / sums
         size = np.abs(exact)
         if algorithm == 2:
-            # Both may be large where what is left of them is not.
+            # Both may be large where what is left of them is not, and the logarithm has the sum's relative error as its absolute one.
             exact = shifted - np.log(sums)
-            size = np.abs(shifted) + np.log(sums)
+            size = np.abs(shifted) + np.log(sums) + 1
         with Scope(face) as scope:
             tx, ty, tdy, tdx = (scope.tensor(values, of, rng) for values in (x, y, dy, dx))
             face("cudnnSoftmaxForward", scope.handle, algorithm, mode, number(alpha, of), *tx.both, number(beta, of), *ty.both)
