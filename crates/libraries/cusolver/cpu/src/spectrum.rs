@@ -1,7 +1,7 @@
 //! Eigenvalues of sparse matrices: the one near a number, and how many are in a rectangle.
 
 use cublas_cpu::{Complex, Real, Scalar};
-use num_traits::{Float as _, One as _, ToPrimitive};
+use num_traits::{Float as _, One as _, ToPrimitive, Zero as _};
 
 use crate::Field;
 use crate::factors::{Factored, Factors};
@@ -85,7 +85,7 @@ struct Point {
     clear: f64,
 }
 
-/// None where `A - z·I` has no inverse. `vector` begins as any and becomes one that the inverse makes long.
+/// None where `A - z·I` has no inverse. `vector` has to do with no eigenvector, and becomes one that the inverse makes long.
 fn look(
     a: &Columns<Complex<f64>>,
     z: Complex<f64>,
@@ -166,9 +166,12 @@ pub fn count_within(
         (low.1, high.1) = (low.1.min(-width), high.1.max(width));
     }
     let corners = [low, (high.0, low.1), high, (low.0, high.1), low].map(|(re, im)| Complex::new(re, im));
-    // Any vector that is not one of few eigenvectors: its components have turns that never come again.
-    let vector = (1..=a.size().1).map(|at| Complex::from_polar(1.0, (at * at) as f64)).collect();
-    let mut walk = Walk { a, nudge: Complex::new(width, height).times_real(1e-12), vector };
+    let mut walk = Walk {
+        a,
+        nudge: Complex::new(width, height).times_real(1e-12),
+        vector: vec![Complex::zero(); a.size().1],
+        looks: 0,
+    };
     let turned: f64 =
         corners.windows(2).map(|side| walk.along(side[0], side[1])).sum::<Result<f64, Failure>>()?;
     Ok((turned / core::f64::consts::TAU).round() as i64)
@@ -177,15 +180,30 @@ pub fn count_within(
 struct Walk<'a> {
     a: &'a Columns<Complex<f64>>,
     nudge: Complex<f64>,
+    /// What the inverse made long at the point before.
     vector: Vec<Complex<f64>>,
+    looks: usize,
 }
 
 impl Walk<'_> {
+    /// As much of a vector that has to do with no eigenvector comes into the last point's: iterations that have come to one eigenvector
+    /// would stay there when another one's eigenvalue has become the nearest.
+    fn stir(&mut self) {
+        self.looks += 1;
+        let length = (self.vector.len() as f64).sqrt();
+        for (at, v) in self.vector.iter_mut().enumerate() {
+            // Turns that never come again.
+            let turn = ((at + 1) * (at + 1) + at * self.looks) as f64;
+            *v += Complex::from_polar(length.recip(), turn);
+        }
+    }
+
     /// A point, or one beside it that is no eigenvalue.
     fn at(&mut self, z: Complex<f64>) -> Result<Point, Failure> {
         let mut nudge = self.nudge;
         for at in 0..8 {
             let moved = if at == 0 { z } else { z + nudge };
+            self.stir();
             if let Some(point) = look(self.a, moved, &mut self.vector)? {
                 return Ok(point);
             }

@@ -129,6 +129,52 @@ fn the_nearest_eigenvalue_of_a_grid_is_found_and_all_are_counted() {
     assert_eq!((within(-1.0, 9.0), within(-1.0, 3.1), within(8.5, 9.0)), (49, below as i64, 0));
 }
 
+/// A matrix with these eigenvalues; `fill` stands above its diagonal.
+fn triangular(eigenvalues: &[Complex<f64>], fill: f64) -> Columns<Complex<f64>> {
+    let n = eigenvalues.len();
+    let (mut starts, mut columns, mut values) = (vec![0], vec![], vec![]);
+    for row in 0..n {
+        for column in row..n {
+            columns.push(column as i32);
+            values.push(if row == column { eigenvalues[row] } else { Complex::new(fill, -fill) });
+        }
+        starts.push(columns.len() as i32);
+    }
+    Columns::of_rows(0, &starts, &columns, &values).unwrap()
+}
+
+#[test]
+fn eigenvalues_in_a_rectangle_are_counted_wherever_they_are() {
+    let mut state = 1_u64;
+    let mut drawn = |reach: f64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        reach * ((state >> 11) as f64 / 2.0_f64.powi(52) - 1.0)
+    };
+    for round in 0..1000 {
+        let is_real = round % 2 == 0;
+        let eigenvalues: Vec<_> = (0..1 + round % 12)
+            .map(|_| Complex::new(drawn(3.0), if is_real { 0.0 } else { drawn(3.0) }))
+            .collect();
+        let (low, high) =
+            (Complex::new(drawn(4.0), -drawn(1.0).abs()), Complex::new(drawn(4.0), drawn(1.0).abs()));
+        let is_near = |value: &Complex<f64>| {
+            [value.re - low.re, value.re - high.re, value.im - low.im, value.im - high.im]
+                .iter()
+                .any(|gap| gap.abs() < 1e-3)
+        };
+        if eigenvalues.iter().any(is_near) || (high.re - low.re).abs() < 0.1 {
+            continue;
+        }
+        let inside = |value: &&Complex<f64>| {
+            (value.re - low.re) * (value.re - high.re) < 0.0 && value.im > low.im && value.im < high.im
+        };
+        let wanted = eigenvalues.iter().filter(inside).count() as i64;
+        let fill = if is_real { 0.0 } else { 0.3 };
+        let found = count_within(&triangular(&eigenvalues, fill), (low, high)).unwrap();
+        assert_eq!(found, wanted, "{eigenvalues:?} in {low} to {high}");
+    }
+}
+
 #[test]
 fn a_column_that_depends_on_others_is_taken_out_of_least_squares() {
     let a = Columns::of_rows_of(
