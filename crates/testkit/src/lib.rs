@@ -1,6 +1,8 @@
-//! Runs real programs against the objects that `cargo xtask build` laid out, as a user would, and reads what they did.
+//! Runs real programs against the objects that `cargo xtask build` laid out, as a user would, and reads what they did; and libraries in C
+//! that stand for ROCm's in tests ([`recorder`]).
 
 pub mod known;
+pub mod recorder;
 mod run;
 pub mod skip;
 pub mod target;

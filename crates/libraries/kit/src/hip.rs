@@ -88,6 +88,67 @@ impl<const N: usize> Object<N> {
     }
 }
 
+/// One library, of which the functions of a list are looked for at once: each is known by its place there.
+pub struct Listed<const N: usize> {
+    /// Open as long as its functions are called.
+    _object: Object<0>,
+    functions: [Option<*mut c_void>; N],
+}
+
+// SAFETY: addresses of functions.
+unsafe impl<const N: usize> Send for Listed<N> {}
+// SAFETY: as above.
+unsafe impl<const N: usize> Sync for Listed<N> {}
+
+impl<const N: usize> Listed<N> {
+    /// `first`: the place of a function without which it is none.
+    ///
+    /// # Errors
+    /// Why it is none, in words.
+    pub fn open(path: &OsStr, names: &[&CStr; N], first: usize) -> core::result::Result<Listed<N>, String> {
+        let object = Object::<0>::open(path)?;
+        let functions = names.map(|name| object.find_other(name));
+        if functions[first].is_none() {
+            return Err(format!("{} exports no {}", path.display(), names[first].to_string_lossy()));
+        }
+        Ok(Listed { _object: object, functions })
+    }
+
+    /// The address of the function with this place, if the library has it.
+    pub fn find(&self, place: usize) -> Option<*mut c_void> {
+        self.functions.get(place).copied().flatten()
+    }
+
+    /// Which of the names this release has not.
+    pub fn lacks(&self, names: &[&'static CStr; N]) -> Vec<&'static str> {
+        let all = names.iter().zip(&self.functions);
+        let lacks = all.filter(|(_, function)| function.is_none());
+        lacks.map(|(name, _)| name.to_str().unwrap_or_default()).collect()
+    }
+}
+
+/// The stream that a handle of ROCm's was told last: HIP's default stream, on which a new one works, if none.
+#[derive(Default)]
+pub struct LastStream(AtomicPtr<c_void>);
+
+impl LastStream {
+    /// Tells it another stream than before.
+    ///
+    /// # Errors
+    /// That of `set`, after which it has the stream that it had.
+    pub fn tell<E>(
+        &self,
+        stream: *mut c_void,
+        set: impl FnOnce(Number<*mut c_void>) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        if self.0.load(Ordering::Relaxed) != stream {
+            set(Number(stream))?;
+            self.0.store(stream, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
 /// A library of ROCm's.
 pub struct Wanted {
     /// The names under which ROCm has it, newest first.
@@ -99,6 +160,15 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// As [`Self::first`]; none where our own code is asked for.
+    pub fn unless_own<T>(
+        &self,
+        choices: &[LibraryChoice],
+        open: impl Fn(&OsStr) -> core::result::Result<T, String>,
+    ) -> Option<T> {
+        if choices.contains(&LibraryChoice::Own) { None } else { self.first(choices, open) }
+    }
+
     /// The first that can be opened: a path among `choices`, or one of the names where ROCm is.
     pub fn first<T>(
         &self,
@@ -197,6 +267,57 @@ macro_rules! hip_call {
                 code => Err(Error::Hip { call: stringify!($name), code }),
             },
             None => Err(Error::NotSupported(concat!("this release of ROCm has no ", stringify!($name)))),
+        }
+    };
+}
+
+/// Tells in the log which library computes, and which functions its release lacks.
+#[macro_export]
+macro_rules! hip_opened {
+    ($target:literal, $name:literal, $path:expr, $lacks:expr) => {
+        ::tracing::info!(target: $target, "{} computes on AMD GPUs", $path.display());
+        let lacks: ::std::vec::Vec<&str> = $lacks;
+        if !lacks.is_empty() {
+            ::tracing::info!(target: $target, "this release of {} lacks {}", $name, lacks.join(", "));
+        }
+    };
+}
+
+/// A function of a [`Listed`](hip::Listed) library with these types of arguments, called with these values: its status as `$check` has it,
+/// or `None` where a release lacks it.
+///
+/// The caller's word: the signature is that of the library's header, handles live, and pointers are what the header asks for.
+#[macro_export]
+macro_rules! listed_call {
+    ($library:expr, $place:path, $check:path, ($($ty:ty = $value:expr),* $(,)?)) => {
+        $library.find($place).map(|function| {
+            // SAFETY: the caller's word.
+            let function = unsafe {
+                ::core::mem::transmute::<
+                    *mut ::core::ffi::c_void,
+                    unsafe extern "C" fn($($ty),*) -> ::core::ffi::c_int,
+                >(function)
+            };
+            // SAFETY: the caller's word.
+            $check(unsafe { function($($value),*) })
+        })
+    };
+}
+
+/// Routines that are handed on, for tests that call them from C: each gets the library's `HipCall` before its arguments, and `$status`
+/// makes a number of its answer.
+#[macro_export]
+macro_rules! hip_for_c {
+    ($call:ty, $status:path; $($name:ident($($param:ident: $ty:ty),*);)*) => {
+        #[cfg(test)]
+        pub fn for_c() -> ::std::vec::Vec<(&'static str, *const ::core::ffi::c_void)> {
+            ::std::vec![$({
+                unsafe extern "C" fn $name(hip: &$call, $($param: $ty),*) -> ::core::ffi::c_int {
+                    // SAFETY: the caller's promise.
+                    $status(unsafe { self::$name(hip, $($param),*) })
+                }
+                (stringify!($name), $name as *const ::core::ffi::c_void)
+            }),*]
         }
     };
 }

@@ -133,10 +133,10 @@ fn the_nearest_eigenvalue_of_a_grid_is_found_and_all_are_counted() {
 fn triangular(eigenvalues: &[Complex<f64>], fill: f64) -> Columns<Complex<f64>> {
     let n = eigenvalues.len();
     let (mut starts, mut columns, mut values) = (vec![0], vec![], vec![]);
-    for row in 0..n {
+    for (row, eigenvalue) in eigenvalues.iter().enumerate() {
         for column in row..n {
             columns.push(column as i32);
-            values.push(if row == column { eigenvalues[row] } else { Complex::new(fill, -fill) });
+            values.push(if row == column { *eigenvalue } else { Complex::new(fill, -fill) });
         }
         starts.push(columns.len() as i32);
     }

@@ -1,11 +1,10 @@
 //! The hipBLAS handle behind a cuBLAS handle, made ready for one call.
 
 use core::ffi::{CStr, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_abi::CUstream;
-use kit::driver::Number;
-use kit::hip::stream as hip_stream;
+use kit::hip::{LastStream, stream as hip_stream};
 
 use super::convert::*;
 use super::library::{Entry, Library, Release};
@@ -19,7 +18,7 @@ const UNSET: u32 = u32::MAX;
 pub struct HipHandle {
     library: &'static Library,
     raw: hipblasHandle_t,
-    stream: AtomicPtr<c_void>,
+    stream: LastStream,
     pointer_mode: AtomicU32,
     atomics_mode: AtomicU32,
 }
@@ -51,7 +50,7 @@ impl HipHandle {
             library,
             raw,
             // HIP's default stream, which a new handle works on.
-            stream: AtomicPtr::default(),
+            stream: LastStream::default(),
             pointer_mode: AtomicU32::new(UNSET),
             atomics_mode: AtomicU32::new(UNSET),
         })
@@ -83,11 +82,8 @@ impl HipHandle {
         pointer_mode: hipblasPointerMode_t,
         atomics_mode: cublasAtomicsMode_t,
     ) -> Result {
-        if self.stream.load(Ordering::Relaxed) != stream {
-            // SAFETY: hipBLAS's signature.
-            unsafe { self.set(c"hipblasSetStream", Number(stream)) }?;
-            self.stream.store(stream, Ordering::Relaxed);
-        }
+        // SAFETY: hipBLAS's signature.
+        self.stream.tell(stream, |stream| unsafe { self.set(c"hipblasSetStream", stream) })?;
         if self.pointer_mode.load(Ordering::Relaxed) != pointer_mode.0 {
             // SAFETY: as above.
             unsafe { self.set(c"hipblasSetPointerMode", pointer_mode) }?;
@@ -227,20 +223,13 @@ macro_rules! routines {
             }
         )*
 
-        /// The routines for callers in C, each of which gets a [`HipCall`](crate::hip::HipCall) before its arguments.
-        #[cfg(test)]
-        pub fn for_c() -> Vec<(&'static str, *const core::ffi::c_void)> {
-            vec![$({
-                unsafe extern "C" fn $name(hip: &$crate::hip::HipCall, $($param: $ty),*) -> $crate::cublasStatus_t {
-                    // SAFETY: the caller's promise.
-                    match unsafe { self::$name(hip, $($param),*) } {
-                        Ok(()) => $crate::cublasStatus_t::CUBLAS_STATUS_SUCCESS,
-                        Err(error) => error.code(),
-                    }
-                }
-                (stringify!($name), $name as *const core::ffi::c_void)
-            }),*]
-        }
+        kit::hip_for_c! { $crate::hip::HipCall, $crate::hip::call::status; $($name($($param: $ty),*);)* }
     };
 }
 pub(crate) use routines;
+
+/// cuBLAS's status for a routine's answer.
+#[cfg(test)]
+pub fn status(answer: Result) -> core::ffi::c_int {
+    answer.map_or_else(|error| error.code().0 as core::ffi::c_int, |()| 0)
+}

@@ -1,13 +1,12 @@
 //! cuBLASLt on ROCm's hipBLASLt. Descriptors are ours until a product is asked for: what the program set in them is then set,
 //! in hipBLASLt's numbers, in hipBLASLt's own, which last for the call.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use std::ffi::OsStr;
 use std::sync::OnceLock;
 
 use cuda_abi::CUstream;
-use kit::hip::{Wanted, stream as hip_stream};
-use libloading::os::unix::{Library as Object, RTLD_LOCAL, RTLD_NOW};
+use kit::hip::{Object, Wanted, stream as hip_stream};
 
 use super::call::check;
 use super::convert::{compute_type, hipDataType, hipblasComputeType_t, hipblasStatus_t, operation};
@@ -29,26 +28,21 @@ macro_rules! functions {
         /// hipBLASLt from ROCm 6.0 on. Before, its numbers were others, and few GPUs had it.
         pub struct LtLibrary {
             $($name: unsafe extern "C" fn($($ty),*) -> hipblasStatus_t,)*
-            _object: Object,
+            _object: Object<0>,
         }
 
         impl LtLibrary {
             /// # Errors
             /// Why it is none, in words.
             pub fn open(path: &OsStr) -> core::result::Result<LtLibrary, String> {
-                // SAFETY: the constructors of a library that the user's configuration or ROCm's folders name.
-                let object = unsafe { Object::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
-                    .map_err(|error| format!("{}: {error}", path.display()))?;
-                let lacks = |name| format!("{} exports no {name}", path.display());
+                let object = Object::open(path)?;
+                $(let $name = object
+                    .find_other(
+                        CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()).unwrap_or_default(),
+                    )
+                    .ok_or_else(|| format!("{} exports no {}", path.display(), stringify!($name)))?;)*
                 // SAFETY: each has its name's type in tools/data/hip/hipblaslt.json.
-                unsafe {
-                    Ok(LtLibrary {
-                        $($name: *object
-                            .get(concat!(stringify!($name), "\0"))
-                            .map_err(|_| lacks(stringify!($name)))?,)*
-                        _object: object,
-                    })
-                }
+                unsafe { Ok(LtLibrary { $($name: core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> hipblasStatus_t>($name),)* _object: object }) }
             }
         }
     };

@@ -4,16 +4,12 @@
 #[path = "tests/by_hand.rs"]
 mod of_by_hand;
 
-use core::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use kit::hip::candidates;
-use libloading::os::unix::Library as Object;
-use serde::Deserialize;
+use testkit::recorder::{BEGINNING, Callers, Param, Recorder, Signature, compile, exports, facts};
 
 use super::library::Library;
 use super::lt::{Layout, LtHandle, LtLibrary, Operands, Operation, Product};
@@ -22,33 +18,6 @@ use crate::*;
 
 const RELEASES: [(&str, Release); 4] =
     [("5.2", Release::Rocm5), ("5.7", Release::Rocm5), ("6.4", Release::Rocm6), ("7.2", Release::Rocm7)];
-
-fn facts<T: for<'d> Deserialize<'d>>(path: &str) -> T {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../tools/data").join(path);
-    serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap()
-}
-
-#[derive(Deserialize)]
-struct Signature {
-    params: Vec<Param>,
-}
-
-#[derive(Deserialize)]
-struct Param {
-    #[serde(rename = "type")]
-    ty: String,
-}
-
-/// Name → types of the parameters, of what a release of hipBLAS (`hipblas`) or hipBLASLt (`hipblaslt`) exports.
-fn exports(library: &str, release: &str) -> BTreeMap<String, Vec<String>> {
-    let functions: BTreeMap<String, BTreeMap<String, String>> = facts(&format!("hip/{library}.json"));
-    let of = |forms: BTreeMap<String, String>| {
-        let form = forms.into_iter().find(|(releases, _)| releases.split(' ').any(|one| one == release))?.1;
-        let params = form.split(" -> ").next()?.split(", ");
-        Some(params.map(|param| param.split_once(": ").unwrap().1.to_owned()).collect())
-    };
-    functions.into_iter().filter_map(|(name, forms)| Some((name, of(forms)?))).collect()
-}
 
 fn c_type(ty: &str) -> &'static str {
     match ty {
@@ -63,85 +32,42 @@ fn c_type(ty: &str) -> &'static str {
     }
 }
 
-/// Compiles a library from C text.
-fn compile(dir: &Path, name: &str, text: &str) -> PathBuf {
-    let (source, out) = (dir.join(format!("{name}.c")), dir.join(name));
-    std::fs::write(&source, text).unwrap();
-    let status =
-        Command::new("cc").args(["-shared", "-fPIC", "-O0", "-w", "-o"]).arg(&out).arg(&source).status();
-    assert!(status.expect("a C compiler, `cc`").success());
-    out
-}
-
-const RECORDER: &str = r#"
-#include <stdio.h>
-#include <string.h>
-static char text[1 << 16];
-static unsigned long used;
-static void put(const char *name) { used += snprintf(text + used, sizeof text - used, "%s", name); }
-static void value(long long value) { used += snprintf(text + used, sizeof text - used, " %lld", value); }
-static void end(void) { used += snprintf(text + used, sizeof text - used, "\n"); }
-const char *recorded(void) { text[used] = 0; used = 0; return text; }
-int next_answer;
-static int answer(void) { int now = next_answer; next_answer = 0; return now; }
-"#;
-
-/// hipBLAS of one release, which does nothing but write down.
-struct Recorder {
-    library: &'static Library,
-    _dir: tempfile::TempDir,
-}
-
 /// The handle that the recorder gives out.
 const HANDLE: i64 = 0xb1a5;
 
-impl Recorder {
-    fn of(release: &str) -> Recorder {
-        let dir = tempfile::tempdir().unwrap();
-        let mut text = RECORDER.to_owned();
-        for (name, types) in exports("hipblas", release) {
-            let params: Vec<_> =
-                types.iter().enumerate().map(|(i, ty)| format!("{} a{i}", c_type(ty))).collect();
-            let values: String = (0..types.len()).map(|i| format!(" value((long long)a{i});")).collect();
-            let made = if name == "hipblasCreate" {
-                format!("*(void **)a0 = (void *){HANDLE};")
-            } else {
-                String::new()
-            };
-            writeln!(
-                text,
-                "int {name}({}) {{ put(\"{name}\");{values} end(); {made} return answer(); }}",
-                params.join(", ")
-            )
-            .unwrap();
-        }
-        let path = compile(dir.path(), "libhipblas.so", &text);
-        Recorder { library: Box::leak(Box::new(Library::open(path.as_os_str()).unwrap())), _dir: dir }
-    }
+/// A function's parameters in C, and what writes down these.
+fn written(params: &[Param]) -> (String, impl Fn(std::ops::Range<usize>) -> String) {
+    let typed: Vec<_> =
+        params.iter().enumerate().map(|(i, param)| format!("{} a{i}", c_type(&param.ty))).collect();
+    let said = |range: std::ops::Range<usize>| {
+        range.map(|i| format!(" PUT(\" %lld\", (long long)a{i});")).collect::<String>()
+    };
+    (typed.join(", "), said)
+}
 
-    fn call(&self) -> HipCall {
-        HipCall {
-            library: self.library,
-            handle: core::ptr::without_provenance_mut(HANDLE as usize),
-            stream: core::ptr::null_mut(),
-            pointer_mode: convert::hipblasPointerMode_t::HIPBLAS_POINTER_MODE_DEVICE,
-        }
+/// hipBLAS of one release, which does nothing but write down.
+fn recorder(release: &str) -> Recorder<Library> {
+    let mut text = BEGINNING.to_owned();
+    for (name, params) in exports("hipblas", release) {
+        let (typed, said) = written(&params);
+        let values = said(0..params.len());
+        let made =
+            if name == "hipblasCreate" { format!("*(void **)a0 = (void *){HANDLE};") } else { String::new() };
+        writeln!(
+            text,
+            "int {name}({typed}) {{ PUT(\"{name}\");{values} PUT(\"\\n\"); {made} return answer(__func__); }}"
+        )
+        .unwrap();
     }
+    Recorder::of("libhipblas.so", &text, Library::open)
+}
 
-    /// What was called since the last time, a line each.
-    fn recorded(&self) -> String {
-        let function = self.library.find_other(c"recorded").unwrap();
-        // SAFETY: the function is this file's; the string is the recorder's.
-        unsafe {
-            let function: extern "C" fn() -> *const c_char = core::mem::transmute(function);
-            CStr::from_ptr(function()).to_str().unwrap().to_owned()
-        }
-    }
-
-    fn answer_next(&self, status: i32) {
-        let place = self.library.find_other(c"next_answer").unwrap().cast::<i32>();
-        // SAFETY: a variable of this file's C text.
-        unsafe { place.write(status) };
+fn call_of(recorder: &Recorder<Library>) -> HipCall {
+    HipCall {
+        library: recorder.library,
+        handle: core::ptr::without_provenance_mut(HANDLE as usize),
+        stream: core::ptr::null_mut(),
+        pointer_mode: convert::hipblasPointerMode_t::HIPBLAS_POINTER_MODE_DEVICE,
     }
 }
 
@@ -181,7 +107,7 @@ fn expected(
     routine: &str,
     types: &[&str],
     release: &str,
-    exports: &BTreeMap<String, Vec<String>>,
+    exports: &BTreeMap<String, Vec<Param>>,
 ) -> Option<(String, bool)> {
     let plain = routine.strip_prefix("cublas").unwrap();
     let (plain, asks_wide) = plain.strip_suffix("_64").map_or((plain, false), |plain| (plain, true));
@@ -207,12 +133,11 @@ fn every_generated_routine_hands_over_what_it_was_given() {
     let routines = calls::for_c();
     assert!(routines.len() > 400, "{}", routines.len());
     for (release, _) in RELEASES {
-        let (recorder, exports) = (Recorder::of(release), exports("hipblas", release));
+        let (recorder, exports) = (recorder(release), exports("hipblas", release));
         // What these do instead has a test of its own.
         let in_place = |name: &str| release == "5.2" && name.contains("trmm");
         let routines: Vec<_> = routines.iter().filter(|(name, _)| !in_place(name)).collect();
-        let dir = tempfile::tempdir().unwrap();
-        let mut text = String::new();
+        let mut callers = Callers::default();
         let mut wanted = BTreeMap::new();
         for (name, _) in routines.iter().copied() {
             let types: Vec<&str> =
@@ -230,14 +155,9 @@ fn every_generated_routine_hands_over_what_it_was_given() {
                         pair
                     })
                     .unzip();
-                let c_types: String = types.iter().map(|ty| format!(", {}", c_type(ty))).collect();
-                let c_values: String =
-                    types.iter().zip(&given).map(|(ty, v)| format!(", ({}){v}LL", c_type(ty))).collect();
-                writeln!(
-                    text,
-                    "int {name}_{pass}(void *hip, void *f) {{ return ((int (*)(void *{c_types}))f)(hip{c_values}); }}"
-                )
-                .unwrap();
+                let arguments: Vec<_> =
+                    types.iter().zip(&given).map(|(ty, value)| (c_type(ty), *value)).collect();
+                callers.add(&format!("{name}_{pass}"), &arguments);
                 let line = target.as_ref().map(|(function, _)| {
                     let values: String = got.iter().map(|value| format!(" {value}")).collect();
                     format!("{function} {HANDLE}{values}\n")
@@ -245,24 +165,16 @@ fn every_generated_routine_hands_over_what_it_was_given() {
                 wanted.insert((*name, pass), line);
             }
         }
-        let caller = compile(dir.path(), "caller.so", &text);
-        // SAFETY: C code of this test without constructors.
-        let caller = unsafe { Object::new(&caller) }.unwrap();
+        let caller = callers.compiled();
         let mut n_reached = 0;
         for (name, function) in routines.iter().copied() {
             for pass in 0..2 {
                 // SAFETY: the caller's functions take the two pointers; the recorder follows no pointer.
-                let status = unsafe {
-                    let call = caller
-                        .get::<extern "C" fn(*const HipCall, *const c_void) -> u32>(
-                            format!("{name}_{pass}\0").as_bytes(),
-                        )
-                        .unwrap();
-                    call(&recorder.call(), *function)
-                };
+                let status =
+                    unsafe { caller.call(&format!("{name}_{pass}"), &call_of(&recorder), *function) };
                 let (got, wanted) = (recorder.recorded(), &wanted[&(*name, pass)]);
                 assert_eq!(got, wanted.clone().unwrap_or_default(), "{name} on ROCm {release}");
-                let not_supported = cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED.0;
+                let not_supported = cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED.0 as i32;
                 assert_eq!(
                     status,
                     if wanted.is_some() { 0 } else { not_supported },
@@ -281,7 +193,7 @@ fn every_generated_routine_hands_over_what_it_was_given() {
 #[test]
 fn the_release_is_known_by_what_the_library_exports() {
     for (name, release) in RELEASES {
-        assert_eq!(Recorder::of(name).library.release, release, "ROCm {name}");
+        assert_eq!(recorder(name).library.release, release, "ROCm {name}");
     }
     assert!(Library::open(OsStr::new("libc.so.6")).is_err_and(|reason| reason.contains("no hipblasCreate")));
 }
@@ -310,7 +222,7 @@ fn numbers_are_those_of_the_headers() {
 
 #[test]
 fn a_status_of_hipblas_is_the_one_of_cublas_that_says_the_same() {
-    let recorder = Recorder::of("6.4");
+    let recorder = recorder("6.4");
     // CUBLAS_STATUS_*: 1 NOT_INITIALIZED, 3 ALLOC_FAILED, 7 INVALID_VALUE, 8 ARCH_MISMATCH, 11 MAPPING_ERROR,
     // 13 EXECUTION_FAILED, 14 INTERNAL_ERROR, 15 NOT_SUPPORTED
     let cublas = [0, 1, 3, 7, 11, 13, 14, 15, 8, 1, 7, 14, 14];
@@ -318,7 +230,7 @@ fn a_status_of_hipblas_is_the_one_of_cublas_that_says_the_same() {
         recorder.answer_next(hip as i32);
         // SAFETY: the recorder follows no pointer.
         let answer = unsafe {
-            calls::cublasSasum_v2(&recorder.call(), 1, core::ptr::null(), 1, core::ptr::null_mut())
+            calls::cublasSasum_v2(&call_of(&recorder), 1, core::ptr::null(), 1, core::ptr::null_mut())
         };
         assert_eq!(answer.map_or_else(|error| error.code().0, |()| 0), cublas, "hipblasStatus_t {hip}");
     }
@@ -326,7 +238,7 @@ fn a_status_of_hipblas_is_the_one_of_cublas_that_says_the_same() {
 
 #[test]
 fn a_handle_is_told_what_has_changed_and_only_that() {
-    let recorder = Recorder::of("5.7");
+    let recorder = recorder("5.7");
     let handle = HipHandle::of(recorder.library).unwrap();
     assert!(recorder.recorded().starts_with("hipblasCreate "));
     use convert::hipblasPointerMode_t as Mode;
@@ -360,11 +272,11 @@ fn place<T>(address: usize) -> *mut T {
 fn a_product_in_single_precision_is_a_general_one() {
     let (n, t) = (cublasOperation_t::CUBLAS_OP_N, cublasOperation_t::CUBLAS_OP_T);
     let (half, float) = (cudaDataType::CUDA_R_16F, cudaDataType::CUDA_R_32F);
-    let call = |recorder: &Recorder| {
+    let call = |recorder: &Recorder<Library>| {
         // SAFETY: the recorder follows no pointer.
         unsafe {
             by_hand::cublasSgemmEx(
-                &recorder.call(),
+                &call_of(recorder),
                 n,
                 t,
                 3,
@@ -387,23 +299,23 @@ fn a_product_in_single_precision_is_a_general_one() {
         recorder.recorded()
     };
     assert_eq!(
-        call(&Recorder::of("7.2")),
+        call(&recorder("7.2")),
         "hipblasGemmEx_64 45477 111 112 3 4 5 16 32 2 6 48 2 7 64 80 0 8 2 160\n"
     );
     assert_eq!(
-        call(&Recorder::of("5.2")),
+        call(&recorder("5.2")),
         "hipblasGemmEx 45477 111 112 3 4 5 16 32 150 6 48 150 7 64 80 151 8 151 160\n"
     );
 }
 
 #[test]
 fn a_matrix_with_a_vector_of_mixed_types_is_a_product_with_one_row() {
-    let recorder = Recorder::of("7.2");
+    let recorder = recorder("7.2");
     let call = |trans, incx| {
         // SAFETY: the recorder follows no pointer.
         unsafe {
             by_hand::cublasHSSgemvStridedBatched(
-                &recorder.call(),
+                &call_of(&recorder),
                 trans,
                 3,
                 4,
@@ -437,13 +349,13 @@ fn a_matrix_with_a_vector_of_mixed_types_is_a_product_with_one_row() {
 
 #[test]
 fn groups_are_batches_one_after_the_other() {
-    let recorder = Recorder::of("6.4");
+    let recorder = recorder("6.4");
     let (n, t) = (cublasOperation_t::CUBLAS_OP_N, cublasOperation_t::CUBLAS_OP_T);
     let (factors, counts) = ([1f64, 2., 3.], [2, 0, 3]);
     // SAFETY: what belongs to the groups is here; the recorder follows no other pointer.
     unsafe {
         by_hand::cublasDgemmGroupedBatched(
-            &recorder.call(),
+            &call_of(&recorder),
             [n, n, t].as_ptr(),
             [t, t, n].as_ptr(),
             [1, 2, 3].as_ptr(),
@@ -475,11 +387,11 @@ fn groups_are_batches_one_after_the_other() {
 
 #[test]
 fn a_triangle_is_unpacked_column_by_column() {
-    let recorder = Recorder::of("7.2");
+    let recorder = recorder("7.2");
     // SAFETY: the recorder follows no pointer.
     unsafe {
         by_hand::cublasDtpttr(
-            &recorder.call(),
+            &call_of(&recorder),
             cublasFillMode_t::CUBLAS_FILL_MODE_UPPER,
             2,
             at(64),
@@ -497,11 +409,11 @@ fn a_triangle_is_unpacked_column_by_column() {
 
 #[test]
 fn trmm_of_the_oldest_hipblas_works_on_a_copy_of_b_in_place() {
-    let recorder = Recorder::of("5.2");
+    let recorder = recorder("5.2");
     let (left, upper) = (cublasSideMode_t::CUBLAS_SIDE_LEFT, cublasFillMode_t::CUBLAS_FILL_MODE_UPPER);
     let (same, unit) = (cublasOperation_t::CUBLAS_OP_N, cublasDiagType_t::CUBLAS_DIAG_UNIT);
     let call = |c: usize, ldc| {
-        let hip = recorder.call();
+        let hip = call_of(&recorder);
         // SAFETY: the recorder follows no pointer.
         unsafe {
             calls::cublasStrmm_v2(
@@ -538,9 +450,9 @@ fn trmm_of_the_oldest_hipblas_works_on_a_copy_of_b_in_place() {
 
 #[test]
 fn an_index_of_64_bits_comes_from_one_of_32_where_the_host_gets_it() {
-    let recorder = Recorder::of("5.7");
+    let recorder = recorder("5.7");
     let host = convert::hipblasPointerMode_t::HIPBLAS_POINTER_MODE_HOST;
-    let hip = HipCall { pointer_mode: host, ..recorder.call() };
+    let hip = HipCall { pointer_mode: host, ..call_of(&recorder) };
     let mut index = -1;
     // SAFETY: the recorder follows no pointer, and leaves the result as it is.
     unsafe { calls::cublasIdamax_v2_64(&hip, 9, at(64), 2, &mut index) }.unwrap();
@@ -548,18 +460,18 @@ fn an_index_of_64_bits_comes_from_one_of_32_where_the_host_gets_it() {
     assert!(recorder.recorded().starts_with("hipblasIdamax 45477 9 64 2 "));
     // In device memory there is nobody to widen it.
     // SAFETY: as above.
-    let answer = unsafe { calls::cublasIdamax_v2_64(&recorder.call(), 9, at(64), 2, &mut index) };
+    let answer = unsafe { calls::cublasIdamax_v2_64(&call_of(&recorder), 9, at(64), 2, &mut index) };
     assert!(matches!(answer, Err(Error::NotSupported(_))));
 }
 
 #[test]
 fn an_inverse_is_made_from_a_copy_with_our_factors_on_the_host() {
-    let recorder = Recorder::of("5.7");
+    let recorder = recorder("5.7");
     // Two matrices of 3 x 3 doubles: 144 bytes of copies, two pointers, six pivots.
     let parts = by_hand::inverse::Parts::at(0x1000, 3, 2, 8);
     assert_eq!(parts, by_hand::inverse::Parts::of(0x1000, 0x1000 + 144, 0x1000 + 160, 184));
     // SAFETY: the recorder follows no pointer.
-    unsafe { by_hand::inverse::enqueue_d(&recorder.call(), parts, 3, at(64), 4, at(80), 5, place(96), 2) }
+    unsafe { by_hand::inverse::enqueue_d(&call_of(&recorder), parts, 3, at(64), 4, at(80), 5, place(96), 2) }
         .unwrap();
     let said = recorder.recorded();
     let lines: Vec<&str> = said.lines().collect();
@@ -580,10 +492,10 @@ fn an_inverse_is_made_from_a_copy_with_our_factors_on_the_host() {
 
 #[test]
 fn level_1_of_any_type_is_that_of_the_type_or_refused() {
-    let recorder = Recorder::of("7.2");
+    let recorder = recorder("7.2");
     let sum = |data, result| {
         // SAFETY: the recorder follows no pointer.
-        unsafe { by_hand::cublasAsumEx(&recorder.call(), 9, at(64), data, 2, place(80), result, result) }
+        unsafe { by_hand::cublasAsumEx(&call_of(&recorder), 9, at(64), data, 2, place(80), result, result) }
             .map(|()| recorder.recorded())
     };
     let (float, half) = (cudaDataType::CUDA_R_32F, cudaDataType::CUDA_R_16F);
@@ -594,61 +506,54 @@ fn level_1_of_any_type_is_that_of_the_type_or_refused() {
 }
 
 /// hipBLASLt of one release: it gives out numbers as handles, writes down what attributes hold, and knows two algorithms.
-fn lt_recorder(dir: &Path, release: &str) -> PathBuf {
-    let mut text = RECORDER.to_owned() + "#include <stdint.h>\nstatic long long next = 100;\n";
-    for (name, types) in exports("hipblaslt", release) {
-        let params: Vec<_> = types.iter().enumerate().map(|(i, ty)| format!("{} a{i}", c_type(ty))).collect();
-        let said = |range: std::ops::Range<usize>| {
-            range.map(|i| format!(" value((long long)a{i});")).collect::<String>()
-        };
+fn lt_text(release: &str) -> String {
+    let mut text =
+        BEGINNING.to_owned() + "#include <stdint.h>\n#include <string.h>\nstatic long long next = 100;\n";
+    for (name, params) in exports("hipblaslt", release) {
+        let (typed, said) = written(&params);
         let body = match name.as_str() {
             // What the place holds before is nobody's affair.
             name if name.ends_with("Create") => {
-                format!("{} *(void **)a0 = (void *)++next;", said(1..types.len()))
+                format!("{} *(void **)a0 = (void *)++next;", said(1..params.len()))
             }
-            name if name.ends_with("SetAttribute") => {
-                format!("{} value(a3); value(a3 == 8 ? *(int64_t *)a2 : *(int32_t *)a2);", said(0..2))
-            }
+            name if name.ends_with("SetAttribute") => format!(
+                "{} PUT(\" %d %lld\", (int)a3, a3 == 8 ? *(long long *)a2 : *(int32_t *)a2);",
+                said(0..2)
+            ),
             "hipblasLtMatmulAlgoGetHeuristic" => format!(
                 "{} *(int *)a9 = a7 < 2 ? a7 : 2; for (int i = 0; i < *(int *)a9; i++) {{ char *r = (char *)a8 + 56 * i; \
                  memset(r, 7 + i, 24); *(int64_t *)(r + 24) = 100 + i; *(int *)(r + 32) = 0; *(float *)(r + 36) = 0.5f; }}",
                 said(0..8)
             ),
             // The algorithm is one of the two.
-            "hipblasLtMatmul" => format!("{} value(*(char *)a12);{}", said(0..12), said(13..16)),
-            _ => said(0..types.len()),
+            "hipblasLtMatmul" => format!("{} PUT(\" %d\", *(char *)a12);{}", said(0..12), said(13..16)),
+            _ => said(0..params.len()),
         };
         writeln!(
             text,
-            "int {name}({}) {{ put(\"{name}\");{body} end(); return answer(); }}",
-            params.join(", ")
+            "int {name}({typed}) {{ PUT(\"{name}\");{body} PUT(\"\\n\"); return answer(__func__); }}"
         )
         .unwrap();
     }
-    compile(dir, &format!("libhipblaslt-{release}.so"), &text)
+    text
 }
 
-fn recorded_by(object: &Object) -> Vec<String> {
-    // SAFETY: the function is this file's; the string is the recorder's.
-    let text = unsafe {
-        let recorded = object.get::<extern "C" fn() -> *const c_char>(b"recorded\0").unwrap();
-        CStr::from_ptr(recorded()).to_str().unwrap()
-    };
-    text.lines().map(str::to_owned).collect()
+fn lt_recorder(release: &str) -> Recorder<LtLibrary> {
+    Recorder::of("libhipblaslt.so", &lt_text(release), LtLibrary::open)
+}
+
+fn lines(recorder: &Recorder<LtLibrary>) -> Vec<String> {
+    recorder.recorded().lines().map(str::to_owned).collect()
 }
 
 /// cublasLtMatmul, cublasLtMatmulAlgoGetHeuristic and cublasLtMatmulAlgoCheck; with a stream
 /// (cublasLtMatmulAlgoGetHeuristicForStream, cublasLtMatmulAlgoCheckForStream) they are the same.
 #[test]
 fn a_product_of_cublaslt_is_told_in_the_numbers_of_hipblaslt() {
-    let dir = tempfile::tempdir().unwrap();
     for release in ["6.3", "7.2"] {
-        let path = lt_recorder(dir.path(), release);
-        let library: &LtLibrary = Box::leak(Box::new(LtLibrary::open(path.as_os_str()).unwrap()));
-        // SAFETY: the same library, once more.
-        let recorder = unsafe { Object::new(&path) }.unwrap();
-        let handle = LtHandle::of(library).unwrap();
-        assert_eq!(recorded_by(&recorder), ["hipblasLtCreate"]);
+        let recorder = lt_recorder(release);
+        let handle = LtHandle::of(recorder.library).unwrap();
+        assert_eq!(lines(&recorder), ["hipblasLtCreate"]);
 
         let word = u32::to_ne_bytes;
         let bias = 0xb1a50u64.to_ne_bytes();
@@ -703,7 +608,7 @@ fn a_product_of_cublaslt_is_told_in_the_numbers_of_hipblaslt() {
             (100, 101, 0.5)
         );
         assert_eq!(results[1].state, cublasStatus_t::CUBLAS_STATUS_SUCCESS);
-        let said = recorded_by(&recorder);
+        let said = lines(&recorder);
         assert_eq!(said[..11], made);
         assert_eq!(
             said[11..14],
@@ -721,14 +626,14 @@ fn a_product_of_cublaslt_is_told_in_the_numbers_of_hipblaslt() {
         // SAFETY: the recorder follows none of these pointers.
         unsafe { handle.matmul_on(&product, &at, Some(&results[1].algo), place(112), 4096, place(128)) }
             .unwrap();
-        let said = recorded_by(&recorder);
+        let said = lines(&recorder);
         // The handles count on: 108 is the product, 109 to 112 are the layouts. The second algorithm's bytes are eights.
         assert_eq!(said[11], "hipblasLtMatmul 101 108 16 32 109 48 110 64 80 111 96 112 8 112 4096 128");
 
         // Without an algorithm the first that fits the workspace is taken.
         // SAFETY: as above.
         unsafe { handle.matmul_on(&product, &at, None, place(112), 512, place(128)) }.unwrap();
-        let said = recorded_by(&recorder);
+        let said = lines(&recorder);
         assert_eq!(said[12], "hipblasLtMatmulPreferenceSetAttribute 118 1 8 512");
         assert!(
             said.iter()
@@ -750,7 +655,8 @@ fn a_product_of_cublaslt_is_told_in_the_numbers_of_hipblaslt() {
         }
     }
     // ROCm 5.7's has other numbers.
-    let old = lt_recorder(dir.path(), "5.7");
+    let dir = tempfile::tempdir().unwrap();
+    let old = compile(dir.path(), "libhipblaslt.so", &lt_text("5.7"));
     assert!(
         LtLibrary::open(old.as_os_str()).is_err_and(|reason| reason.contains("hipblasLtMatrixTransform"))
     );

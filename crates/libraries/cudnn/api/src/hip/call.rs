@@ -2,11 +2,10 @@
 
 use core::ffi::c_void;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kit::driver::Number;
+use kit::hip::LastStream;
 use parking_lot::Mutex;
 
 use super::convert::{REFUSALS, UNCLEAR};
@@ -19,7 +18,7 @@ use crate::{Error, Result};
 pub struct HipHandle {
     pub library: &'static Library,
     raw: Raw,
-    stream: AtomicPtr<c_void>,
+    stream: LastStream,
     pub searches: Mutex<HashMap<Problem, Arc<Mutex<Searched>>>>,
 }
 
@@ -50,7 +49,7 @@ impl HipHandle {
         let mut raw = ptr::null_mut();
         call!(library, miopenCreate(&mut raw))?;
         let handle =
-            HipHandle { library, raw, stream: AtomicPtr::default(), searches: Mutex::new(HashMap::new()) };
+            HipHandle { library, raw, stream: LastStream::default(), searches: Mutex::new(HashMap::new()) };
         let (mut major, mut minor, mut patch) = (0, 0, 0);
         if call!(library, miopenGetVersion(&mut major, &mut minor, &mut patch)).is_ok() {
             tracing::debug!(target: "cudaway::dnn", "MIOpen {major}.{minor}.{patch}");
@@ -60,11 +59,7 @@ impl HipHandle {
 
     /// Sets the stream if it is another one than before; a new handle's is HIP's default stream.
     pub fn tell(&self, stream: *mut c_void) -> Result {
-        if self.stream.load(Ordering::Relaxed) != stream {
-            call!(self.library, miopenSetStream(self.raw, Number(stream)))?;
-            self.stream.store(stream, Ordering::Relaxed);
-        }
-        Ok(())
+        self.stream.tell(stream, |stream| call!(self.library, miopenSetStream(self.raw, stream)))
     }
 }
 

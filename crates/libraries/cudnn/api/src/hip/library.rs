@@ -4,7 +4,6 @@ use core::ffi::{c_int, c_uint, c_void};
 use std::ffi::OsStr;
 use std::sync::OnceLock;
 
-use config::LibraryChoice;
 use kit::driver::Number;
 use kit::hip::{Object, Wanted};
 
@@ -127,11 +126,7 @@ impl Library {
     /// The process's, opened at the first call on an AMD GPU; none where it is not there, or where our own code is asked for.
     pub fn get() -> Option<&'static Library> {
         static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
-        let found = LIBRARY.get_or_init(|| {
-            let choices = &config::get().dnn;
-            if choices.contains(&LibraryChoice::Own) { None } else { MIOPEN.first(choices, Library::open) }
-        });
-        found.as_ref()
+        LIBRARY.get_or_init(|| MIOPEN.unless_own(&config::get().dnn, Library::open)).as_ref()
     }
 
     /// # Errors
@@ -142,16 +137,7 @@ impl Library {
         if functions.miopenCreate.is_none() {
             return Err(format!("{} exports no miopenCreate", path.display()));
         }
-        tracing::info!(target: "cudaway::dnn", "{} computes on AMD GPUs", path.display());
-        let lacks = functions.lacks();
-        if !lacks.is_empty() {
-            tracing::info!(target: "cudaway::dnn", "this release of MIOpen lacks {}", lacks.join(", "));
-        }
+        kit::hip_opened!("cudaway::dnn", "MIOpen", path, functions.lacks());
         Ok(Library { _object: object, functions })
-    }
-
-    #[cfg(test)]
-    pub fn find_other(&self, name: &core::ffi::CStr) -> Option<*mut c_void> {
-        self._object.find_other(name)
     }
 }

@@ -1,18 +1,16 @@
 //! What reaches MIOpen, looked at from its side: a library in C that has the functions of a release of ROCm (tools/data/hip/miopen.json) and
 //! writes down each call, tensors as what their descriptors were told, factors as numbers.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::ptr;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use cudnn_cpu::activation::Activation;
 use cudnn_cpu::lrn::Lrn;
 use cudnn_cpu::pooling::Pooling;
-use serde::Deserialize;
+use testkit::recorder::{BEGINNING, Recorder, compile, exports, facts};
 
 use super::activation::Softmax;
 use super::convolution::{Area, Direction, Problem, Window};
@@ -33,49 +31,8 @@ const FLOAT: cudnnDataType_t = cudnnDataType_t::CUDNN_DATA_FLOAT;
 const DOUBLE: cudnnDataType_t = cudnnDataType_t::CUDNN_DATA_DOUBLE;
 const BFLOAT16: cudnnDataType_t = cudnnDataType_t::CUDNN_DATA_BFLOAT16;
 
-fn facts<T: for<'d> Deserialize<'d>>(path: &str) -> T {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../tools/data").join(path);
-    serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap()
-}
-
-/// Name → names and types of the parameters, of what a release exports.
-fn exports(release: &str) -> BTreeMap<String, Vec<(String, String)>> {
-    let functions: BTreeMap<String, BTreeMap<String, String>> = facts("hip/miopen.json");
-    let of = |forms: BTreeMap<String, String>| {
-        let form = forms.into_iter().find(|(releases, _)| releases.split(' ').any(|one| one == release))?.1;
-        let pair = |param: &str| {
-            let (name, ty) = param.split_once(": ").unwrap();
-            (name.to_owned(), ty.to_owned())
-        };
-        Some(form.split(", ").map(pair).collect())
-    };
-    functions.into_iter().filter_map(|(name, forms)| Some((name, of(forms)?))).collect()
-}
-
-/// Compiles a library from C text.
-fn compile(dir: &Path, name: &str, text: &str) -> PathBuf {
-    let (source, out) = (dir.join(format!("{name}.c")), dir.join(name));
-    std::fs::write(&source, text).unwrap();
-    let status =
-        Command::new("cc").args(["-shared", "-fPIC", "-O0", "-w", "-o"]).arg(&out).arg(&source).status();
-    assert!(status.expect("a C compiler, `cc`").success());
-    out
-}
-
-/// A search finds what the work area is enough for; `next_answer` is the answer of the next call of `next_function`.
-const RECORDER: &str = r#"
-#include <stdio.h>
-static char text[1 << 16];
-static unsigned long used;
-#define PUT(...) (used += snprintf(text + used, sizeof text - used, __VA_ARGS__))
-const char *recorded(void) { text[used] = 0; used = 0; return text; }
-const char *next_function;
-int next_answer;
-static int answer(const char *name) {
-    if (!next_function || __builtin_strcmp(name, next_function)) return 0;
-    next_function = 0;
-    return next_answer;
-}
+/// A tensor is written down as what it was told; a search finds what the work area is enough for.
+const OBJECTS: &str = r#"
 struct tensor { int kind, count, sizes[8], strides[8]; };
 static struct tensor tensors[256];
 static int next;
@@ -145,78 +102,44 @@ fn parameter(place: usize, name: &str, ty: &str, counts: &str) -> (String, Strin
 }
 
 /// MIOpen of one release, which does nothing but write down.
-struct Recorder {
-    library: &'static Library,
-    _dir: tempfile::TempDir,
+fn recorder(release: &str) -> Recorder<Library> {
+    let mut text = format!("{BEGINNING}{OBJECTS}");
+    for (name, params) in exports("miopen", release) {
+        let place = |wanted: &[&str]| params.iter().position(|param| wanted.contains(&param.name.as_str()));
+        let counts = place(&["nbDims", "spatialDim"]).map_or(String::new(), |i| format!("a{i}"));
+        let (typed, mut does): (Vec<String>, String) =
+            params.iter().enumerate().map(|(i, param)| parameter(i, &param.name, &param.ty, &counts)).unzip();
+        let area = params.iter().position(|param| param.name == "workSpaceSize" && param.ty == "usize");
+        if name.starts_with("miopenFind") {
+            does = format!("int *found; unsigned long bytes = a{}; {does}", area.unwrap());
+        }
+        if name == "miopenSetTensorDescriptor" {
+            "set(a0, a1, a2, a3, a4);".clone_into(&mut does);
+        }
+        // What ROCm 5.2 does not know.
+        let last = if name == "miopenSetConvolutionAttribute" && release == "5.2" {
+            "return a1 ? 3 : 0;"
+        } else {
+            "return answer(__func__);"
+        };
+        let typed = typed.join(", ");
+        writeln!(text, "int {name}({typed}) {{ PUT(\"{name}\"); {does} PUT(\"\\n\"); {last} }}").unwrap();
+    }
+    Recorder::of("libMIOpen.so.1", &text, Library::open)
 }
 
-impl Recorder {
-    fn of(release: &str) -> Recorder {
-        let dir = tempfile::tempdir().unwrap();
-        let mut text = RECORDER.to_owned();
-        for (name, params) in exports(release) {
-            let place = |wanted: &[&str]| params.iter().position(|(name, _)| wanted.contains(&name.as_str()));
-            let counts = place(&["nbDims", "spatialDim"]).map_or(String::new(), |i| format!("a{i}"));
-            let (typed, mut does): (Vec<String>, String) =
-                params.iter().enumerate().map(|(i, (name, ty))| parameter(i, name, ty, &counts)).unzip();
-            let area = params.iter().position(|(name, ty)| name == "workSpaceSize" && ty == "usize");
-            if name.starts_with("miopenFind") {
-                does = format!("int *found; unsigned long bytes = a{}; {does}", area.unwrap());
-            }
-            if name == "miopenSetTensorDescriptor" {
-                "set(a0, a1, a2, a3, a4);".clone_into(&mut does);
-            }
-            // What ROCm 5.2 does not know.
-            let last = if name == "miopenSetConvolutionAttribute" && release == "5.2" {
-                "return a1 ? 3 : 0;".to_owned()
-            } else {
-                format!("return answer(\"{name}\");")
-            };
-            writeln!(
-                text,
-                "int {name}({}) {{ PUT(\"{name}\"); {does} PUT(\"\\n\"); {last} }}",
-                typed.join(", ")
-            )
-            .unwrap();
-        }
-        let path = compile(dir.path(), "libMIOpen.so.1", &text);
-        Recorder { library: Box::leak(Box::new(Library::open(path.as_os_str()).unwrap())), _dir: dir }
-    }
+fn call_of(recorder: &Recorder<Library>) -> HipCall {
+    let handle = Arc::new(HipHandle::of(recorder.library).unwrap());
+    recorder.recorded();
+    HipCall { handle, stream: cudaStream_t::default() }
+}
 
-    fn call(&self) -> HipCall {
-        let handle = Arc::new(HipHandle::of(self.library).unwrap());
-        self.recorded();
-        HipCall { handle, stream: cudaStream_t::default() }
-    }
-
-    fn recorded(&self) -> String {
-        let function = self.library.find_other(c"recorded").unwrap();
-        // SAFETY: the function is this file's; the string is the recorder's.
-        unsafe {
-            let function: extern "C" fn() -> *const c_char = core::mem::transmute(function);
-            CStr::from_ptr(function()).to_str().unwrap().to_owned()
-        }
-    }
-
-    /// What was called since the last time, without tensors that were made and what was ended.
-    fn work(&self) -> Vec<String> {
-        let is_work = |line: &&str| {
-            !["miopenDestroy", "miopenCreate", "miopenSetTensorDescriptor"]
-                .iter()
-                .any(|of| line.starts_with(of))
-        };
-        self.recorded().lines().filter(is_work).map(str::to_owned).collect()
-    }
-
-    fn answer_to(&self, function: &'static CStr, status: i32) {
-        let name = self.library.find_other(c"next_function").unwrap().cast::<*const c_char>();
-        let place = self.library.find_other(c"next_answer").unwrap().cast::<i32>();
-        // SAFETY: variables of this file's C text.
-        unsafe {
-            name.write(function.as_ptr());
-            place.write(status);
-        }
-    }
+/// What was called since the last time, without tensors that were made and what was ended.
+fn work_of(recorder: &Recorder<Library>) -> Vec<String> {
+    let is_work = |line: &&str| {
+        !["miopenDestroy", "miopenCreate", "miopenSetTensorDescriptor"].iter().any(|of| line.starts_with(of))
+    };
+    recorder.recorded().lines().filter(is_work).map(str::to_owned).collect()
 }
 
 /// An address that nobody follows.
@@ -255,13 +178,13 @@ fn area(bytes: usize) -> Area {
 #[test]
 fn a_convolution_is_searched_for_once_and_then_run() {
     for release in RELEASES {
-        let recorder = Recorder::of(release);
-        let hip = recorder.call();
+        let recorder = recorder(release);
+        let hip = call_of(&recorder);
         let forward = problem(Direction::Forward, FLOAT, NCHW).unwrap();
         assert!(hip.convolve(&forward, at(), area(1000)).unwrap());
         let (x, w, y) = ("1:1x2x5x6", "1:4x1x3x3", "1:1x4x3x2");
         assert_eq!(
-            recorder.work(),
+            work_of(&recorder),
             [
                 "miopenInitConvolutionNdDescriptor 2 1,0 2,3 1,1 0".to_owned(),
                 "miopenSetConvolutionGroupCount 2".to_owned(),
@@ -275,31 +198,34 @@ fn a_convolution_is_searched_for_once_and_then_run() {
         // The same again, with other memory.
         assert!(hip.convolve(&forward, [0x110, 0x210, 0x310].map(memory), area(2000)).unwrap());
         assert_eq!(
-            recorder.work(),
+            work_of(&recorder),
             [format!("miopenConvolutionForward 1 {x} 110 {w} 210 5 0 {y} 310 1000 1000")]
         );
         // With less memory another algorithm, and none is of use to MIOpen without an address.
         assert!(hip.convolve(&forward, at(), area(600)).unwrap());
         assert_eq!(
-            recorder.work(),
+            work_of(&recorder),
             [format!("miopenConvolutionForward 1 {x} 100 {w} 200 3 0 {y} 300 1000 500")]
         );
         assert!(hip.convolve(&forward, at(), Area::new(ptr::null_mut(), 600)).unwrap());
-        assert_eq!(recorder.work(), [format!("miopenConvolutionForward 1 {x} 100 {w} 200 1 0 {y} 300 0 0")]);
+        assert_eq!(
+            work_of(&recorder),
+            [format!("miopenConvolutionForward 1 {x} 100 {w} 200 1 0 {y} 300 0 0")]
+        );
         assert_eq!(hip.workspace(Some(&forward)).unwrap(), 1000);
-        assert_eq!(recorder.work(), <[String; 0]>::default());
+        assert_eq!(work_of(&recorder), <[String; 0]>::default());
     }
 }
 
 #[test]
 fn gradients_of_convolutions_have_the_order_of_miopen() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     let data = problem(Direction::Data, HALF, NHWC).unwrap();
     assert!(hip.convolve(&data, at(), area(0)).unwrap());
     let (x, w, y) = ("0:1x2x5x6/last", "0:4x1x3x3", "0:1x4x3x2/last");
     assert_eq!(
-        recorder.work()[3..],
+        work_of(&recorder)[3..],
         [
             format!("miopenConvolutionBackwardDataGetWorkSpaceSize {y} {w} {x}"),
             format!("miopenFindConvolutionBackwardDataAlgorithm {y} 300 {w} 200 {x} 100 16 0 0 0"),
@@ -309,7 +235,7 @@ fn gradients_of_convolutions_have_the_order_of_miopen() {
     // More memory than in the search before, and less than a search takes.
     assert!(hip.convolve(&data, at(), area(700)).unwrap());
     assert_eq!(
-        recorder.work(),
+        work_of(&recorder),
         [
             format!("miopenFindConvolutionBackwardDataAlgorithm {y} 300 {w} 200 {x} 100 16 1000 700 0"),
             format!("miopenConvolutionBackwardData 1 {y} 300 {w} 200 3 0 {x} 100 1000 500"),
@@ -319,7 +245,7 @@ fn gradients_of_convolutions_have_the_order_of_miopen() {
     assert!(hip.convolve(&filter, at(), area(500)).unwrap());
     let (x, w, y) = ("5:1x2x5x6", "5:4x1x3x3", "5:1x4x3x2");
     assert_eq!(
-        recorder.work()[3..],
+        work_of(&recorder)[3..],
         [
             format!("miopenConvolutionBackwardWeightsGetWorkSpaceSize {y} {x} {w}"),
             format!("miopenFindConvolutionBackwardWeightsAlgorithm {y} 300 {x} 100 {w} 200 16 1000 500 0"),
@@ -328,22 +254,22 @@ fn gradients_of_convolutions_have_the_order_of_miopen() {
     );
     let (dy, db) = (images(FLOAT, &[2, 3, 4, 5], 0x100), images(FLOAT, &[1, 3, 1, 1], 0x200));
     assert!(hip.bias_gradient(&dy, &db).unwrap());
-    assert_eq!(recorder.work(), ["miopenConvolutionBackwardBias 1 1:2x3x4x5 100 0 1:1x3x1x1 200"]);
+    assert_eq!(work_of(&recorder), ["miopenConvolutionBackwardBias 1 1:2x3x4x5 100 0 1:1x3x1x1 200"]);
 }
 
 #[test]
 fn what_no_search_finds_is_our_own_codes_from_there_on() {
-    let recorder = Recorder::of("7.2");
-    let hip = recorder.call();
+    let recorder = recorder("7.2");
+    let hip = call_of(&recorder);
     let forward = problem(Direction::Forward, FLOAT, NCHW).unwrap();
     recorder.answer_to(c"miopenFindConvolutionForwardAlgorithm", 7);
     assert!(!hip.convolve(&forward, at(), area(400)).unwrap());
     recorder.recorded();
     assert!(!hip.convolve(&forward, at(), area(300)).unwrap());
-    assert_eq!(recorder.work(), <[String; 0]>::default());
+    assert_eq!(work_of(&recorder), <[String; 0]>::default());
     // With more there may be one.
     assert!(hip.convolve(&forward, at(), area(500)).unwrap());
-    assert_eq!(recorder.work().len(), 2);
+    assert_eq!(work_of(&recorder).len(), 2);
     let none = |kind, format| problem(Direction::Forward, kind, format).is_none();
     assert!(none(DOUBLE, NCHW));
     let (x, y) = (tensor(FLOAT, NCHW, &[1, 2, 5, 6]), tensor(FLOAT, NCHW, &[1, 4, 5, 6]));
@@ -356,8 +282,8 @@ fn what_no_search_finds_is_our_own_codes_from_there_on() {
 
 #[test]
 fn a_convolution_with_a_bias_is_three_calls() {
-    let recorder = Recorder::of("5.7");
-    let hip = recorder.call();
+    let recorder = recorder("5.7");
+    let hip = call_of(&recorder);
     let forward = problem(Direction::Forward, FLOAT, NCHW).unwrap();
     let [y, z] = [0x300, 0x400].map(|at| images(FLOAT, &[1, 4, 3, 2], at));
     let bias = images(FLOAT, &[1, 4, 1, 1], 0x500);
@@ -365,7 +291,7 @@ fn a_convolution_with_a_bias_is_three_calls() {
     assert!(hip.convolve_and_finish(&forward, at(), area(0), behind).unwrap());
     let is = "1:1x4x3x2";
     assert_eq!(
-        recorder.work()[5..],
+        work_of(&recorder)[5..],
         [
             format!("miopenConvolutionForward 1 1:1x2x5x6 100 1:4x1x3x3 200 1 0 {is} 300 0 0"),
             format!("miopenOpTensor 0 1 {is} 300 0.5 {is} 400 0 {is} 300"),
@@ -382,8 +308,8 @@ fn a_convolution_with_a_bias_is_three_calls() {
 #[test]
 fn layers_without_parameters_hand_over_what_they_were_given() {
     for release in RELEASES {
-        let recorder = Recorder::of(release);
-        let hip = recorder.call();
+        let recorder = recorder(release);
+        let hip = call_of(&recorder);
         let sizes = [2, 3, 4, 5];
         let [x, y, dy, dx] = [0x100, 0x200, 0x300, 0x400].map(|at| images(FLOAT, &sizes, at));
         let is = "1:2x3x4x5";
@@ -399,7 +325,7 @@ fn layers_without_parameters_hand_over_what_they_were_given() {
             let set = format!("miopenSetActivationDescriptor {line}");
             let flat = "1:2x60x1x1";
             assert_eq!(
-                recorder.work(),
+                work_of(&recorder),
                 [
                     set.clone(),
                     format!("miopenActivationForward 1 {flat} 100 0 {flat} 200"),
@@ -416,7 +342,7 @@ fn layers_without_parameters_hand_over_what_they_were_given() {
         assert!(hip.softmax_gradient(&how, (2.0, [&y, &dy]), (0.5, &dx)).unwrap());
         assert!(hip.lrn(Lrn { n: 5, alpha: 1e-4, beta: 0.75, k: 2.0 }, &x, &y).unwrap());
         assert_eq!(
-            recorder.work(),
+            work_of(&recorder),
             [
                 format!("miopenSoftmaxForward_V2 2 {is} 100 0.5 {is} 200 2 1"),
                 format!("miopenSoftmaxBackward_V2 2 {is} 200 {is} 300 0.5 {is} 400 2 1"),
@@ -439,20 +365,20 @@ fn layers_without_parameters_hand_over_what_they_were_given() {
             let forward = format!("miopenPoolingForward 1 {is} 100 0 {to} 200 0 0 0");
             let backward = format!("miopenPoolingBackward 1 {to} 200 {to} 300 {is} 100 0 {is} 400 0");
             let wanted = [&ready[..], &[forward], &ready[..], &[backward]].concat();
-            assert_eq!(recorder.work(), wanted);
+            assert_eq!(work_of(&recorder), wanted);
         }
         let max =
             pooling::Window { mode: Pooling::Max(false), window: &[2, 3], padding: &[0, 1], stride: &[2, 3] };
         assert!(hip.pool(&max, &x, &small).unwrap());
-        assert!(recorder.work()[0].starts_with("miopenSetNdPoolingDescriptor 0 2 "));
+        assert!(work_of(&recorder)[0].starts_with("miopenSetNdPoolingDescriptor 0 2 "));
     }
 }
 
 #[test]
 fn norms_hand_over_what_they_were_given() {
     for release in RELEASES {
-        let recorder = Recorder::of(release);
-        let hip = recorder.call();
+        let recorder = recorder(release);
+        let hip = call_of(&recorder);
         let [x, y, dx] = [0x100, 0x200, 0x300].map(|at| images(HALF, &[2, 3, 4, 5], at));
         let parameters = tensor(FLOAT, NCHW, &[1, 3, 1, 1]);
         let how = Norm { of_channels: true, parameters: &parameters, epsilon: 0.125 };
@@ -469,7 +395,7 @@ fn norms_hand_over_what_they_were_given() {
         assert!(hip.normalization_gradient(&how, [&x, &y, &dx], scale, gradients, pair(0x600)).unwrap());
         let (is, one) = ("0:2x3x4x5", "1:1x3x1x1");
         assert_eq!(
-            recorder.work(),
+            work_of(&recorder),
             [
                 format!(
                     "miopenBatchNormalizationForwardTraining 1 1 0 {is} 100 {is} 200 {one} 400 410 0.5 500 510 0.125 600 610"
@@ -492,8 +418,8 @@ fn norms_hand_over_what_they_were_given() {
 #[test]
 fn elements_and_reductions_hand_over_what_they_were_given() {
     for release in RELEASES {
-        let recorder = Recorder::of(release);
-        let hip = recorder.call();
+        let recorder = recorder(release);
+        let hip = call_of(&recorder);
         let [a, c] = [0x100, 0x300].map(|at| images(FLOAT, &[2, 3, 4, 5], at));
         let b = images(FLOAT, &[1, 3, 1, 1], 0x200);
         assert!(hip.mix(3, [(0.5, &a), (2.0, &b)], (0.25, &c), false).unwrap());
@@ -509,7 +435,7 @@ fn elements_and_reductions_hand_over_what_they_were_given() {
         let (is, one) = ("1:2x3x4x5", "1:1x3x1x1");
         let ready = "miopenSetReduceTensorDescriptor 7 1 1 0 0".to_owned();
         assert_eq!(
-            recorder.work(),
+            work_of(&recorder),
             [
                 format!("miopenOpTensor 3 0.5 {is} 100 2 {one} 200 0.25 {is} 300"),
                 format!("miopenSetTensor {is} 300 7"),
@@ -526,8 +452,8 @@ fn elements_and_reductions_hand_over_what_they_were_given() {
 
 #[test]
 fn what_miopen_computes_by_other_rules_does_not_reach_it() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     let sizes = [2, 3, 4, 5];
     let of = |kind, at| images(kind, &sizes, at);
     let last = |at| Argument::new(tensor(FLOAT, NHWC, &sizes), memory(at));
@@ -573,14 +499,14 @@ fn what_miopen_computes_by_other_rules_does_not_reach_it() {
         }),
     ] {
         assert!(!answer.unwrap(), "{what}");
-        assert_eq!(recorder.work(), <[String; 0]>::default(), "{what}");
+        assert_eq!(work_of(&recorder), <[String; 0]>::default(), "{what}");
     }
 }
 
 #[test]
 fn refusals_are_our_own_codes_and_failures_the_programs() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     let [x, y] = [0x100, 0x200].map(|at| images(FLOAT, &[2, 3, 4, 5], at));
     for (status, apart, in_place) in [
         (2, Ok(false), Ok(false)),

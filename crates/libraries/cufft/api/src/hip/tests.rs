@@ -1,29 +1,11 @@
 //! What reaches hipFFT, looked at from its side: a library in C, with hipfft.h's signatures, that writes down each call.
 
-use std::process::Command;
-
-use libloading::os::unix::Library;
+use testkit::recorder::{BEGINNING, Recorder};
 
 use super::*;
 
-const RECORDER: &str = r#"
-#include <stdarg.h>
-#include <stdio.h>
-static char text[1 << 14];
-static unsigned long used;
-static int answer;
-const char *said(void) { text[used] = 0; used = 0; return text; }
-void next(int code) { answer = code; }
-static int note(const char *form, ...)
-{
-    va_list list;
-    va_start(list, form);
-    used += vsnprintf(text + used, sizeof text - used, form, list);
-    va_end(list);
-    int code = answer;
-    answer = 0;
-    return code;
-}
+const FUNCTIONS: &str = r#"
+#define note(...) (PUT(__VA_ARGS__), answer(__func__))
 static const char *list(char *to, int rank, const long long *numbers)
 {
     if (!numbers)
@@ -72,24 +54,8 @@ int hipfftXtExec(H h, void *i, void *o, int d) { return note("any %p %p %p %d\n"
 
 #[test]
 fn hipfft_gets_the_plan_and_the_executions_of_each_type() {
-    let dir = tempfile::tempdir().unwrap();
-    let (source, path) = (dir.path().join("hipfft.c"), dir.path().join("libhipfft.so.0"));
-    std::fs::write(&source, RECORDER).unwrap();
-    let status = Command::new("cc").args(["-shared", "-fPIC", "-w", "-o"]).arg(&path).arg(&source).status();
-    assert!(status.expect("a C compiler, `cc`").success());
-    // SAFETY: a library without constructors.
-    let recorder = unsafe { Library::new(&path) }.unwrap();
-    let said = || {
-        // SAFETY: the function's signature; its text is there until the next call.
-        unsafe {
-            let said: libloading::os::unix::Symbol<unsafe extern "C" fn() -> *const core::ffi::c_char> =
-                recorder.get(b"said\0").unwrap();
-            core::ffi::CStr::from_ptr(said()).to_str().unwrap().to_owned()
-        }
-    };
-    let functions: &'static Functions = Box::leak(Box::new(Functions::open(path.as_os_str()).unwrap()));
-
-    let handle = Handle::of(functions).unwrap();
+    let recorder = Recorder::of("libhipfft.so.0", &format!("{BEGINNING}{FUNCTIONS}"), Functions::open);
+    let handle = Handle::of(recorder.library).unwrap();
     handle.set_auto_allocation(false).unwrap();
     let (embed, other) = ([6, 12], [6, 7]);
     let description = Description {
@@ -104,7 +70,7 @@ fn hipfft_gets_the_plan_and_the_executions_of_each_type() {
     assert_eq!(handle.make(&description).unwrap(), 4096);
     handle.set_work_area(ptr::without_provenance_mut(0x50)).unwrap();
     assert_eq!(
-        said(),
+        recorder.recorded(),
         "create\nauto 0x77 0\nsize 0x77 [6,10] type 6a batch 5\n\
          make 0x77 [6,10] [6,12] 2 200 [6,7] 3 300 type 6a batch 5\narea 0x77 0x50\n"
     );
@@ -115,7 +81,10 @@ fn hipfft_gets_the_plan_and_the_executions_of_each_type() {
         (Kind::C2R, Precision::Bfloat, "15 14 15"),
     ] {
         assert_eq!(handle.make(&Description { kind, precision, ..basic }).unwrap(), 64);
-        assert_eq!(said(), format!("xt 0x77 [6,10] [NULL] 1 0 [NULL] 1 0 types {types} batch 5\n"));
+        assert_eq!(
+            recorder.recorded(),
+            format!("xt 0x77 [6,10] [NULL] 1 0 [NULL] 1 0 types {types} batch 5\n")
+        );
     }
     // It has no hipfftXtGetSizeMany.
     let half = Description { kind: Kind::C2C, precision: Precision::Half, ..basic };
@@ -135,18 +104,13 @@ fn hipfft_gets_the_plan_and_the_executions_of_each_type() {
         (Kind::C2R, Precision::Half, Direction::Inverse, "any 0x77 0x100 0x200 1"),
     ] {
         handle.execute(stream, (kind, precision), input, output, direction).unwrap();
-        assert_eq!(said(), format!("stream 0x77 0x9\n{call}\n"));
+        assert_eq!(recorder.recorded(), format!("stream 0x77 0x9\n{call}\n"));
     }
 
     // Its statuses are cuFFT's.
-    // SAFETY: the function's signature.
-    unsafe {
-        let next: libloading::os::unix::Symbol<unsafe extern "C" fn(c_int)> =
-            recorder.get(b"next\0").unwrap();
-        next(8);
-    }
+    recorder.answer_next(8);
     assert_eq!(handle.make(&description).unwrap_err().code(), cufftResult::CUFFT_INVALID_SIZE);
-    said();
+    recorder.recorded();
     drop(handle);
-    assert_eq!(said(), "destroy 0x77\n");
+    assert_eq!(recorder.recorded(), "destroy 0x77\n");
 }

@@ -2,10 +2,11 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use kit::driver::Number;
+use kit::hip::LastStream;
 use once_cell::sync::OnceCell;
 
 use super::convert::deterministic_mode;
@@ -19,7 +20,7 @@ use crate::{Error, Result};
 pub struct HipHandle {
     pub library: &'static Library,
     raw: *mut c_void,
-    stream: AtomicPtr<c_void>,
+    stream: LastStream,
     /// 0: nothing.
     determinism: AtomicU32,
     /// The parameters of calls of the 64-bit API; made at the first.
@@ -33,15 +34,8 @@ unsafe impl Sync for HipHandle {}
 
 /// A function of hipSOLVER's with these types of arguments, called with these values: its status, or `None` where a release lacks it.
 macro_rules! call {
-    ($library:expr, $function:ident($($ty:ty = $value:expr),* $(,)?)) => {
-        $library.find($crate::hip::calls::$function).map(|function| {
-            // SAFETY: the signature is hipSOLVER's, from tools/data/hip.
-            let function = unsafe {
-                core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn($($ty),*) -> core::ffi::c_int>(function)
-            };
-            // SAFETY: handles are alive, and what pointers say is the caller's word.
-            $crate::hip::call::check(unsafe { function($($value),*) })
-        })
+    ($library:expr, $function:ident $arguments:tt) => {
+        kit::listed_call!($library, $crate::hip::calls::$function, $crate::hip::call::check, $arguments)
     };
 }
 pub(crate) use call;
@@ -56,7 +50,7 @@ impl HipHandle {
             library,
             raw,
             // HIP's default stream, which a new handle works on.
-            stream: AtomicPtr::default(),
+            stream: LastStream::default(),
             determinism: AtomicU32::new(0),
             params: OnceCell::new(),
         })
@@ -64,14 +58,13 @@ impl HipHandle {
 
     /// Sets what has changed since the last call.
     pub fn tell(&self, stream: *mut c_void, state: &State) -> Result {
-        if self.stream.load(Ordering::Relaxed) != stream {
+        self.stream.tell(stream, |stream| {
             let set = call!(
                 self.library,
-                hipsolverDnSetStream(*mut c_void = self.raw, Number<*mut c_void> = Number(stream))
+                hipsolverDnSetStream(*mut c_void = self.raw, Number<*mut c_void> = stream)
             );
-            set.unwrap_or(Err(Error::NotSupported("hipsolverDnSetStream")))?;
-            self.stream.store(stream, Ordering::Relaxed);
-        }
+            set.unwrap_or(Err(Error::NotSupported("hipsolverDnSetStream")))
+        })?;
         let mode = deterministic_mode(state.determinism)?;
         if self.determinism.load(Ordering::Relaxed) != mode {
             // A release without the function has one way alone.
@@ -201,22 +194,17 @@ macro_rules! routines {
             }
         )*
 
-        /// The routines for callers in C, each of which gets a [`HipCall`](crate::hip::HipCall) before its arguments and answers with
-        /// cuSOLVER's status, or with -1 where hipSOLVER has not done it.
-        #[cfg(test)]
-        pub fn for_c() -> Vec<(&'static str, *const c_void)> {
-            vec![$({
-                unsafe extern "C" fn $name(hip: &$crate::hip::HipCall, $($param: $ty),*) -> c_int {
-                    // SAFETY: the caller's promise.
-                    match unsafe { self::$name(hip, $($param),*) } {
-                        Ok(true) => 0,
-                        Ok(false) => -1,
-                        Err(error) => error.code().0 as c_int,
-                    }
-                }
-                (stringify!($name), $name as *const c_void)
-            }),*]
-        }
+        kit::hip_for_c! { $crate::hip::HipCall, $crate::hip::call::status; $($name($($param: $ty),*);)* }
     };
 }
 pub(crate) use routines;
+
+/// cuSOLVER's status for a routine's answer, or -1 where hipSOLVER has not done it.
+#[cfg(test)]
+pub fn status(answer: Result<bool>) -> c_int {
+    match answer {
+        Ok(true) => 0,
+        Ok(false) => -1,
+        Err(error) => error.code().0 as c_int,
+    }
+}

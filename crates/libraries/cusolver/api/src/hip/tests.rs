@@ -1,17 +1,14 @@
 //! What reaches hipSOLVER, looked at from its side: a library in C that has the functions of a release of ROCm (tools/data/hip) and writes
 //! down each call. cuSOLVER's routines are called from C too, with arguments that are all different.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::ptr;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
-use libloading::os::unix::Library as Object;
-use serde::Deserialize;
+use testkit::recorder::{BEGINNING, Callers, Param, Recorder, Signature, exports, facts};
 
 use super::library::Library;
 use super::{HipCall, HipHandle, by_hand, calls, convert};
@@ -21,33 +18,6 @@ use crate::types::*;
 use crate::{Error, Result};
 
 const RELEASES: [&str; 5] = ["5.2", "5.7", "6.4", "7.2", "10.0"];
-
-fn facts<T: for<'d> Deserialize<'d>>(path: &str) -> T {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../tools/data").join(path);
-    serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap()
-}
-
-#[derive(Deserialize)]
-struct Signature {
-    params: Vec<Param>,
-}
-
-#[derive(Deserialize)]
-struct Param {
-    name: String,
-    #[serde(rename = "type")]
-    ty: String,
-}
-
-/// Name → types of the parameters, of what a release exports.
-fn exports(release: &str) -> BTreeMap<String, Vec<String>> {
-    let functions: BTreeMap<String, BTreeMap<String, String>> = facts("hip/hipsolver.json");
-    let of = |forms: BTreeMap<String, String>| {
-        let form = forms.into_iter().find(|(releases, _)| releases.split(' ').any(|one| one == release))?.1;
-        Some(form.split(", ").map(|param| param.split_once(": ").unwrap().1.to_owned()).collect())
-    };
-    functions.into_iter().filter_map(|(name, forms)| Some((name, of(forms)?))).collect()
-}
 
 fn c_type(ty: &str) -> &'static str {
     match ty {
@@ -65,28 +35,6 @@ fn c_type(ty: &str) -> &'static str {
     }
 }
 
-/// Compiles a library from C text.
-fn compile(dir: &Path, name: &str, text: &str) -> PathBuf {
-    let (source, out) = (dir.join(format!("{name}.c")), dir.join(name));
-    std::fs::write(&source, text).unwrap();
-    let status =
-        Command::new("cc").args(["-shared", "-fPIC", "-O0", "-w", "-o"]).arg(&out).arg(&source).status();
-    assert!(status.expect("a C compiler, `cc`").success());
-    out
-}
-
-const RECORDER: &str = r#"
-#include <stdio.h>
-static char text[1 << 16];
-static unsigned long used;
-static void put(const char *name) { used += snprintf(text + used, sizeof text - used, "%s", name); }
-static void value(long long value) { used += snprintf(text + used, sizeof text - used, " %lld", value); }
-static void end(void) { used += snprintf(text + used, sizeof text - used, "\n"); }
-const char *recorded(void) { text[used] = 0; used = 0; return text; }
-int next_answer;
-static int answer(void) { int now = next_answer; next_answer = 0; return now; }
-"#;
-
 /// What the recorder gives out: a handle, parameters, objects of iterations.
 const MADE: [(&str, i64); 4] = [
     ("hipsolverDnCreate", 0x501),
@@ -100,59 +48,34 @@ const HANDLE: i64 = MADE[0].1;
 const AREA: i64 = 1000;
 
 /// hipSOLVER of one release, which does nothing but write down.
-struct Recorder {
-    library: &'static Library,
-    _dir: tempfile::TempDir,
+fn recorder(release: &str) -> Recorder<Library> {
+    let mut text = BEGINNING.to_owned();
+    for (name, params) in exports("hipsolver", release) {
+        let typed: Vec<_> =
+            params.iter().enumerate().map(|(i, param)| format!("{} a{i}", c_type(&param.ty))).collect();
+        let values: String =
+            (0..params.len()).map(|i| format!(" PUT(\" %lld\", (long long)a{i});")).collect();
+        let made = MADE.iter().find(|(create, _)| *create == name);
+        let mut does = made.map_or(String::new(), |(_, value)| format!("*(void **)a0 = (void *){value};"));
+        let last = params.len() - 1;
+        if name.ends_with("_bufferSize") && params[last].ty == "*mut c_int" {
+            // Addresses of tests that are looked at alone are small.
+            write!(does, "if ((long long)a{last} > 1 << 20) *(int *)a{last} = {AREA};").unwrap();
+        }
+        let typed = typed.join(", ");
+        writeln!(
+            text,
+            "int {name}({typed}) {{ PUT(\"{name}\");{values} PUT(\"\\n\"); {does} return answer(__func__); }}"
+        )
+        .unwrap();
+    }
+    Recorder::of("libhipsolver.so", &text, Library::open)
 }
 
-impl Recorder {
-    fn of(release: &str) -> Recorder {
-        let dir = tempfile::tempdir().unwrap();
-        let mut text = RECORDER.to_owned();
-        for (name, types) in exports(release) {
-            let params: Vec<_> =
-                types.iter().enumerate().map(|(i, ty)| format!("{} a{i}", c_type(ty))).collect();
-            let values: String = (0..types.len()).map(|i| format!(" value((long long)a{i});")).collect();
-            let made = MADE.iter().find(|(create, _)| *create == name);
-            let mut does =
-                made.map_or(String::new(), |(_, value)| format!("*(void **)a0 = (void *){value};"));
-            let last = types.len() - 1;
-            if name.ends_with("_bufferSize") && types[last] == "*mut c_int" {
-                // Addresses of tests that are looked at alone are small.
-                write!(does, "if ((long long)a{last} > 1 << 20) *(int *)a{last} = {AREA};").unwrap();
-            }
-            let params = params.join(", ");
-            writeln!(
-                text,
-                "int {name}({params}) {{ put(\"{name}\");{values} end(); {does} return answer(); }}"
-            )
-            .unwrap();
-        }
-        let path = compile(dir.path(), "libhipsolver.so", &text);
-        Recorder { library: Box::leak(Box::new(Library::open(path.as_os_str()).unwrap())), _dir: dir }
-    }
-
-    fn call(&self) -> HipCall {
-        let handle = Arc::new(HipHandle::of(self.library).unwrap());
-        self.recorded();
-        HipCall { handle, stream: cudaStream_t::default() }
-    }
-
-    /// What was called since the last time, a line each.
-    fn recorded(&self) -> String {
-        let function = self.library.find_other(c"recorded").unwrap();
-        // SAFETY: the function is this file's; the string is the recorder's.
-        unsafe {
-            let function: extern "C" fn() -> *const c_char = core::mem::transmute(function);
-            CStr::from_ptr(function()).to_str().unwrap().to_owned()
-        }
-    }
-
-    fn answer_next(&self, status: i32) {
-        let place = self.library.find_other(c"next_answer").unwrap().cast::<i32>();
-        // SAFETY: a variable of this file's C text.
-        unsafe { place.write(status) };
-    }
+fn call_of(recorder: &Recorder<Library>) -> HipCall {
+    let handle = Arc::new(HipHandle::of(recorder.library).unwrap());
+    recorder.recorded();
+    HipCall { handle, stream: cudaStream_t::default() }
 }
 
 fn syevj_info() -> syevjInfo_t {
@@ -218,11 +141,10 @@ fn every_generated_routine_hands_over_what_it_was_given() {
     let routines: Vec<_> = calls::for_c().into_iter().filter(|(name, _)| !name.contains("jGet")).collect();
     assert!(routines.len() > 250, "{}", routines.len());
     for release in RELEASES {
-        let (recorder, exports) = (Recorder::of(release), exports(release));
-        let dir = tempfile::tempdir().unwrap();
+        let (recorder, exports) = (recorder(release), exports("hipsolver", release));
         let mut iterations: c_int = 7;
         let iter = ptr::from_mut(&mut iterations).expose_provenance() as i64;
-        let mut text = String::new();
+        let mut callers = Callers::default();
         let mut wanted = BTreeMap::new();
         for (name, _) in &routines {
             let params = &signatures[*name].params[1..];
@@ -230,14 +152,9 @@ fn every_generated_routine_hands_over_what_it_was_given() {
             for pass in 0..3 {
                 let (given, mut got): (Vec<i64>, Vec<i64>) =
                     params.iter().enumerate().map(|(i, param)| argument(param, i, pass, iter)).unzip();
-                let c_types: String = params.iter().map(|p| format!(", {}", c_type(&p.ty))).collect();
-                let c_values: String =
-                    params.iter().zip(&given).map(|(p, v)| format!(", ({}){v}LL", c_type(&p.ty))).collect();
-                writeln!(
-                    text,
-                    "int {name}_{pass}(void *hip, void *f) {{ return ((int (*)(void *{c_types}))f)(hip{c_values}); }}"
-                )
-                .unwrap();
+                let arguments: Vec<_> =
+                    params.iter().zip(&given).map(|(param, value)| (c_type(&param.ty), *value)).collect();
+                callers.add(&format!("{name}_{pass}"), &arguments);
                 // The first generic functions have no work area on the host.
                 if name.starts_with("cusolverDnGe") || name.starts_with("cusolverDnPot") {
                     let size = if name.ends_with("_bufferSize") { 1 } else { 2 };
@@ -256,9 +173,7 @@ fn every_generated_routine_hands_over_what_it_was_given() {
                 );
             }
         }
-        let caller = compile(dir.path(), "caller.so", &text);
-        // SAFETY: C code of this test without constructors.
-        let caller = unsafe { Object::new(&caller) }.unwrap();
+        let caller = callers.compiled();
         let mut n_reached = 0;
         for (name, function) in &routines {
             for pass in 0..3 {
@@ -267,16 +182,9 @@ fn every_generated_routine_hands_over_what_it_was_given() {
                 if wanted.is_none() && ["Xpotr", "Xgeqrf", "Xsyevd"].iter().any(|part| name.contains(part)) {
                     continue;
                 }
-                let hip = recorder.call();
+                let hip = call_of(&recorder);
                 // SAFETY: the caller's functions take the two pointers; the recorder follows no pointer of these.
-                let status = unsafe {
-                    let call = caller
-                        .get::<extern "C" fn(*const HipCall, *const c_void) -> c_int>(
-                            format!("{name}_{pass}\0").as_bytes(),
-                        )
-                        .unwrap();
-                    call(&hip, *function)
-                };
+                let status = unsafe { caller.call(&format!("{name}_{pass}"), &hip, *function) };
                 // Parameters and objects are made ready before.
                 let recorded = recorder.recorded();
                 let ready = ["CreateParams", "Info", "jSet"];
@@ -372,8 +280,8 @@ fn numbers_are_those_of_every_release() {
 
 #[test]
 fn an_answer_of_hipsolver_is_the_status_that_a_program_gets() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     for (theirs, ours) in [(0, 0), (2, 2), (5, 6), (7, 9), (12, 10), (99, 7)] {
         recorder.answer_next(theirs);
         let null = ptr::null_mut();
@@ -387,8 +295,8 @@ fn an_answer_of_hipsolver_is_the_status_that_a_program_gets() {
 
 #[test]
 fn what_hipsolver_means_otherwise_is_our_own_code_s() {
-    let recorder = Recorder::of("7.2");
-    let hip = recorder.call();
+    let recorder = recorder("7.2");
+    let hip = call_of(&recorder);
     let (a, info) = (ptr::without_provenance_mut::<f32>(0x1000), ptr::without_provenance_mut(0x2000));
     // SAFETY: the recorder follows no pointer.
     let done = unsafe {
@@ -410,7 +318,7 @@ fn a_handle_is_told_what_has_changed_and_only_that() {
         emulation: Emulation::default(),
     };
     for release in ["5.2", "7.2"] {
-        let recorder = Recorder::of(release);
+        let recorder = recorder(release);
         let handle = HipHandle::of(recorder.library).unwrap();
         assert!(recorder.recorded().starts_with("hipsolverDnCreate "));
         // Results are the same again by default, which hipSOLVER's are not.
@@ -434,8 +342,8 @@ fn a_handle_is_told_what_has_changed_and_only_that() {
 
 #[test]
 fn an_iteration_s_object_says_what_the_program_said() {
-    let recorder = Recorder::of("5.7");
-    let hip = recorder.call();
+    let recorder = recorder("5.7");
+    let hip = call_of(&recorder);
     let info = gesvdj_info();
     let raw = hip.gesvdj_info(info).unwrap();
     assert_eq!(raw.addr() as i64, MADE[3].1);
@@ -461,8 +369,8 @@ fn an_iteration_s_object_says_what_the_program_said() {
 #[test]
 fn wide_calls_without_a_function_are_those_of_one_type() {
     // ROCm 5 has no function of the 64-bit API, and ROCm 10 is the first with one for eigenvalues.
-    let recorder = Recorder::of("5.7");
-    let hip = recorder.call();
+    let recorder = recorder("5.7");
+    let hip = call_of(&recorder);
     let (z, real) = (cudaDataType::CUDA_C_64F, cudaDataType::CUDA_R_64F);
     let at = ptr::without_provenance_mut::<c_void>;
     let (mut device, mut host) = (7, 7);

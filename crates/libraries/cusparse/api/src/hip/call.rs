@@ -2,11 +2,12 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kit::driver::Number;
+use kit::hip::LastStream;
 use parking_lot::Mutex;
 
 use super::convert::pointer_mode;
@@ -20,7 +21,7 @@ use crate::{Error, Result};
 pub struct HipHandle {
     pub library: &'static Library,
     raw: *mut c_void,
-    stream: AtomicPtr<c_void>,
+    stream: LastStream,
     pointers: AtomicU32,
     /// Major times 100000 and minor times 100 and patch of hipSPARSE's own version.
     pub version: c_int,
@@ -35,15 +36,8 @@ unsafe impl Sync for HipHandle {}
 
 /// A function of hipSPARSE's with these types of arguments, called with these values: its status, or `None` where a release lacks it.
 macro_rules! call {
-    ($library:expr, $function:ident($($ty:ty = $value:expr),* $(,)?)) => {
-        $library.find($crate::hip::calls::$function).map(|function| {
-            // SAFETY: the signature is hipSPARSE's, from tools/data/hip.
-            let function = unsafe {
-                core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn($($ty),*) -> core::ffi::c_int>(function)
-            };
-            // SAFETY: handles are alive, and what pointers say is the caller's word.
-            $crate::hip::call::check(unsafe { function($($value),*) })
-        })
+    ($library:expr, $function:ident $arguments:tt) => {
+        kit::listed_call!($library, $crate::hip::calls::$function, $crate::hip::call::check, $arguments)
     };
 }
 pub(crate) use call;
@@ -66,7 +60,7 @@ impl HipHandle {
             library,
             raw,
             // HIP's default stream, and scalars on the host, as a new handle has them.
-            stream: AtomicPtr::default(),
+            stream: LastStream::default(),
             pointers: AtomicU32::new(0),
             version: 0,
             left: Mutex::default(),
@@ -77,13 +71,9 @@ impl HipHandle {
 
     /// Sets what has changed since the last call.
     pub fn tell(&self, stream: *mut c_void, pointers: cusparsePointerMode_t) -> Result {
-        if self.stream.load(Ordering::Relaxed) != stream {
-            must!(
-                self.library,
-                hipsparseSetStream(*mut c_void = self.raw, Number<*mut c_void> = Number(stream))
-            )?;
-            self.stream.store(stream, Ordering::Relaxed);
-        }
+        self.stream.tell(stream, |stream| {
+            must!(self.library, hipsparseSetStream(*mut c_void = self.raw, Number<*mut c_void> = stream))
+        })?;
         let mode = pointer_mode(pointers)?;
         if self.pointers.load(Ordering::Relaxed) != mode {
             must!(self.library, hipsparseSetPointerMode(*mut c_void = self.raw, c_uint = mode))?;
@@ -236,22 +226,17 @@ macro_rules! routines {
             }
         )*
 
-        /// The routines for callers in C, each of which gets a [`HipCall`](crate::hip::HipCall) before its arguments and answers with
-        /// cuSPARSE's status, or with -1 where hipSPARSE has not done it.
-        #[cfg(test)]
-        pub fn for_c() -> Vec<(&'static str, *const c_void)> {
-            vec![$({
-                unsafe extern "C" fn $name(hip: &$crate::hip::HipCall, $($param: $ty),*) -> c_int {
-                    // SAFETY: the caller's promise.
-                    match unsafe { self::$name(hip, $($param),*) } {
-                        Ok(true) => 0,
-                        Ok(false) => -1,
-                        Err(error) => error.code().0 as c_int,
-                    }
-                }
-                (stringify!($name), $name as *const c_void)
-            }),*]
-        }
+        kit::hip_for_c! { $crate::hip::HipCall, $crate::hip::call::status; $($name($($param: $ty),*);)* }
     };
 }
 pub(crate) use routines;
+
+/// cuSPARSE's status for a routine's answer, or -1 where hipSPARSE has not done it.
+#[cfg(test)]
+pub fn status(answer: Result<bool>) -> c_int {
+    match answer {
+        Ok(true) => 0,
+        Ok(false) => -1,
+        Err(error) => error.code().0 as c_int,
+    }
+}

@@ -1,17 +1,14 @@
 //! What reaches hipSPARSE, looked at from its side: a library in C that has the functions of a release of ROCm (tools/data/hip) and writes
 //! down each call. cuSPARSE's routines are called from C too, with arguments that are all different.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::ptr;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
-use libloading::os::unix::Library as Object;
-use serde::Deserialize;
+use testkit::recorder::{BEGINNING, Callers, Param, Recorder, Signature, compile, exports, facts};
 
 use super::call::Step;
 use super::generic::*;
@@ -25,37 +22,6 @@ use crate::types::*;
 use crate::{Error, Result};
 
 const RELEASES: [&str; 5] = ["5.2", "5.7", "6.4", "7.2", "10.0"];
-
-fn facts<T: for<'d> Deserialize<'d>>(path: &str) -> T {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../tools/data").join(path);
-    serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap()
-}
-
-#[derive(Deserialize)]
-struct Signature {
-    params: Vec<Param>,
-}
-
-#[derive(Deserialize)]
-struct Param {
-    name: String,
-    #[serde(rename = "type")]
-    ty: String,
-}
-
-/// Name → names and types of the parameters, of what a release exports.
-fn exports(release: &str) -> BTreeMap<String, Vec<(String, String)>> {
-    let functions: BTreeMap<String, BTreeMap<String, String>> = facts("hip/hipsparse.json");
-    let of = |forms: BTreeMap<String, String>| {
-        let form = forms.into_iter().find(|(releases, _)| releases.split(' ').any(|one| one == release))?.1;
-        let pair = |param: &str| {
-            let (name, ty) = param.split_once(": ").unwrap();
-            (name.to_owned(), ty.to_owned())
-        };
-        Some(form.split(", ").map(pair).collect())
-    };
-    functions.into_iter().filter_map(|(name, forms)| Some((name, of(forms)?))).collect()
-}
 
 fn c_type(ty: &str) -> &'static str {
     match ty {
@@ -73,34 +39,7 @@ fn c_type(ty: &str) -> &'static str {
     }
 }
 
-/// Compiles a library from C text.
-fn compile(dir: &Path, name: &str, text: &str) -> PathBuf {
-    let (source, out) = (dir.join(format!("{name}.c")), dir.join(name));
-    std::fs::write(&source, text).unwrap();
-    let status =
-        Command::new("cc").args(["-shared", "-fPIC", "-O0", "-w", "-o"]).arg(&out).arg(&source).status();
-    assert!(status.expect("a C compiler, `cc`").success());
-    out
-}
-
 const COMPLEX: &str = "struct narrow { float x, y; }; struct wide { double x, y; };\n";
-
-const RECORDER: &str = r#"
-#include <stdio.h>
-static char text[1 << 16];
-static unsigned long used;
-static void put(const char *name) { used += snprintf(text + used, sizeof text - used, "%s", name); }
-static void value(long long value) { used += snprintf(text + used, sizeof text - used, " %lld", value); }
-static void end(void) { used += snprintf(text + used, sizeof text - used, "\n"); }
-const char *recorded(void) { text[used] = 0; used = 0; return text; }
-const char *next_function;
-int next_answer;
-static int answer(const char *name) {
-    if (!next_function || __builtin_strcmp(name, next_function)) return 0;
-    next_function = 0;
-    return next_answer;
-}
-"#;
 
 /// What the recorder gives out for an object that this function makes.
 fn made(function: &str) -> i64 {
@@ -123,90 +62,66 @@ fn version(release: &str) -> i64 {
     }
 }
 
+fn is_size(param: &Param) -> bool {
+    param.name.contains("uffer") && matches!(param.ty.as_str(), "*mut usize" | "*mut c_int")
+}
+
 /// hipSPARSE of one release, which does nothing but write down.
-struct Recorder {
-    library: &'static Library,
-    _dir: tempfile::TempDir,
+fn recorder(release: &str) -> Recorder<Library> {
+    let mut text = format!("{COMPLEX}{BEGINNING}");
+    for (name, params) in exports("hipsparse", release) {
+        let typed: Vec<_> =
+            params.iter().enumerate().map(|(i, param)| format!("{} a{i}", c_type(&param.ty))).collect();
+        let part = |ty: &str| if c_type(ty).starts_with("struct") { ".x" } else { "" };
+        let values: String = params
+            .iter()
+            .enumerate()
+            .map(|(i, param)| format!(" PUT(\" %lld\", (long long)a{i}{});", part(&param.ty)))
+            .collect();
+        let does = does(release, &name, &params);
+        let typed = typed.join(", ");
+        writeln!(
+            text,
+            "int {name}({typed}) {{ PUT(\"{name}\");{values} {does} PUT(\"\\n\"); return answer(__func__); }}"
+        )
+        .unwrap();
+    }
+    Recorder::of("libhipsparse.so", &text, Library::open)
 }
 
-fn is_size((name, ty): &(String, String)) -> bool {
-    name.contains("uffer") && matches!(ty.as_str(), "*mut usize" | "*mut c_int")
+/// What it does beside, in C.
+fn does(release: &str, name: &str, params: &[Param]) -> String {
+    let mut does = String::new();
+    // ROCm 5 has nothing behind these.
+    let is_empty = release.starts_with("5.") && name.contains("_createDescr");
+    let makes = name.starts_with("hipsparseCreate") && params[0].ty.starts_with("*mut ");
+    if (makes || name.contains("_createDescr")) && !is_empty {
+        write!(does, "*(void **)a0 = (void *){};", made(name)).unwrap();
+    }
+    for (i, size) in params.iter().enumerate().filter(|(_, param)| is_size(param)) {
+        let ty = if size.ty == "*mut usize" { "unsigned long" } else { "int" };
+        // Addresses of tests that are looked at alone are small.
+        write!(does, "if ((long long)a{i} > 1 << 20) *({ty} *)a{i} = {AREA};").unwrap();
+    }
+    match name {
+        "hipsparseGetVersion" => write!(does, "*(int *)a1 = {};", version(release)).unwrap(),
+        "hipsparseSpMatGetSize" => write!(does, "*(long long *)a3 = {ENTRIES};").unwrap(),
+        "hipsparseSpMatSetAttribute" => does.push_str("PUT(\" %d\", *(int *)a2);"),
+        _ => {}
+    }
+    does
 }
 
-impl Recorder {
-    fn of(release: &str) -> Recorder {
-        let dir = tempfile::tempdir().unwrap();
-        let mut text = format!("{COMPLEX}{RECORDER}");
-        for (name, params) in exports(release) {
-            let typed: Vec<_> =
-                params.iter().enumerate().map(|(i, (_, ty))| format!("{} a{i}", c_type(ty))).collect();
-            let part = |ty: &str| if c_type(ty).starts_with("struct") { ".x" } else { "" };
-            let values: String = params
-                .iter()
-                .enumerate()
-                .map(|(i, (_, ty))| format!(" value((long long)a{i}{});", part(ty)))
-                .collect();
-            let mut does = String::new();
-            // ROCm 5 has nothing behind these.
-            let is_empty = release.starts_with("5.") && name.contains("_createDescr");
-            let makes = name.starts_with("hipsparseCreate") && params[0].1.starts_with("*mut ");
-            if (makes || name.contains("_createDescr")) && !is_empty {
-                write!(does, "*(void **)a0 = (void *){};", made(&name)).unwrap();
-            }
-            for (i, size) in params.iter().enumerate().filter(|(_, param)| is_size(param)) {
-                let ty = if size.1 == "*mut usize" { "unsigned long" } else { "int" };
-                // Addresses of tests that are looked at alone are small.
-                write!(does, "if ((long long)a{i} > 1 << 20) *({ty} *)a{i} = {AREA};").unwrap();
-            }
-            match name.as_str() {
-                "hipsparseGetVersion" => write!(does, "*(int *)a1 = {};", version(release)).unwrap(),
-                "hipsparseSpMatGetSize" => write!(does, "*(long long *)a3 = {ENTRIES};").unwrap(),
-                "hipsparseSpMatSetAttribute" => does.push_str("value(*(int *)a2);"),
-                _ => {}
-            }
-            let typed = typed.join(", ");
-            writeln!(
-                text,
-                "int {name}({typed}) {{ put(\"{name}\");{values} {does} end(); return answer(\"{name}\"); }}"
-            )
-            .unwrap();
-        }
-        let path = compile(dir.path(), "libhipsparse.so", &text);
-        Recorder { library: Box::leak(Box::new(Library::open(path.as_os_str()).unwrap())), _dir: dir }
-    }
+fn call_of(recorder: &Recorder<Library>) -> HipCall {
+    let handle = Arc::new(HipHandle::of(recorder.library).unwrap());
+    recorder.recorded();
+    HipCall { handle, stream: cudaStream_t::default() }
+}
 
-    fn call(&self) -> HipCall {
-        let handle = Arc::new(HipHandle::of(self.library).unwrap());
-        self.recorded();
-        HipCall { handle, stream: cudaStream_t::default() }
-    }
-
-    /// What was called since the last time, a line each.
-    fn recorded(&self) -> String {
-        let function = self.library.find_other(c"recorded").unwrap();
-        // SAFETY: the function is this file's; the string is the recorder's.
-        unsafe {
-            let function: extern "C" fn() -> *const c_char = core::mem::transmute(function);
-            CStr::from_ptr(function()).to_str().unwrap().to_owned()
-        }
-    }
-
-    /// The same without the objects that were made and ended, and without the addresses of hipSPARSE's own.
-    fn work(&self) -> Vec<String> {
-        let is_work =
-            |line: &&str| !line.starts_with("hipsparseCreate") && !line.starts_with("hipsparseDestroy");
-        self.recorded().lines().filter(is_work).map(str::to_owned).collect()
-    }
-
-    fn answer_to(&self, function: &'static CStr, status: i32) {
-        let name = self.library.find_other(c"next_function").unwrap().cast::<*const c_char>();
-        let place = self.library.find_other(c"next_answer").unwrap().cast::<i32>();
-        // SAFETY: variables of this file's C text.
-        unsafe {
-            name.write(function.as_ptr());
-            place.write(status);
-        }
-    }
+/// What was called since the last time, without the objects that were made and ended, and without the addresses of hipSPARSE's own.
+fn work_of(recorder: &Recorder<Library>) -> Vec<String> {
+    let is_work = |line: &&str| !line.starts_with("hipsparseCreate") && !line.starts_with("hipsparseDestroy");
+    recorder.recorded().lines().filter(is_work).map(str::to_owned).collect()
 }
 
 fn description() -> cusparseMatDescr_t {
@@ -280,11 +195,10 @@ fn every_generated_routine_hands_over_what_it_was_given() {
     let routines = calls::for_c();
     assert!(routines.len() > 300, "{}", routines.len());
     for release in RELEASES {
-        let (recorder, exports) = (Recorder::of(release), exports(release));
-        let dir = tempfile::tempdir().unwrap();
+        let (recorder, exports) = (recorder(release), exports("hipsparse", release));
         let mut bytes = 0u64;
         let size = ptr::from_mut(&mut bytes).expose_provenance() as i64;
-        let mut text = COMPLEX.to_owned();
+        let mut callers = Callers::with(COMPLEX);
         let mut wanted = BTreeMap::new();
         for (name, _) in &routines {
             let params = &signatures[*name].params[1..];
@@ -294,42 +208,22 @@ fn every_generated_routine_hands_over_what_it_was_given() {
                     .enumerate()
                     .map(|(i, param)| argument(recorder.library, param, i, pass, size))
                     .unzip();
-                let c_types: String = params.iter().map(|p| format!(", {}", c_type(&p.ty))).collect();
-                let c_values: String = params
-                    .iter()
-                    .zip(&given)
-                    .map(|(p, v)| match c_type(&p.ty) {
-                        ty if ty.starts_with("struct") => format!(", ({ty}){{{v}, 0}}"),
-                        ty => format!(", ({ty}){v}LL"),
-                    })
-                    .collect();
-                writeln!(
-                    text,
-                    "int {name}_{pass}(void *hip, void *f) {{ return ((int (*)(void *{c_types}))f)(hip{c_values}); }}"
-                )
-                .unwrap();
+                let arguments: Vec<_> =
+                    params.iter().zip(&given).map(|(param, value)| (c_type(&param.ty), *value)).collect();
+                callers.add(&format!("{name}_{pass}"), &arguments);
                 wanted.insert((*name, pass), got);
             }
         }
-        let caller = compile(dir.path(), "caller.so", &text);
-        // SAFETY: C code of this test without constructors.
-        let caller = unsafe { Object::new(&caller) }.unwrap();
+        let caller = callers.compiled();
         let mut n_reached = 0;
         for (name, function) in &routines {
             let theirs = name.replacen("cu", "hip", 1);
             for pass in 0..3 {
-                let hip = recorder.call();
+                let hip = call_of(&recorder);
                 // SAFETY: a number's place of this test.
                 unsafe { ptr::with_exposed_provenance_mut::<u64>(size as usize).write(0) };
                 // SAFETY: the caller's functions take the two pointers; the recorder follows no pointer of these but the size's.
-                let status = unsafe {
-                    let call = caller
-                        .get::<extern "C" fn(*const HipCall, *const c_void) -> c_int>(
-                            format!("{name}_{pass}\0").as_bytes(),
-                        )
-                        .unwrap();
-                    call(&hip, *function)
-                };
+                let status = unsafe { caller.call(&format!("{name}_{pass}"), &hip, *function) };
                 let recorded = recorder.recorded();
                 // Descriptors are made ready before.
                 let ready = ["hipsparseCreateMatDescr", "hipsparseSetMat"];
@@ -526,16 +420,16 @@ fn numbers_are_those_of_every_release() {
 fn a_release_is_known_by_what_it_exports() {
     for release in RELEASES {
         let wanted = if release.starts_with("5.") { Generation::First } else { Generation::Second };
-        let recorder = Recorder::of(release);
+        let recorder = recorder(release);
         assert_eq!(recorder.library.generation, wanted, "ROCm {release}");
-        assert_eq!(i64::from(recorder.call().handle.version), version(release));
+        assert_eq!(i64::from(call_of(&recorder).handle.version), version(release));
     }
 }
 
 #[test]
 fn an_answer_of_hipsparse_is_the_status_that_a_program_gets_or_our_own_code_s() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     let at = ptr::without_provenance_mut::<f32>;
     // What is refused of arguments is done, or refused, by our own code.
     for (theirs, ours) in [
@@ -566,7 +460,7 @@ fn an_answer_of_hipsparse_is_the_status_that_a_program_gets_or_our_own_code_s() 
 
 #[test]
 fn a_handle_is_told_what_has_changed_and_only_that() {
-    let recorder = Recorder::of("7.2");
+    let recorder = recorder("7.2");
     let handle = HipHandle::of(recorder.library).unwrap();
     recorder.recorded();
     let raw = made("hipsparseCreate");
@@ -590,8 +484,8 @@ fn a_handle_is_told_what_has_changed_and_only_that() {
 
 #[test]
 fn a_typed_descriptor_is_told_what_it_says_when_that_changes() {
-    let recorder = Recorder::of("5.7");
-    let hip = recorder.call();
+    let recorder = recorder("5.7");
+    let hip = call_of(&recorder);
     let (descr, raw) = (description(), made("hipsparseCreateMatDescr"));
     let told = |fill: u32, diagonal: u32, base: u32| {
         format!(
@@ -668,8 +562,8 @@ fn solve(hip: &HipCall, info: csrsv2Info_t, descr: cusparseMatDescr_t) -> Result
 
 #[test]
 fn what_goes_on_with_an_info_is_done_where_it_has_begun() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     let (info, descr): (csrsv2Info_t, _) = (info_of(), description());
     // Nothing has begun.
     assert!(matches!(solve(&hip, info, descr), Ok(false)));
@@ -686,7 +580,7 @@ fn what_goes_on_with_an_info_is_done_where_it_has_begun() {
     let raw = made("hipsparseCreateCsrsv2Info");
     let (handle, descr_raw) = (made("hipsparseCreate"), made("hipsparseCreateMatDescr"));
     assert_eq!(
-        recorder.work(),
+        work_of(&recorder),
         [
             format!("hipsparseDcsrsv2_analysis {handle} 0 4 9 {descr_raw} 16 32 48 {raw} 1 64"),
             format!("hipsparseDcsrsv2_solve {handle} 0 4 9 8 {descr_raw} 16 32 48 {raw} 80 96 1 64"),
@@ -706,8 +600,8 @@ fn what_goes_on_with_an_info_is_done_where_it_has_begun() {
 
 #[test]
 fn a_work_area_that_was_sized_for_our_own_code_never_reaches_hipsparse() {
-    let recorder = Recorder::of("6.4");
-    let (hip, other) = (recorder.call(), recorder.call());
+    let recorder = recorder("6.4");
+    let (hip, other) = (call_of(&recorder), call_of(&recorder));
     let at = ptr::without_provenance_mut::<c_int>;
     let mut bytes = 0usize;
     // SAFETY: the recorder follows no pointer but the size's.
@@ -723,7 +617,7 @@ fn a_work_area_that_was_sized_for_our_own_code_never_reaches_hipsparse() {
     assert!(matches!(ask(&hip), Ok(false)));
     recorder.recorded();
     assert!(matches!(sort(&hip), Ok(false)));
-    assert_eq!(recorder.work(), Vec::<String>::new());
+    assert_eq!(work_of(&recorder), Vec::<String>::new());
     assert!(matches!((ask(&other), sort(&other)), (Ok(true), Ok(true))), "another handle's is its own");
 
     // The generic API's are a matrix's, or a descriptor's.
@@ -745,7 +639,7 @@ fn a_work_area_that_was_sized_for_our_own_code_never_reaches_hipsparse() {
 
 #[test]
 fn a_factorization_that_is_boosted_is_our_own_code_s() {
-    let recorder = Recorder::of("7.2");
+    let recorder = recorder("7.2");
     let (info, raw) = (info_of::<csrilu02Info>(), |info| INFOS.get(info).unwrap());
     let with = |step| info::with(&raw(info), recorder.library, &info::CSRILU02, step, |_| Ok(true));
     assert!(matches!(with(Step::Begins), Ok(true)));
@@ -803,8 +697,8 @@ const TURNED: cusparseOperation_t = cusparseOperation_t::CUSPARSE_OPERATION_TRAN
 #[test]
 fn a_product_with_a_vector_has_the_numbers_of_its_release() {
     for release in RELEASES {
-        let recorder = Recorder::of(release);
-        let hip = recorder.call();
+        let recorder = recorder(release);
+        let hip = call_of(&recorder);
         let kept = Kept::default();
         let (a, x, y) = (csr(0x300), vector(5, 0x400), vector(4, 0x500));
         let factors = [address::<c_void>(0x600).cast_const(), address::<c_void>(0x700).cast_const()];
@@ -832,7 +726,7 @@ fn a_product_with_a_vector_has_the_numbers_of_its_release() {
             format!("{function} {handle} 0 1536 {made_a} {made_v} 1792 {made_v} 1 {alg_there} 2048")
         };
         // The matrix is the one of before, with what is known of it.
-        assert_eq!(recorder.work(), [wanted("hipsparseSpMV_preprocess"), wanted("hipsparseSpMV")]);
+        assert_eq!(work_of(&recorder), [wanted("hipsparseSpMV_preprocess"), wanted("hipsparseSpMV")]);
         // Another operation is another analysis; the same matrix at another place is not.
         let moved = csr(0x900);
         assert!(TimesVector { a: &moved, ..product }.run(&hip, address(0x800)).unwrap());
@@ -852,8 +746,8 @@ fn a_product_with_a_vector_has_the_numbers_of_its_release() {
 
 #[test]
 fn what_hipsparse_refuses_or_has_not_got_is_our_own_code_s() {
-    let recorder = Recorder::of("7.2");
-    let hip = recorder.call();
+    let recorder = recorder("7.2");
+    let hip = call_of(&recorder);
     let kept = Kept::default();
     let (a, x, y) = (csr(0x300), vector(5, 0x400), vector(4, 0x500));
     let factors = [address::<c_void>(0x600).cast_const(), address::<c_void>(0x700).cast_const()];
@@ -875,7 +769,7 @@ fn what_hipsparse_refuses_or_has_not_got_is_our_own_code_s() {
     for a in [slices, blocks, narrow] {
         assert!(!TimesVector { kept: &Kept::default(), a: &a, ..product }.run(&hip, address(0x800)).unwrap());
     }
-    assert_eq!(recorder.work(), Vec::<String>::new());
+    assert_eq!(work_of(&recorder), Vec::<String>::new());
     // A release without the function.
     let dir = tempfile::tempdir().unwrap();
     let text = "int hipsparseCreate(void **h) { *h = (void *)7; return 0; } int hipsparseDestroy(void *h) { return 0; }\n\
@@ -892,8 +786,8 @@ fn what_hipsparse_refuses_or_has_not_got_is_our_own_code_s() {
 #[test]
 fn products_with_dense_matrices_have_their_orders_and_batches() {
     for release in RELEASES {
-        let recorder = Recorder::of(release);
-        let hip = recorder.call();
+        let recorder = recorder(release);
+        let hip = call_of(&recorder);
         let kept = Kept::default();
         let is_first = release.starts_with("5.");
         let row = if is_first { 0 } else { 2 };
@@ -929,15 +823,15 @@ fn products_with_dense_matrices_have_their_orders_and_batches() {
             Sampled { kept: &kept, ops: [PLAIN, PLAIN], a: &b, b: &c, c: &one, factors, compute: R64 };
         assert!(sampled.run(&hip, address(0x800)).unwrap());
         let wanted = format!("hipsparseSDDMM {handle} 0 0 1536 {made_d} {made_d} 1792 {made_a} 1 0 2048");
-        assert_eq!(recorder.work(), [wanted]);
+        assert_eq!(work_of(&recorder), [wanted]);
         assert!(!Sampled { c: &a, ..sampled }.run(&hip, address(0x800)).unwrap());
     }
 }
 
 #[test]
 fn vectors_reach_hipsparse_in_its_order_of_arguments() {
-    let recorder = Recorder::of("5.2");
-    let hip = recorder.call();
+    let recorder = recorder("5.2");
+    let hip = call_of(&recorder);
     let x = SparseVector {
         size: 8,
         nnz: 3,
@@ -962,7 +856,7 @@ fn vectors_reach_hipsparse_in_its_order_of_arguments() {
         "a question after the size"
     );
     let (h, sv, dv) = (made("hipsparseCreate"), made("hipsparseCreateSpVec"), made("hipsparseCreateDnVec"));
-    let work = recorder.work();
+    let work = work_of(&recorder);
     assert_eq!(
         work[..4],
         [
@@ -979,8 +873,8 @@ fn vectors_reach_hipsparse_in_its_order_of_arguments() {
 #[test]
 fn a_system_s_solution_is_where_its_analysis_is() {
     for release in RELEASES {
-        let recorder = Recorder::of(release);
-        let hip = recorder.call();
+        let recorder = recorder(release);
+        let hip = call_of(&recorder);
         let is_first = release.starts_with("5.");
         let (h, m, v) = (made("hipsparseCreate"), made("hipsparseCreateCsr"), made("hipsparseCreateDnVec"));
         let descr = if is_first { 0 } else { made("hipsparseSpSV_createDescr") };
@@ -1004,7 +898,7 @@ fn a_system_s_solution_is_where_its_analysis_is() {
         assert!(system.run(&hip).unwrap());
         let area = if is_first { " 2048" } else { "" };
         assert_eq!(
-            recorder.work(),
+            work_of(&recorder),
             [
                 format!("hipsparseSpSV_analysis {h} 1 1536 {m} {v} {v} 1 0 {descr} 2048"),
                 format!("hipsparseSpSV_solve {h} 1 1536 {m} {v} {v} 1 0 {descr}{area}"),
@@ -1029,15 +923,15 @@ fn a_system_s_solution_is_where_its_analysis_is() {
         assert!(systems.run(&hip).unwrap());
         // The work area is the analysis's.
         let wanted = format!("hipsparseSpSM_solve {h} 0 1 1536 {m} {d} {d} 1 0 {descr} 2048");
-        assert_eq!(recorder.work(), [wanted], "ROCm {release}");
+        assert_eq!(work_of(&recorder), [wanted], "ROCm {release}");
     }
 }
 
 #[test]
 fn a_product_of_sparse_matrices_is_hipsparse_s_from_the_first_step_on() {
     for release in RELEASES {
-        let recorder = Recorder::of(release);
-        let hip = recorder.call();
+        let recorder = recorder(release);
+        let hip = call_of(&recorder);
         let kept = KeptProduct::default();
         let (a, b) = (csr(0x300), SparseMatrix { rows: 5, cols: 4, ..csr(0x400) });
         let c = SparseMatrix { cols: 4, nnz: 0, offsets: address(0x111), ..csr(0) };
@@ -1057,7 +951,7 @@ fn a_product_of_sparse_matrices_is_hipsparse_s_from_the_first_step_on() {
             assert!(!begins);
             assert!(product.compute(&hip, &scale, [(&mut bytes, area)]).unwrap().is_none());
             assert!(!product.copy(&hip, &scale).unwrap());
-            assert_eq!(recorder.work(), Vec::<String>::new());
+            assert_eq!(work_of(&recorder), Vec::<String>::new());
             continue;
         }
         assert!(begins);
@@ -1066,7 +960,7 @@ fn a_product_of_sparse_matrices_is_hipsparse_s_from_the_first_step_on() {
         assert!(product.estimate(&hip, &scale, [(&mut bytes, area)]).unwrap());
         assert_eq!(product.compute(&hip, &scale, [(&mut bytes, ptr::null_mut())]).unwrap(), Some(0));
         assert_eq!(product.compute(&hip, &scale, [(&mut bytes, area)]).unwrap(), Some(ENTRIES as usize));
-        let work = recorder.work();
+        let work = work_of(&recorder);
         let (h, m, d) =
             (made("hipsparseCreate"), made("hipsparseCreateCsr"), made("hipsparseSpGEMM_createDescr"));
         let step = |name: &str| format!("hipsparseSpGEMM{name} {h} 0 0 1536 {m} {m} 1792 {m} 1 3 {d}");
@@ -1082,7 +976,7 @@ fn a_product_of_sparse_matrices_is_hipsparse_s_from_the_first_step_on() {
         let product = Products { c: &c, ..product };
         assert!(product.copy(&hip, &scale).unwrap());
         assert_eq!(
-            recorder.work(),
+            work_of(&recorder),
             [format!("hipsparseCsrSetPointers {m} {} 512 {}", 0x111, 0x999), step("_copy")]
         );
         // Another product with the descriptor of this one.
@@ -1102,7 +996,7 @@ fn a_product_of_sparse_matrices_is_hipsparse_s_from_the_first_step_on() {
         let product = Products { c: &c, ..product };
         assert!(product.copy_pattern(&hip, [(&mut bytes, area)]).unwrap());
         assert!(product.compute_values(&hip, &scale).unwrap());
-        let work = recorder.work();
+        let work = work_of(&recorder);
         let first = format!("hipsparseSpGEMMreuse_copy {h} 0 0 {m} {m} {m} 3 {d} ");
         assert!(work[1].starts_with(&first) && work[1].ends_with(" 2048"), "{work:?}");
         assert_eq!(work[2..], [step("reuse_compute")]);
@@ -1131,7 +1025,7 @@ fn a_release_whose_soname_is_not_there_falls_to_the_next() {
 
 #[test]
 fn matrices_are_kept_by_what_they_are_for() {
-    let recorder = Recorder::of("6.4");
+    let recorder = recorder("6.4");
     let kept = Kept::default();
     let coo = SparseMatrix { format: Format::Coo, ..csr(0x300) };
     let first = kept.matrix(recorder.library, Use::ToDense, &coo).unwrap();
@@ -1139,7 +1033,7 @@ fn matrices_are_kept_by_what_they_are_for() {
         kept.matrix(recorder.library, Use::ToDense, &SparseMatrix { values: address(0x10), ..coo }).unwrap();
     assert!(Arc::ptr_eq(&first, &again));
     let raw = made("hipsparseCreateCoo");
-    assert_eq!(recorder.work(), [format!("hipsparseCooSetPointers {raw} 256 512 16")]);
+    assert_eq!(work_of(&recorder), [format!("hipsparseCooSetPointers {raw} 256 512 16")]);
     let larger = kept.matrix(recorder.library, Use::ToDense, &SparseMatrix { nnz: 10, ..coo }).unwrap();
     assert!(!Arc::ptr_eq(&first, &larger));
     let blocks = SparseMatrix { format: Format::BlockedEll { size: 2, ell_cols: 4 }, ..csr(0x300) };

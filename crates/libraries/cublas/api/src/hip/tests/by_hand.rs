@@ -1,5 +1,7 @@
 //! Every routine of `by_hand` in both widths of integers, on hipBLAS of ROCm 7.2: one call, its arguments in hipBLAS's order.
 
+use core::ffi::c_int;
+
 use super::*;
 
 const N: cublasOperation_t = cublasOperation_t::CUBLAS_OP_N;
@@ -17,7 +19,7 @@ macro_rules! all_say {
     };
     (@ $recorder:expr, $name:ident, ($($argument:expr),* $(,)?), $said:expr) => {
         // SAFETY: the recorder follows no pointer; arrays that are the host's are here.
-        let answer = unsafe { by_hand::$name(&$recorder.call(), $($argument),*) };
+        let answer = unsafe { by_hand::$name(&call_of(&$recorder), $($argument),*) };
         assert!(answer.is_ok(), stringify!($name));
         assert_eq!($recorder.recorded(), $said, stringify!($name));
     };
@@ -28,7 +30,7 @@ macro_rules! all_refuse {
     ($recorder:expr, [$($name:ident)*], $arguments:tt) => { $( all_refuse!(@ $recorder, $name, $arguments); )* };
     (@ $recorder:expr, $name:ident, ($($argument:expr),* $(,)?)) => {
         // SAFETY: as above.
-        let answer = unsafe { by_hand::$name(&$recorder.call(), $($argument),*) };
+        let answer = unsafe { by_hand::$name(&call_of(&$recorder), $($argument),*) };
         assert!(matches!(answer, Err(Error::NotSupported(_))), stringify!($name));
         assert_eq!($recorder.recorded(), "", stringify!($name));
     };
@@ -36,7 +38,7 @@ macro_rules! all_refuse {
 
 #[test]
 fn products_in_single_precision_are_general_ones() {
-    let recorder = Recorder::of("7.2");
+    let recorder = recorder("7.2");
     all_say!(
         recorder,
         [cublasSgemmEx cublasSgemmEx_64],
@@ -53,7 +55,7 @@ fn products_in_single_precision_are_general_ones() {
 
 #[test]
 fn updates_of_a_triangle_are_those_of_their_type() {
-    let (recorder, lower) = (Recorder::of("7.2"), cublasFillMode_t::CUBLAS_FILL_MODE_LOWER);
+    let (recorder, lower) = (recorder("7.2"), cublasFillMode_t::CUBLAS_FILL_MODE_LOWER);
     all_say!(
         recorder,
         [cublasCsyrkEx cublasCsyrkEx_64 cublasCsyrk3mEx cublasCsyrk3mEx_64],
@@ -76,7 +78,7 @@ fn updates_of_a_triangle_are_those_of_their_type() {
 
 #[test]
 fn matrices_with_vectors_of_mixed_types_are_products_with_one_row() {
-    let recorder = Recorder::of("7.2");
+    let recorder = recorder("7.2");
     macro_rules! batches {
         ($($batched:ident $batched_wide:ident $strided:ident $strided_wide:ident $x:literal $y:literal;)*) => { $(
             all_say!(
@@ -107,7 +109,7 @@ fn matrices_with_vectors_of_mixed_types_are_products_with_one_row() {
 
 #[test]
 fn groups_of_each_type_are_batches() {
-    let recorder = Recorder::of("7.2");
+    let recorder = recorder("7.2");
     /// Two groups, of one and of two products.
     fn said(factors: [usize; 2], data: u32, compute: u32) -> String {
         let [first, second] = factors;
@@ -161,7 +163,7 @@ fn groups_of_each_type_are_batches() {
 
 #[test]
 fn triangles_of_each_type_are_copied_column_by_column() {
-    let (recorder, upper) = (Recorder::of("7.2"), cublasFillMode_t::CUBLAS_FILL_MODE_UPPER);
+    let (recorder, upper) = (recorder("7.2"), cublasFillMode_t::CUBLAS_FILL_MODE_UPPER);
     macro_rules! packed {
         ($($unpack:ident $pack:ident $copy:literal $bytes:literal;)*) => { $(
             // a12 is the second packed one, and stands at the fifth place of the matrix.
@@ -190,7 +192,7 @@ fn triangles_of_each_type_are_copied_column_by_column() {
 
 #[test]
 fn level_1_of_any_type_is_that_of_the_type() {
-    let recorder = Recorder::of("7.2");
+    let recorder = recorder("7.2");
     all_say!(
         recorder,
         [cublasAsumEx cublasAsumEx_64],
@@ -259,12 +261,12 @@ fn level_1_of_any_type_is_that_of_the_type() {
 /// for the copies.
 #[test]
 fn inverses_of_each_type_are_made_from_copies() {
-    let recorder = Recorder::of("7.2");
+    let recorder = recorder("7.2");
     macro_rules! inverses {
         ($($enqueue:ident $letter:literal;)*) => { $(
             let parts = by_hand::inverse::Parts::of(0x1000, 0x1090, 0x10a0, 184);
             // SAFETY: the recorder follows no pointer.
-            unsafe { by_hand::inverse::$enqueue(&recorder.call(), parts, 3, at(64), 4, at(80), 5, place(96), 2) }
+            unsafe { by_hand::inverse::$enqueue(&call_of(&recorder), parts, 3, at(64), 4, at(80), 5, place(96), 2) }
                 .unwrap();
             let said = recorder.recorded();
             let lines: Vec<&str> = said.lines().collect();
@@ -287,12 +289,8 @@ fn inverses_of_each_type_are_made_from_copies() {
 /// cublasLtMatrixTransform, and cublasLtDestroy when nobody has the handle any more.
 #[test]
 fn a_transform_of_cublaslt_is_told_in_the_numbers_of_hipblaslt() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = lt_recorder(dir.path(), "7.2");
-    let library: &LtLibrary = Box::leak(Box::new(LtLibrary::open(path.as_os_str()).unwrap()));
-    // SAFETY: the same library, once more.
-    let recorder = unsafe { Object::new(&path) }.unwrap();
-    let handle = LtHandle::of(library).unwrap();
+    let recorder = lt_recorder("7.2");
+    let handle = LtHandle::of(recorder.library).unwrap();
     // CUBLASLT_MATRIX_TRANSFORM_DESC_: POINTER_MODE 1, TRANSA 2, TRANSB 3
     let (device, transposed, conjugated) = (1u32.to_ne_bytes(), 1u32.to_ne_bytes(), 2u32.to_ne_bytes());
     let attributes: [(u32, &[u8]); 3] = [(1, &device), (2, &transposed), (3, &conjugated)];
@@ -303,7 +301,7 @@ fn a_transform_of_cublaslt_is_told_in_the_numbers_of_hipblaslt() {
     let operands = Operands { alpha: at(16), a: at(32), b: at(48), beta: at(64), c: at(80), d: place(96) };
     // SAFETY: the recorder follows none of these pointers.
     unsafe { handle.transform_on(FLOAT, &attributes, layouts, &operands, place(128)) }.unwrap();
-    let said = recorded_by(&recorder);
+    let said = lines(&recorder);
     assert_eq!(
         said[..9],
         [
@@ -321,5 +319,5 @@ fn a_transform_of_cublaslt_is_told_in_the_numbers_of_hipblaslt() {
     assert_eq!(said[9], "hipblasLtMatrixTransform 101 102 16 32 103 64 48 104 96 105 128");
     assert_eq!(said[10..].iter().filter(|line| line.contains("Destroy ")).count(), 4);
     drop(handle);
-    assert_eq!(recorded_by(&recorder), ["hipblasLtDestroy 101"]);
+    assert_eq!(lines(&recorder), ["hipblasLtDestroy 101"]);
 }
