@@ -10,6 +10,42 @@ const INV_32: f64 = 1.0 / 4_294_967_296.0;
 const INV_32F: f32 = 1.0 / 4_294_967_296.0;
 const INV_53: f64 = 1.0 / 9_007_199_254_740_992.0;
 
+/// What makes a value of a word: for most words without branches, so that a loop of it goes by vectors.
+pub(crate) trait Draw<W: Copy, T>: Copy + Send + Sync {
+    fn usual(self, word: W) -> T;
+
+    /// Whether `rare` makes the word's value.
+    #[inline(always)]
+    fn is_rare(self, _: W) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn rare(self, word: W) -> T {
+        self.usual(word)
+    }
+}
+
+impl<W: Copy, T, F: Fn(W) -> T + Copy + Send + Sync> Draw<W, T> for F {
+    #[inline(always)]
+    fn usual(self, word: W) -> T {
+        self(word)
+    }
+}
+
+/// Writes the values of as many words.
+#[inline(always)]
+pub(crate) fn put<W: Copy, T>(out: &mut [T], word: impl Fn(usize) -> W, draw: impl Draw<W, T>) {
+    for (i, out) in out.iter_mut().enumerate() {
+        *out = draw.usual(word(i));
+    }
+    for (i, out) in out.iter_mut().enumerate() {
+        if draw.is_rare(word(i)) {
+            *out = draw.rare(word(i));
+        }
+    }
+}
+
 /// (0, 1] by a word.
 #[inline(always)]
 pub(crate) fn uniform_f32(x: u32) -> f32 {
@@ -102,50 +138,143 @@ fn polar_f64(u: f64, half_turns: f64) -> [f64; 2] {
     [angle.sin() * length, angle.cos() * length]
 }
 
-/// The normal value that a word stands for: the inverse of the distribution at the middle of its share, by the same steps as
-/// in NVIDIA's host generators, whose bits these are.
+/// The normal values that words stand for: the inverse of the distribution at the middle of their share, by the same steps as in NVIDIA's
+/// host generators, whose bits these are. `.0` tells what of erfc is asked for and whether the value is above 0, `.1` finishes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Inverse<A, F>(A, F);
+
+impl<W: Copy, T, A, F> Draw<W, T> for Inverse<A, F>
+where
+    A: Fn(W) -> (f64, bool) + Copy + Send + Sync,
+    F: Fn(f64, bool) -> T + Copy + Send + Sync,
+{
+    #[inline(always)]
+    fn usual(self, word: W) -> T {
+        let (y, upper) = self.0(word);
+        self.1(inverse_erfc_near(y), upper)
+    }
+
+    #[inline(always)]
+    fn is_rare(self, word: W) -> bool {
+        1.0 - self.0(word).0 >= FAR
+    }
+
+    #[inline(always)]
+    fn rare(self, word: W) -> T {
+        let (y, upper) = self.0(word);
+        self.1(inverse_erfc_far(y), upper)
+    }
+}
+
+/// `finish` makes something of the values.
 #[inline(always)]
-pub(crate) fn inverse_f32(x: u32) -> f32 {
-    let upper = x > 0x8000_0000;
-    let p = uniform_f32(if upper { !x } else { x });
-    let value = SQRT_2_32 * inverse_erfc(f64::from(2.0 * p)) as f32;
-    if upper { value } else { -value }
+pub(crate) fn inverse_f32<T>(finish: impl Fn(f32) -> T + Copy + Send + Sync) -> impl Draw<u32, T> {
+    inverse_of_f32(
+        #[inline(always)]
+        |x: u32| x,
+        finish,
+    )
+}
+
+/// Of the upper half of words of 64 bits.
+#[inline(always)]
+pub(crate) fn inverse_f32_wide<T>(finish: impl Fn(f32) -> T + Copy + Send + Sync) -> impl Draw<u64, T> {
+    inverse_of_f32(
+        #[inline(always)]
+        |x: u64| (x >> 32) as u32,
+        finish,
+    )
 }
 
 #[inline(always)]
-pub(crate) fn inverse_f64(x: u32) -> f64 {
-    let upper = x > 0x8000_0000;
-    let value = SQRT_2 * inverse_erfc(2.0 * uniform_f64_middle(if upper { !x } else { x }));
-    if upper { value } else { -value }
+fn inverse_of_f32<W: Copy, T>(
+    word: impl Fn(W) -> u32 + Copy + Send + Sync,
+    finish: impl Fn(f32) -> T + Copy + Send + Sync,
+) -> impl Draw<W, T> {
+    Inverse(
+        #[inline(always)]
+        move |x| {
+            let x = word(x);
+            let upper = x > 0x8000_0000;
+            (f64::from(2.0 * uniform_f32(if upper { !x } else { x })), upper)
+        },
+        #[inline(always)]
+        move |value: f64, upper| {
+            let value = SQRT_2_32 * value as f32;
+            finish(if upper { value } else { -value })
+        },
+    )
 }
 
 #[inline(always)]
-pub(crate) fn inverse_f64_wide(x: u64) -> f64 {
-    const HALF: u64 = 1 << 52;
-    let x = x >> 11;
-    let upper = x > HALF;
-    let x = if upper { (HALF * 2 - 1) - x } else { x };
-    let value = SQRT_2 * inverse_erfc(2.0 * (x as f64 * INV_53 + INV_53 / 2.0));
-    if upper { value } else { -value }
+pub(crate) fn inverse_f64<T>(finish: impl Fn(f64) -> T + Copy + Send + Sync) -> impl Draw<u32, T> {
+    Inverse(
+        #[inline(always)]
+        |x: u32| {
+            let upper = x > 0x8000_0000;
+            (2.0 * uniform_f64_middle(if upper { !x } else { x }), upper)
+        },
+        finished_f64(finish),
+    )
+}
+
+#[inline(always)]
+pub(crate) fn inverse_f64_wide<T>(finish: impl Fn(f64) -> T + Copy + Send + Sync) -> impl Draw<u64, T> {
+    Inverse(
+        #[inline(always)]
+        |x: u64| {
+            const HALF: u64 = 1 << 52;
+            let x = x >> 11;
+            let upper = x > HALF;
+            let x = if upper { (HALF * 2 - 1) - x } else { x };
+            (2.0 * (x as f64 * INV_53 + INV_53 / 2.0), upper)
+        },
+        finished_f64(finish),
+    )
+}
+
+#[inline(always)]
+fn finished_f64<T>(
+    finish: impl Fn(f64) -> T + Copy + Send + Sync,
+) -> impl Fn(f64, bool) -> T + Copy + Send + Sync {
+    #[inline(always)]
+    move |value: f64, upper| {
+        let value = SQRT_2 * value;
+        finish(if upper { value } else { -value })
+    }
+}
+
+/// From where on the inverse of erfc goes by a logarithm, in `1 - y`.
+const FAR: f64 = 0.9375;
+
+#[inline(always)]
+fn ratio<const N: usize, const M: usize>(t: f64, over: &[f64; N], under: &[f64; M]) -> f64 {
+    // Products and sums are rounded one by one: with fused ones the values are others, by up to 10 ulp.
+    let (mut above, mut below) = (0.0, 0.0);
+    for c in over {
+        above = above * t + c;
+    }
+    for c in under {
+        below = below * t + c;
+    }
+    above / below
 }
 
 /// The inverse of erfc where words of 64 bits lead to, above 1e-100 and not far above 1: Blair, Edwards and Johnson, "Rational
-/// Chebyshev Approximations for the Inverse of the Error Function" (Mathematics of Computation 30, 1976), tables 18, 39 and 59.
+/// Chebyshev Approximations for the Inverse of the Error Function" (Mathematics of Computation 30, 1976), tables 18 and 39. Each value goes
+/// by both, so that there is no branch.
 #[inline(always)]
-fn inverse_erfc(y: f64) -> f64 {
-    fn ratio<const N: usize, const M: usize>(t: f64, over: [f64; N], under: [f64; M]) -> f64 {
-        // Products and sums are rounded one by one: with fused ones the values are others, by up to 10 ulp.
-        over.iter().fold(0.0, |sum, c| sum * t + c) / under.iter().fold(0.0, |sum, c| sum * t + c)
-    }
+fn inverse_erfc_near(y: f64) -> f64 {
     let x = 1.0 - y;
-    if x < 0.75 {
-        x * ratio(x * x - 0.5625, TABLE_18.0, TABLE_18.1)
-    } else if x < 0.9375 {
-        x * ratio(x * x - 0.878_906_25, TABLE_39.0, TABLE_39.1)
-    } else {
-        let t = 1.0 / (-y.ln()).sqrt();
-        ratio(t, TABLE_59.0, TABLE_59.1)
-    }
+    let near = ratio(x * x - 0.5625, &TABLE_18.0, &TABLE_18.1);
+    let farther = ratio(x * x - 0.878_906_25, &TABLE_39.0, &TABLE_39.1);
+    x * if x < 0.75 { near } else { farther }
+}
+
+/// The same where `1 - y` is [`FAR`] or more, by table 59.
+fn inverse_erfc_far(y: f64) -> f64 {
+    let t = 1.0 / (-y.ln()).sqrt();
+    ratio(t, &TABLE_59.0, &TABLE_59.1)
 }
 
 /// Coefficients of a numerator and of a denominator, the highest power's first.

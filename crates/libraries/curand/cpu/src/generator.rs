@@ -324,16 +324,14 @@ impl Generator {
                 Engine::Mrg(lanes) => {
                     lanes.fill_halves::<Mrg>(out, draw::mrg_normal_f32, |x| rounded.value(x))
                 }
-                Engine::Mtgp(twisters) => twisters.fill(out, |x| rounded.value(draw::inverse_f32(x))),
-                Engine::Mt19937(twister) => twister.fill(out, |x| rounded.single_value(draw::inverse_f32(x))),
+                Engine::Mtgp(twisters) => twisters.fill(out, draw::inverse_f32(|x| rounded.value(x))),
+                Engine::Mt19937(twister) => twister.fill(out, draw::inverse_f32(|x| rounded.single_value(x))),
                 Engine::Philox(philox) => philox.fill(out, |[[a, b, c, d]]| {
                     let ([a, b], [c, d]) = (draw::normal_f32_pair(a, b), draw::normal_f32_pair(c, d));
                     lanes::mapped([a, b, c, d], |x| rounded.value(x))
                 }),
-                Engine::Sobol32(sobol) => sobol.fill(out, |x| rounded.value(draw::inverse_f32(x))),
-                Engine::Sobol64(sobol) => {
-                    sobol.fill(out, |x| rounded.value(draw::inverse_f32((x >> 32) as u32)))
-                }
+                Engine::Sobol32(sobol) => sobol.fill(out, draw::inverse_f32(|x| rounded.value(x))),
+                Engine::Sobol64(sobol) => sobol.fill(out, draw::inverse_f32_wide(|x| rounded.value(x))),
             }
             return Ok(());
         }
@@ -366,14 +364,14 @@ impl Generator {
             Engine::Mrg(lanes) => {
                 lanes.fill::<Mrg, _, 2, 2>(out, |[x, y]| lanes::mapped(draw::mrg_normal_f32(x, y), finish))
             }
-            Engine::Mtgp(twisters) => twisters.fill(out, |x| finish(draw::inverse_f32(x))),
-            Engine::Mt19937(twister) => twister.fill(out, |x| finish(draw::inverse_f32(x))),
+            Engine::Mtgp(twisters) => twisters.fill(out, draw::inverse_f32(finish)),
+            Engine::Mt19937(twister) => twister.fill(out, draw::inverse_f32(finish)),
             Engine::Philox(philox) => philox.fill(out, |[[a, b, c, d]]| {
                 let ([a, b], [c, d]) = (draw::normal_f32_pair(a, b), draw::normal_f32_pair(c, d));
                 lanes::mapped([a, b, c, d], finish)
             }),
-            Engine::Sobol32(sobol) => sobol.fill(out, |x| finish(draw::inverse_f32(x))),
-            Engine::Sobol64(sobol) => sobol.fill(out, |x| finish(draw::inverse_f32((x >> 32) as u32))),
+            Engine::Sobol32(sobol) => sobol.fill(out, draw::inverse_f32(finish)),
+            Engine::Sobol64(sobol) => sobol.fill(out, draw::inverse_f32_wide(finish)),
         }
         Ok(())
     }
@@ -387,14 +385,14 @@ impl Generator {
             Engine::Mrg(lanes) => {
                 lanes.fill::<Mrg, _, 2, 2>(out, |[x, y]| lanes::mapped(draw::mrg_normal_f64(x, y), finish))
             }
-            Engine::Mtgp(twisters) => twisters.fill(out, |x| finish(draw::inverse_f64(x))),
-            Engine::Mt19937(twister) => twister.fill(out, |x| finish(draw::inverse_f64(x))),
+            Engine::Mtgp(twisters) => twisters.fill(out, draw::inverse_f64(finish)),
+            Engine::Mt19937(twister) => twister.fill(out, draw::inverse_f64(finish)),
             Engine::Philox(philox) => philox.fill(out, |[x, y]: [[u32; 4]; 2]| {
                 let ([a, b], [c, d]) = (draw::normal_f64_pair(x), draw::normal_f64_pair(y));
                 lanes::mapped([a, b, c, d], finish)
             }),
-            Engine::Sobol32(sobol) => sobol.fill(out, |x| finish(draw::inverse_f64(x))),
-            Engine::Sobol64(sobol) => sobol.fill(out, |x| finish(draw::inverse_f64_wide(x))),
+            Engine::Sobol32(sobol) => sobol.fill(out, draw::inverse_f64(finish)),
+            Engine::Sobol64(sobol) => sobol.fill(out, draw::inverse_f64_wide(finish)),
         }
         Ok(())
     }

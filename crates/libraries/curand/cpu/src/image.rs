@@ -5,7 +5,7 @@
 //! begins at the same place.
 
 use crate::generator::{Engine, Generator, Kind, Result};
-use crate::poisson::{self, Histogram, Poisson, Rounded};
+use crate::poisson::{self, Histogram, Inverse, Poisson, Rounded};
 use crate::sobol::table;
 
 /// Words of a header: a ticket, how many recurrences lie side by side, where the sequence is, the seed, and room.
@@ -118,7 +118,7 @@ impl Recipe {
                 let (ends, others) = bars.into_iter().unzip();
                 Recipe::Histogram { first, ends, others }
             }
-            Poisson::Inverse { first, sums } => Recipe::Inverse { first, sums },
+            Poisson::Inverse(Inverse { first, sums, .. }) => Recipe::Inverse { first, sums },
             Poisson::Normal(Rounded { mean, deviation }) => Recipe::Normal { mean, deviation },
         }
     }

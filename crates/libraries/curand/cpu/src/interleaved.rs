@@ -1,8 +1,6 @@
 //! Recurrences that lie side by side: output n comes from lane n mod K. A draw takes some words of its lane, and the
 //! lane's next draw, of whatever distribution, goes on behind them.
 
-use std::marker::PhantomData;
-
 use crate::lanes;
 
 /// Lanes that are advanced together.
@@ -120,7 +118,10 @@ impl Interleaved {
             }
         }
         lanes::each(groups, bytes, |group| {
-            lanes::run(Drawn::<R, T, _, WORDS, OUTS>(group, draw, PhantomData))
+            lanes::vectorized(
+                #[inline(always)]
+                || group.draw::<R, WORDS, OUTS>(draw),
+            );
         });
     }
 }
@@ -129,18 +130,6 @@ impl Interleaved {
 struct Group<'a, T> {
     states: [&'a mut [u32]; 6],
     rows: Vec<&'a mut [T]>,
-}
-
-/// As [`Group::draw`].
-struct Drawn<'a, R, T, D, const WORDS: usize, const OUTS: usize>(Group<'a, T>, D, PhantomData<R>);
-
-impl<R: Recurrence, T, D: Fn([u32; WORDS]) -> [T; OUTS] + Copy, const WORDS: usize, const OUTS: usize>
-    lanes::Work for Drawn<'_, R, T, D, WORDS, OUTS>
-{
-    #[inline(always)]
-    fn run(self) {
-        self.0.draw::<R, WORDS, OUTS>(self.1);
-    }
 }
 
 impl<T> Group<'_, T> {

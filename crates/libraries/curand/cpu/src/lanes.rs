@@ -5,30 +5,11 @@ use rayon::prelude::*;
 /// What a fill has to write, in bytes, before a second core is worth waking.
 const SHARED: usize = 1 << 18;
 
-/// Runs `work` compiled for the widest vectors of this processor; what it calls is inlined, or compiled for the oldest.
+/// Runs `work` compiled for the widest vectors of this processor. What it calls is to be `#[inline(always)]`, and so is `work` itself:
+/// LLVM inlines no long closure by itself, which is compiled for the oldest processor then.
 #[inline(always)]
 pub(crate) fn vectorized<R>(work: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(work)
-}
-
-/// A loop whose body is long: [`vectorized`] of a closure is compiled for the oldest processor then, because LLVM inlines no long closure.
-pub(crate) trait Work {
-    /// Implementations are `#[inline(always)]`.
-    fn run(self);
-}
-
-/// Runs work compiled for the widest vectors of this processor.
-#[inline(always)]
-pub(crate) fn run(work: impl Work) {
-    struct Called<W>(W);
-    impl<W: Work> pulp::NullaryFnOnce for Called<W> {
-        type Output = ();
-        #[inline(always)]
-        fn call(self) {
-            self.0.run();
-        }
-    }
-    pulp::Arch::new().dispatch(Called(work));
 }
 
 /// Element `nth` of each row. `array::from_fn` is not inlined everywhere.

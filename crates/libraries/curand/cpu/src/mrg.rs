@@ -108,21 +108,24 @@ pub(crate) fn new(seed: u64, offset: u64, legacy: bool) -> Interleaved {
         start = pair(&one_on, &two_on, start);
     }
     (one_on, two_on) = (one_on.power(WIDTH as u64), two_on.power(WIDTH as u64));
-    lanes::vectorized(|| {
-        for from in (0..lanes - WIDTH).step_by(WIDTH) {
-            step(&mut columns, from, from + WIDTH, &one_on, &two_on);
-        }
-        for from in (0..at).step_by(WIDTH) {
-            let kept = columns.each_ref().map(|column| {
-                <[u32; WIDTH]>::try_from(&column[from..from + WIDTH]).expect("lanes come in whole groups")
-            });
-            step(&mut columns, from, from, &one, &two);
-            for (column, kept) in columns.iter_mut().zip(kept) {
-                let here = WIDTH.min(at - from);
-                column[from + here..from + WIDTH].copy_from_slice(&kept[here..]);
+    lanes::vectorized(
+        #[inline(always)]
+        || {
+            for from in (0..lanes - WIDTH).step_by(WIDTH) {
+                step(&mut columns, from, from + WIDTH, &one_on, &two_on);
             }
-        }
-    });
+            for from in (0..at).step_by(WIDTH) {
+                let kept = columns.each_ref().map(|column| {
+                    <[u32; WIDTH]>::try_from(&column[from..from + WIDTH]).expect("lanes come in whole groups")
+                });
+                step(&mut columns, from, from, &one, &two);
+                for (column, kept) in columns.iter_mut().zip(kept) {
+                    let here = WIDTH.min(at - from);
+                    column[from + here..from + WIDTH].copy_from_slice(&kept[here..]);
+                }
+            }
+        },
+    );
     Interleaved::new(columns, at)
 }
 

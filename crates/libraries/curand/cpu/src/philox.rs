@@ -100,7 +100,10 @@ impl Philox {
             fours = rest;
         }
         lanes::each(jobs, bytes, |(block, out)| {
-            lanes::run(Blocks::<_, _, BLOCKS> { seed, first: block, out, draw })
+            lanes::vectorized(
+                #[inline(always)]
+                || blocks(seed, block, out, draw),
+            );
         });
         if !tail.is_empty() {
             let mut four = [[T::default(); 4]];
@@ -108,23 +111,6 @@ impl Philox {
             tail.copy_from_slice(&four[0][..tail.len()]);
             self.given = tail.len();
         }
-    }
-}
-
-/// As [`blocks`].
-struct Blocks<'a, T, D, const BLOCKS: usize> {
-    seed: u64,
-    first: u64,
-    out: &'a mut [[T; 4]],
-    draw: D,
-}
-
-impl<T, D: Fn([[u32; 4]; BLOCKS]) -> [T; 4] + Copy, const BLOCKS: usize> lanes::Work
-    for Blocks<'_, T, D, BLOCKS>
-{
-    #[inline(always)]
-    fn run(self) {
-        blocks(self.seed, self.first, self.out, self.draw);
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) enum Poisson {
     /// A square histogram.
     Histogram(Histogram),
     /// The inverse of the distribution, searched for.
-    Inverse { first: u32, sums: Vec<f64> },
+    Inverse(Inverse),
     /// Rounded normal values.
     Normal(Rounded),
 }
@@ -28,6 +28,37 @@ pub(crate) struct Histogram {
     pub(crate) first: u32,
     /// Up to where a bar is its own value's, and whose it is from there.
     pub(crate) bars: Vec<(f64, u32)>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Inverse {
+    pub(crate) first: u32,
+    /// How likely a value up to each is.
+    pub(crate) sums: Vec<f64>,
+    /// For each of as many equal parts of 0 to 1 how many sums lie below it: there a search begins.
+    starts: Vec<u32>,
+}
+
+impl Inverse {
+    fn new(first: u32, shares: Vec<f64>) -> Inverse {
+        let mut sums = shares;
+        let mut sum = 0.0;
+        for share in &mut sums {
+            sum += *share;
+            *share = sum;
+        }
+        let parts = sums.len().next_power_of_two();
+        let below = |part: usize| sums.partition_point(|&sum| sum < part as f64 / parts as f64) as u32;
+        let starts = (0..=parts).map(below).collect();
+        Inverse { first, sums, starts }
+    }
+
+    fn value(&self, uniform: f64) -> u32 {
+        let parts = (self.starts.len() - 1) as f64;
+        let start = self.starts[(uniform * parts) as usize] as usize;
+        let steps = self.sums[start..].iter().take_while(|&&sum| sum < uniform).count();
+        self.first + (start + steps).min(self.sums.len() - 1) as u32
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -62,13 +93,8 @@ impl Poisson {
             let (first, shares) = shares(mean);
             Poisson::Histogram(Histogram { first, bars: bars(shares) })
         } else if mean <= inverse {
-            let (first, mut sums) = shares(mean);
-            let mut sum = 0.0;
-            for share in &mut sums {
-                sum += *share;
-                *share = sum;
-            }
-            Poisson::Inverse { first, sums }
+            let (first, shares) = shares(mean);
+            Poisson::Inverse(Inverse::new(first, shares))
         } else {
             let deviation = match kind {
                 // Its root is of single precision as well, see `Rounded::single_value`.
@@ -87,9 +113,7 @@ impl Poisson {
                 let (own, other) = bars[bar];
                 first + if uniform < own { bar as u32 } else { other }
             }
-            Poisson::Inverse { first, sums } => {
-                first + sums.partition_point(|&sum| sum < uniform).min(sums.len() - 1) as u32
-            }
+            Poisson::Inverse(inverse) => inverse.value(uniform),
             Poisson::Normal(_) => 0,
         }
     }
@@ -122,7 +146,7 @@ impl Distribution {
                 Distribution::Histogram { first, ends, others }
             }
             Poisson::Normal(Rounded { mean, deviation }) => Distribution::Normal { mean, deviation },
-            Poisson::Inverse { .. } => unreachable!("only other kinds of generators search"),
+            Poisson::Inverse(_) => unreachable!("only other kinds of generators search"),
         }
     }
 }
@@ -172,6 +196,30 @@ fn bars(mut shares: Vec<f64>) -> Vec<(f64, u32)> {
         }
         if !any {
             return bars;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_begins_within_its_part_finds_what_one_over_all_does() {
+        for mean in [10.0, 55.5, 1234.0, 7999.0] {
+            let (first, shares) = shares(mean);
+            let inverse = Inverse::new(first, shares);
+            let parts = (inverse.starts.len() - 1) as f64;
+            let ends = (1..=inverse.starts.len() - 1).flat_map(|part| {
+                let end = part as f64 / parts;
+                [end.next_down(), end, end.next_up().min(1.0)]
+            });
+            let uniform = (1..5000).map(|i| f64::from(i) / 5000.0);
+            for uniform in inverse.sums.iter().copied().chain(ends).chain(uniform).filter(|u| *u <= 1.0) {
+                let below = inverse.sums.iter().filter(|&&sum| sum < uniform).count();
+                let wanted = first + below.min(inverse.sums.len() - 1) as u32;
+                assert_eq!(inverse.value(uniform), wanted, "{uniform} of {mean}");
+            }
         }
     }
 }

@@ -97,7 +97,10 @@ fn skip(columns: &mut [Vec<u32>; 6], range: std::ops::Range<usize>, steps: u64) 
     }
     let jump = Jump::one().power(steps);
     let [a, b, c, d, e, _] = columns.each_mut().map(|column| &mut column[range.clone()]);
-    lanes::vectorized(|| jump.apply_all([a, b, c, d, e]));
+    lanes::vectorized(
+        #[inline(always)]
+        || jump.apply_all([a, b, c, d, e]),
+    );
 }
 
 /// A linear map of the five words: what each of their 160 bits becomes.

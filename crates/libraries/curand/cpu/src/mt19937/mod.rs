@@ -5,6 +5,7 @@
 
 mod jumps;
 
+use crate::draw::{self, Draw};
 use crate::lanes;
 
 const STATE: usize = 624;
@@ -66,7 +67,7 @@ impl Mt19937 {
     }
 
     /// Fills `out` with what `draw` makes of a word each.
-    pub(crate) fn fill<T: Send>(&mut self, out: &mut [T], draw: impl Fn(u32) -> T + Copy + Send + Sync) {
+    pub(crate) fn fill<T: Send>(&mut self, out: &mut [T], draw: impl Draw<u32, T>) {
         let mut out = out;
         while !out.is_empty() {
             let start = self.given % BLOCK;
@@ -88,7 +89,10 @@ impl Mt19937 {
             if self.twisted > 0 {
                 let bytes = size_of_val(&self.states[..]);
                 lanes::each(self.states.chunks_mut(GROUP).collect(), bytes, |states| {
-                    lanes::vectorized(|| states.iter_mut().for_each(twist));
+                    lanes::vectorized(
+                        #[inline(always)]
+                        || states.iter_mut().for_each(twist),
+                    );
                 });
             }
             self.twisted += 1;
@@ -104,23 +108,29 @@ impl Mt19937 {
         }
         for _ in first..groups {
             let last = &self.heads[self.heads.len() - 1];
-            self.heads.push(lanes::vectorized(|| jumped(last, &jumps::GROUP)));
+            self.heads.push(lanes::vectorized(
+                #[inline(always)]
+                || jumped(last, &jumps::GROUP),
+            ));
         }
         self.states.resize(groups * GROUP, [0; STATE]);
         let heads = &self.heads[first..];
         let jobs: Vec<_> = heads.iter().zip(self.states[first * GROUP..].chunks_mut(GROUP)).collect();
         // Each costs as much as a fill of many bytes.
         lanes::each(jobs, usize::MAX, |(head, states)| {
-            lanes::vectorized(|| {
-                let mut own = *head;
-                for (nth, state) in states.iter_mut().enumerate() {
-                    if nth > 0 {
-                        own = jumped(&own, &jumps::ONE);
+            lanes::vectorized(
+                #[inline(always)]
+                || {
+                    let mut own = *head;
+                    for (nth, state) in states.iter_mut().enumerate() {
+                        if nth > 0 {
+                            own = jumped(&own, &jumps::ONE);
+                        }
+                        *state = own;
+                        twist(state);
                     }
-                    *state = own;
-                    twist(state);
-                }
-            });
+                },
+            );
         });
     }
 
@@ -131,7 +141,7 @@ impl Mt19937 {
     }
 
     /// The words of a block from `start` on.
-    fn write<T: Send>(&self, start: usize, out: &mut [T], draw: impl Fn(u32) -> T + Copy + Send + Sync) {
+    fn write<T: Send>(&self, start: usize, out: &mut [T], draw: impl Draw<u32, T>) {
         let bytes = size_of_val(out);
         // Rows that share places go together: the first row, then seven at a time.
         let mut jobs: Vec<Vec<Part<'_, T>>> = (0..=(ROWS - 1) / TOGETHER).map(|_| vec![]).collect();
@@ -146,25 +156,40 @@ impl Mt19937 {
             rest = later;
         }
         jobs.retain(|parts| !parts.is_empty());
-        lanes::each(jobs, bytes, |mut parts| lanes::vectorized(|| self.write_rows(&mut parts, draw)));
+        lanes::each(jobs, bytes, |mut parts| {
+            lanes::vectorized(
+                #[inline(always)]
+                || self.write_rows(&mut parts, draw),
+            )
+        });
     }
 
     #[inline(always)]
-    fn write_rows<T>(&self, parts: &mut [Part<'_, T>], draw: impl Fn(u32) -> T + Copy) {
+    fn write_rows<T>(&self, parts: &mut [Part<'_, T>], draw: impl Draw<u32, T>) {
         for (generator, state) in self.states.iter().enumerate() {
             let first = generator * EACH;
             for Part { places, start, out } in parts.iter_mut() {
                 if first >= *start && first + EACH <= *start + out.len() {
                     let own = &mut out[first - *start..][..EACH];
-                    for (out, &place) in own.iter_mut().zip(&*places) {
-                        *out = draw(tempered(state[place]));
-                    }
+                    let words = tempered_at(state, places);
+                    draw::put(
+                        own,
+                        #[inline(always)]
+                        |i| words[i],
+                        draw,
+                    );
                     continue;
                 }
-                for (at, &place) in (first..).zip(&*places) {
-                    if let Some(out) = at.checked_sub(*start).and_then(|at| out.get_mut(at)) {
-                        *out = draw(tempered(state[place]));
-                    }
+                let (skipped, at) = (start.saturating_sub(first), first.saturating_sub(*start));
+                if skipped < EACH && at < out.len() {
+                    let words = tempered_at(state, places);
+                    let here = (EACH - skipped).min(out.len() - at);
+                    draw::put(
+                        &mut out[at..at + here],
+                        #[inline(always)]
+                        |i| words[skipped + i],
+                        draw,
+                    );
                 }
             }
         }
@@ -214,6 +239,19 @@ fn twist(s: &mut State) {
 fn mixed(this: u32, next: u32, middle: u32) -> u32 {
     let y = (this & 0x8000_0000) | (next & 0x7fff_ffff);
     middle ^ (y >> 1) ^ (0x9908_b0df & (y & 1).wrapping_neg())
+}
+
+/// The words of some places of a state.
+#[inline(always)]
+fn tempered_at(state: &State, places: &[usize; EACH]) -> [u32; EACH] {
+    let mut words = [0; EACH];
+    for i in 0..EACH {
+        words[i] = state[places[i]];
+    }
+    for word in &mut words {
+        *word = tempered(*word);
+    }
+    words
 }
 
 #[inline(always)]

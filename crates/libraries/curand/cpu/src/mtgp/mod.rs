@@ -3,6 +3,7 @@
 
 mod parameters;
 
+use crate::draw::{self, Draw};
 use crate::lanes;
 
 /// Words that a twister gives in its turn.
@@ -55,11 +56,12 @@ impl Mtgp {
     }
 
     /// Fills `out` with what `draw` makes of a word each.
-    pub(crate) fn fill<T: Send>(&mut self, out: &mut [T], draw: impl Fn(u32) -> T + Copy + Send + Sync) {
+    pub(crate) fn fill<T: Send>(&mut self, out: &mut [T], draw: impl Draw<u32, T>) {
         let bytes = size_of_val(out);
         let here = out.len().min(TURN - self.given);
         let (head, rest) = out.split_at_mut(here);
-        put(head, &self.turn[self.given..], draw);
+        let (turn, given) = (&self.turn, self.given);
+        draw::put(head, |i| turn[given + i], draw);
         self.given += here;
         let (turns, tail) = rest.as_chunks_mut::<TURN>();
 
@@ -72,30 +74,34 @@ impl Mtgp {
         }
         // A twister's turns lie far apart in memory: by some rows of all twisters it is seldom waited for.
         lanes::each(jobs, bytes, |(twister, turns)| {
-            lanes::vectorized(|| {
-                for out in turns {
-                    twister.turn();
-                    let words = twister.words();
-                    for i in 0..TURN {
-                        out[i] = draw(words[i]);
+            lanes::vectorized(
+                #[inline(always)]
+                || {
+                    for out in turns {
+                        twister.turn();
+                        let words = twister.words();
+                        draw::put(
+                            out,
+                            #[inline(always)]
+                            |i| words[i],
+                            draw,
+                        );
                     }
-                }
-            });
+                },
+            );
         });
         if !tail.is_empty() {
             let twister = &mut self.twisters[self.at];
-            lanes::vectorized(|| twister.turn());
+            lanes::vectorized(
+                #[inline(always)]
+                || twister.turn(),
+            );
             self.turn = *twister.words();
             self.at = (self.at + 1) % n;
-            put(tail, &self.turn, draw);
+            let turn = &self.turn;
+            draw::put(tail, |i| turn[i], draw);
             self.given = tail.len();
         }
-    }
-}
-
-fn put<T>(out: &mut [T], words: &[u32], draw: impl Fn(u32) -> T) {
-    for (out, &word) in out.iter_mut().zip(words) {
-        *out = draw(word);
     }
 }
 

@@ -8,6 +8,7 @@ use std::ops::{BitXor, BitXorAssign};
 pub(crate) use directions::table;
 pub use directions::{DIMENSIONS, directions32, directions64, scramble32, scramble64};
 
+use crate::draw::{self, Draw};
 use crate::lanes;
 
 /// Points that differ in their lowest bits only, which are made together.
@@ -63,7 +64,7 @@ impl<W: Word> Sobol<W> {
     }
 
     /// Fills `out`, which has the same number of points for each dimension, with what `draw` makes of each word.
-    pub(crate) fn fill<T: Send>(&mut self, out: &mut [T], draw: impl Fn(W) -> T + Copy + Send + Sync) {
+    pub(crate) fn fill<T: Send>(&mut self, out: &mut [T], draw: impl Draw<W, T>) {
         let points = out.len() / self.dimensions.len();
         let bytes = size_of_val(out);
         if points == 0 {
@@ -76,7 +77,10 @@ impl<W: Word> Sobol<W> {
             out.chunks_mut(JOB).zip(starts).map(move |(out, start)| (dimension, start, out))
         });
         lanes::each(jobs.collect(), bytes, |(dimension, start, out)| {
-            lanes::vectorized(|| dimension.points(start, out, draw));
+            lanes::vectorized(
+                #[inline(always)]
+                || dimension.points(start, out, draw),
+            );
         });
         self.position = first.wrapping_add(points as u64);
     }
@@ -84,20 +88,26 @@ impl<W: Word> Sobol<W> {
 
 impl<W: Word> Dimension<W> {
     #[inline(always)]
-    fn points<T>(&self, mut number: u64, mut out: &mut [T], draw: impl Fn(W) -> T) {
+    fn points<T>(&self, mut number: u64, mut out: &mut [T], draw: impl Draw<W, T>) {
         while !out.is_empty() {
             let start = (number % WIDTH as u64) as usize;
             let here = out.len().min(WIDTH - start);
             let (now, later) = out.split_at_mut(here);
             let high = self.shift ^ gray(&self.vectors, number - start as u64);
             if let Ok(now) = <&mut [T; WIDTH]>::try_from(&mut *now) {
-                for (out, &low) in now.iter_mut().zip(&self.low) {
-                    *out = draw(high ^ low);
-                }
+                draw::put(
+                    now,
+                    #[inline(always)]
+                    |i| high ^ self.low[i],
+                    draw,
+                );
             } else {
-                for (out, &low) in now.iter_mut().zip(&self.low[start..]) {
-                    *out = draw(high ^ low);
-                }
+                draw::put(
+                    now,
+                    #[inline(always)]
+                    |i| high ^ self.low[start + i],
+                    draw,
+                );
             }
             number = number.wrapping_add(here as u64);
             out = later;
