@@ -5,6 +5,8 @@
 use std::f32::consts::{PI as PI_32, SQRT_2 as SQRT_2_32};
 use std::f64::consts::{PI, SQRT_2};
 
+use crate::math;
+
 /// 2^-32 and 2^-53.
 const INV_32: f64 = 1.0 / 4_294_967_296.0;
 const INV_32F: f32 = 1.0 / 4_294_967_296.0;
@@ -102,40 +104,47 @@ pub(crate) fn mrg_f32(z: u32) -> f32 {
     mrg_f64(z) as f32
 }
 
-/// Box and Muller's two normal values.
+/// What Box and Muller's two normal values are made of: a uniform number and an angle.
 #[inline(always)]
-pub(crate) fn normal_f32_pair(x: u32, y: u32) -> [f32; 2] {
+pub(crate) fn polar_f32(x: u32, y: u32) -> [f32; 2] {
     const TURN: f32 = INV_32F * (2.0 * PI_32);
-    polar_f32(uniform_f32(x), y as f32 * TURN + TURN / 2.0)
+    [uniform_f32(x), y as f32 * TURN + TURN / 2.0]
 }
 
 #[inline(always)]
-pub(crate) fn mrg_normal_f32(x: u32, y: u32) -> [f32; 2] {
-    polar_f32(mrg_f32(x), mrg_f32(y) * (2.0 * PI_32))
+pub(crate) fn mrg_polar_f32(x: u32, y: u32) -> [f32; 2] {
+    [mrg_f32(x), mrg_f32(y) * (2.0 * PI_32)]
+}
+
+/// Two normal values of each of such pairs.
+#[inline(always)]
+pub(crate) fn box_muller_f32(pairs: &mut [f32]) {
+    for [first, second] in pairs.as_chunks_mut::<2>().0 {
+        let length = (-2.0 * math::ln(*first)).sqrt();
+        let [sin, cos] = math::sin_cos(*second);
+        [*first, *second] = [sin * length, cos * length];
+    }
 }
 
 #[inline(always)]
-fn polar_f32(u: f32, angle: f32) -> [f32; 2] {
-    let length = (-2.0 * u.ln()).sqrt();
-    [angle.sin() * length, angle.cos() * length]
+pub(crate) fn polar_f64(words: [u32; 4]) -> [f64; 2] {
+    let half_turns = mixed(words[2], words[3]) * (INV_53 * 2.0) + INV_53;
+    [uniform_f64_pair(words[0], words[1]), half_turns * PI]
 }
 
 #[inline(always)]
-pub(crate) fn normal_f64_pair(words: [u32; 4]) -> [f64; 2] {
-    let turn = mixed(words[2], words[3]) * (INV_53 * 2.0) + INV_53;
-    polar_f64(uniform_f64_pair(words[0], words[1]), turn)
+pub(crate) fn mrg_polar_f64(x: u32, y: u32) -> [f64; 2] {
+    [mrg_f64(x), mrg_f64(y) * 2.0 * PI]
 }
 
+/// As [`box_muller_f32`], one by one.
 #[inline(always)]
-pub(crate) fn mrg_normal_f64(x: u32, y: u32) -> [f64; 2] {
-    polar_f64(mrg_f64(x), mrg_f64(y) * 2.0)
-}
-
-#[inline(always)]
-fn polar_f64(u: f64, half_turns: f64) -> [f64; 2] {
-    let length = (-2.0 * u.ln()).sqrt();
-    let angle = half_turns * PI;
-    [angle.sin() * length, angle.cos() * length]
+pub(crate) fn box_muller_f64(pairs: &mut [f64]) {
+    for [first, second] in pairs.as_chunks_mut::<2>().0 {
+        // The C library's, to the bit.
+        let length = (-2.0 * first.ln()).sqrt();
+        [*first, *second] = [second.sin() * length, second.cos() * length];
+    }
 }
 
 /// The normal values that words stand for: the inverse of the distribution at the middle of their share, by the same steps as in NVIDIA's

@@ -319,17 +319,22 @@ impl Generator {
         if let Poisson::Normal(rounded) = method {
             match engine {
                 Engine::Xorwow(lanes) => {
-                    lanes.fill_halves::<Xorwow>(out, draw::normal_f32_pair, |x| rounded.value(x))
+                    lanes.fill_halves::<Xorwow>(out, draw::polar_f32, |x| rounded.value(x))
                 }
                 Engine::Mrg(lanes) => {
-                    lanes.fill_halves::<Mrg>(out, draw::mrg_normal_f32, |x| rounded.value(x))
+                    lanes.fill_halves::<Mrg>(out, draw::mrg_polar_f32, |x| rounded.value(x))
                 }
                 Engine::Mtgp(twisters) => twisters.fill(out, draw::inverse_f32(|x| rounded.value(x))),
                 Engine::Mt19937(twister) => twister.fill(out, draw::inverse_f32(|x| rounded.single_value(x))),
-                Engine::Philox(philox) => philox.fill(out, |[[a, b, c, d]]| {
-                    let ([a, b], [c, d]) = (draw::normal_f32_pair(a, b), draw::normal_f32_pair(c, d));
-                    lanes::mapped([a, b, c, d], |x| rounded.value(x))
-                }),
+                Engine::Philox(philox) => {
+                    // Box and Muller's method by itself, whose values are of another type.
+                    philox.fill(out, |[[a, b, c, d]]| {
+                        let mut pairs = [draw::polar_f32(a, b), draw::polar_f32(c, d)];
+                        draw::box_muller_f32(pairs.as_flattened_mut());
+                        let [[a, b], [c, d]] = pairs;
+                        lanes::mapped([a, b, c, d], |x| rounded.value(x))
+                    });
+                }
                 Engine::Sobol32(sobol) => sobol.fill(out, draw::inverse_f32(|x| rounded.value(x))),
                 Engine::Sobol64(sobol) => sobol.fill(out, draw::inverse_f32_wide(|x| rounded.value(x))),
             }
@@ -355,21 +360,28 @@ impl Generator {
 
     fn normal_f32(&mut self, out: &mut [f32], finish: impl Fn(f32) -> f32 + Copy + Send + Sync) -> Result {
         self.check(out.len(), true)?;
+        let normal = |pairs: &mut [f32]| {
+            draw::box_muller_f32(pairs);
+            for value in pairs {
+                *value = finish(*value);
+            }
+        };
         match self.begin(out.len(), 2) {
             Engine::Xorwow(lanes) => {
-                lanes.fill::<Xorwow, _, 2, 2>(out, |[x, y]| {
-                    lanes::mapped(draw::normal_f32_pair(x, y), finish)
-                });
+                lanes.fill_then::<Xorwow, _, 2, 2>(out, |[x, y]| draw::polar_f32(x, y), normal)
             }
             Engine::Mrg(lanes) => {
-                lanes.fill::<Mrg, _, 2, 2>(out, |[x, y]| lanes::mapped(draw::mrg_normal_f32(x, y), finish))
+                lanes.fill_then::<Mrg, _, 2, 2>(out, |[x, y]| draw::mrg_polar_f32(x, y), normal)
             }
             Engine::Mtgp(twisters) => twisters.fill(out, draw::inverse_f32(finish)),
             Engine::Mt19937(twister) => twister.fill(out, draw::inverse_f32(finish)),
-            Engine::Philox(philox) => philox.fill(out, |[[a, b, c, d]]| {
-                let ([a, b], [c, d]) = (draw::normal_f32_pair(a, b), draw::normal_f32_pair(c, d));
-                lanes::mapped([a, b, c, d], finish)
-            }),
+            Engine::Philox(philox) => {
+                let pairs = |[[a, b, c, d]]: [[u32; 4]; 1]| {
+                    let ([a, b], [c, d]) = (draw::polar_f32(a, b), draw::polar_f32(c, d));
+                    [a, b, c, d]
+                };
+                philox.fill_then(out, pairs, normal);
+            }
             Engine::Sobol32(sobol) => sobol.fill(out, draw::inverse_f32(finish)),
             Engine::Sobol64(sobol) => sobol.fill(out, draw::inverse_f32_wide(finish)),
         }
@@ -378,19 +390,26 @@ impl Generator {
 
     fn normal_f64(&mut self, out: &mut [f64], finish: impl Fn(f64) -> f64 + Copy + Send + Sync) -> Result {
         self.check(out.len(), true)?;
-        match self.begin(out.len(), 2) {
-            Engine::Xorwow(lanes) => {
-                lanes.fill::<Xorwow, _, 4, 2>(out, |x| lanes::mapped(draw::normal_f64_pair(x), finish))
+        let normal = |pairs: &mut [f64]| {
+            draw::box_muller_f64(pairs);
+            for value in pairs {
+                *value = finish(*value);
             }
+        };
+        match self.begin(out.len(), 2) {
+            Engine::Xorwow(lanes) => lanes.fill_then::<Xorwow, _, 4, 2>(out, draw::polar_f64, normal),
             Engine::Mrg(lanes) => {
-                lanes.fill::<Mrg, _, 2, 2>(out, |[x, y]| lanes::mapped(draw::mrg_normal_f64(x, y), finish))
+                lanes.fill_then::<Mrg, _, 2, 2>(out, |[x, y]| draw::mrg_polar_f64(x, y), normal)
             }
             Engine::Mtgp(twisters) => twisters.fill(out, draw::inverse_f64(finish)),
             Engine::Mt19937(twister) => twister.fill(out, draw::inverse_f64(finish)),
-            Engine::Philox(philox) => philox.fill(out, |[x, y]: [[u32; 4]; 2]| {
-                let ([a, b], [c, d]) = (draw::normal_f64_pair(x), draw::normal_f64_pair(y));
-                lanes::mapped([a, b, c, d], finish)
-            }),
+            Engine::Philox(philox) => {
+                let pairs = |[x, y]: [[u32; 4]; 2]| {
+                    let ([a, b], [c, d]) = (draw::polar_f64(x), draw::polar_f64(y));
+                    [a, b, c, d]
+                };
+                philox.fill_then(out, pairs, normal);
+            }
             Engine::Sobol32(sobol) => sobol.fill(out, draw::inverse_f64(finish)),
             Engine::Sobol64(sobol) => sobol.fill(out, draw::inverse_f64_wide(finish)),
         }

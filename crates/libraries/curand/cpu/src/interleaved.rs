@@ -1,7 +1,7 @@
 //! Recurrences that lie side by side: output n comes from lane n mod K. A draw takes some words of its lane, and the
 //! lane's next draw, of whatever distribution, goes on behind them.
 
-use crate::lanes;
+use crate::{draw, lanes};
 
 /// Lanes that are advanced together.
 pub(crate) const WIDTH: usize = 64;
@@ -44,21 +44,31 @@ impl Interleaved {
         out: &mut [T],
         draw: impl Fn([u32; WORDS]) -> [T; OUTS] + Copy + Send + Sync,
     ) {
+        self.fill_then::<R, T, WORDS, OUTS>(out, draw, |_| ());
+    }
+
+    /// The same; `then` makes values of whole draws into others, some dozen at once.
+    pub(crate) fn fill_then<R: Recurrence, T: Send, const WORDS: usize, const OUTS: usize>(
+        &mut self,
+        out: &mut [T],
+        draw: impl Fn([u32; WORDS]) -> [T; OUTS] + Copy + Send + Sync,
+        then: impl Fn(&mut [T]) + Copy + Send + Sync,
+    ) {
         let lanes = self.columns[0].len();
         let draws = out.len() / OUTS;
         let first = if self.at == 0 { 0 } else { draws.min(lanes - self.at) };
         let (head, rest) = out.split_at_mut(first * OUTS);
         let at = self.at;
-        self.rows::<R, T, WORDS, OUTS>(at..at + first, head, draw);
+        self.rows::<R, T, WORDS, OUTS>(at..at + first, head, draw, then);
         let last = (draws - first) % lanes;
         let (rows, tail) = rest.split_at_mut(rest.len() - last * OUTS);
-        self.rows::<R, T, WORDS, OUTS>(0..lanes, rows, draw);
-        self.rows::<R, T, WORDS, OUTS>(0..last, tail, draw);
+        self.rows::<R, T, WORDS, OUTS>(0..lanes, rows, draw, then);
+        self.rows::<R, T, WORDS, OUTS>(0..last, tail, draw, then);
         self.at = (at + draws) % lanes;
     }
 
-    /// Fills `out` with one value for each lane in its turn: draws of a pair serve a lane twice, the second time whenever
-    /// it is asked again for such a value, whatever it drew meanwhile.
+    /// Fills `out` with one value for each lane in its turn: pairs by Box and Muller's method, of what `draw` makes, serve a lane twice,
+    /// the second time whenever it is asked again for such a value, whatever it drew meanwhile.
     pub(crate) fn fill_halves<R: Recurrence>(
         &mut self,
         mut out: &mut [u32],
@@ -79,7 +89,12 @@ impl Interleaved {
                 }
             } else {
                 pairs.resize(2 * here, 0.0);
-                self.rows::<R, f32, 2, 2>(at..at + here, &mut pairs, |[x, y]| draw(x, y));
+                self.rows::<R, f32, 2, 2>(
+                    at..at + here,
+                    &mut pairs,
+                    |[x, y]| draw(x, y),
+                    draw::box_muller_f32,
+                );
                 let drawn = pairs.as_chunks::<2>().0.iter();
                 for ((out, half), &[first, second]) in now.iter_mut().zip(&mut self.halves[at..]).zip(drawn) {
                     *out = finish(first);
@@ -97,6 +112,7 @@ impl Interleaved {
         range: std::ops::Range<usize>,
         out: &mut [T],
         draw: impl Fn([u32; WORDS]) -> [T; OUTS] + Copy + Send + Sync,
+        then: impl Fn(&mut [T]) + Copy + Send + Sync,
     ) {
         if out.is_empty() {
             return;
@@ -120,7 +136,7 @@ impl Interleaved {
         lanes::each(groups, bytes, |group| {
             lanes::vectorized(
                 #[inline(always)]
-                || group.draw::<R, WORDS, OUTS>(draw),
+                || group.draw::<R, WORDS, OUTS>(draw, then),
             );
         });
     }
@@ -137,6 +153,7 @@ impl<T> Group<'_, T> {
     fn draw<R: Recurrence, const WORDS: usize, const OUTS: usize>(
         mut self,
         draw: impl Fn([u32; WORDS]) -> [T; OUTS] + Copy,
+        then: impl Fn(&mut [T]),
     ) {
         let n = self.states[0].len();
         let mut words = [[[0; WIDTH]; WORDS]; TILE];
@@ -153,7 +170,8 @@ impl<T> Group<'_, T> {
                     to[start..start + here].copy_from_slice(&from[..here]);
                 }
                 for (row, words) in rows.iter_mut().zip(&words) {
-                    let (out, _) = row[start * OUTS..(start + here) * OUTS].as_chunks_mut::<OUTS>();
+                    let values = &mut row[start * OUTS..(start + here) * OUTS];
+                    let (out, _) = values.as_chunks_mut::<OUTS>();
                     if let Ok(out) = <&mut [[T; OUTS]; WIDTH]>::try_from(&mut *out) {
                         for (lane, out) in out.iter_mut().enumerate() {
                             *out = draw(lanes::nth(words, lane));
@@ -163,6 +181,7 @@ impl<T> Group<'_, T> {
                             *out = draw(lanes::nth(words, lane));
                         }
                     }
+                    then(values);
                 }
             }
         }

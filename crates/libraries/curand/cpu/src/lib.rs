@@ -13,6 +13,7 @@ mod generator;
 mod image;
 mod interleaved;
 mod lanes;
+mod math;
 mod mrg;
 mod mt19937;
 mod mtgp;

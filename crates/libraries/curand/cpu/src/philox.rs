@@ -74,15 +74,25 @@ impl Philox {
     /// Fills `out`: `draw` makes four values out of `BLOCKS` blocks.
     pub(crate) fn fill<T: Copy + Default + Send, const BLOCKS: usize>(
         &mut self,
+        out: &mut [T],
+        draw: impl Fn([[u32; 4]; BLOCKS]) -> [T; 4] + Copy + Send + Sync,
+    ) {
+        self.fill_then(out, draw, |_| ());
+    }
+
+    /// The same; `then` makes values of whole blocks into others, some dozen at once.
+    pub(crate) fn fill_then<T: Copy + Default + Send, const BLOCKS: usize>(
+        &mut self,
         mut out: &mut [T],
         draw: impl Fn([[u32; 4]; BLOCKS]) -> [T; 4] + Copy + Send + Sync,
+        then: impl Fn(&mut [T]) + Copy + Send + Sync,
     ) {
         let (seed, bytes) = (self.seed, size_of_val(out));
         if self.given != 0 && !out.is_empty() {
             let here = out.len().min(4 - self.given);
             let (head, rest) = out.split_at_mut(here);
             let mut four = [[T::default(); 4]];
-            blocks(seed, self.turns[0].block, &mut four, draw);
+            blocks(seed, self.turns[0].block, &mut four, (draw, then));
             head.copy_from_slice(&four[0][self.given..self.given + here]);
             self.given += here;
             if self.given == 4 {
@@ -102,12 +112,12 @@ impl Philox {
         lanes::each(jobs, bytes, |(block, out)| {
             lanes::vectorized(
                 #[inline(always)]
-                || blocks(seed, block, out, draw),
+                || blocks(seed, block, out, (draw, then)),
             );
         });
         if !tail.is_empty() {
             let mut four = [[T::default(); 4]];
-            blocks(seed, self.turns[0].block, &mut four, draw);
+            blocks(seed, self.turns[0].block, &mut four, (draw, then));
             tail.copy_from_slice(&four[0][..tail.len()]);
             self.given = tail.len();
         }
@@ -120,7 +130,7 @@ fn blocks<T, const BLOCKS: usize>(
     seed: u64,
     first: u64,
     out: &mut [[T; 4]],
-    draw: impl Fn([[u32; 4]; BLOCKS]) -> [T; 4] + Copy,
+    (draw, then): (impl Fn([[u32; 4]; BLOCKS]) -> [T; 4] + Copy, impl Fn(&mut [T])),
 ) {
     let mut words = [[[0; 4]; WIDTH]; BLOCKS];
     let mut first = first;
@@ -137,6 +147,7 @@ fn blocks<T, const BLOCKS: usize>(
                 *out = draw(lanes::nth(&words, i));
             }
         }
+        then(out.as_flattened_mut());
         first = first.wrapping_add(WIDTH as u64);
     }
 }
