@@ -1,5 +1,7 @@
 //! Which operations of a graph reach MIOpen, and as what; what needs memory of the device's is xtask/src/test/miopen's.
 
+use core::ops::Range;
+
 use kit::Address;
 use parking_lot::Mutex;
 
@@ -83,23 +85,28 @@ fn value(uid: i64) -> Arc<Node> {
 /// The value of each number of the host's.
 const VALUE: f64 = 0.125;
 
-/// What reaches MIOpen of a graph of one operation; none where our own code runs all of it, without MIOpen having been asked.
-fn reaches(recorder: &Recorder, hip: &HipCall, operation: Arc<Node>) -> Option<Vec<String>> {
+/// Runs a graph of one operation; what our own code is asked for.
+fn run(hip: &HipCall, operation: Arc<Node>) -> Result<(bool, Vec<Range<usize>>), Error> {
     let graph = Graph::new(&[operation]).unwrap();
     let given = |(uid, is_value)| {
         let at = memory(uid as usize * 0x100).cast::<u8>();
         (uid, if is_value { Given::Value(VALUE) } else { Given::Memory(Address(at)) })
     };
-    let given = graph.wanted().map(given).collect();
-    let mut n_ours = 0;
-    let ours = |_, _: &BTreeMap<i64, Given>| {
-        n_ours += 1;
+    let (given, mut asked) = (graph.wanted().map(given).collect(), vec![]);
+    let ours = |operations, _: &BTreeMap<i64, Given>| {
+        asked.push(operations);
         Ok(())
     };
     // SAFETY: nobody follows the addresses.
-    let is_run = unsafe { graph.run_on_hip(hip, &given, ours) }.unwrap();
+    let is_run = unsafe { graph.run_on_hip(hip, &given, ours) }?;
+    Ok((is_run, asked))
+}
+
+/// What reaches MIOpen of a graph of one operation; none where our own code runs all of it, without MIOpen having been asked.
+fn reaches(recorder: &Recorder, hip: &HipCall, operation: Arc<Node>) -> Option<Vec<String>> {
+    let (is_run, asked) = run(hip, operation).unwrap();
     let work = recorder.work();
-    assert_eq!((n_ours, is_run), (0, !work.is_empty()));
+    assert_eq!((asked.len(), is_run), (0, !work.is_empty()));
     is_run.then_some(work)
 }
 
@@ -457,4 +464,16 @@ fn batch_norms_of_graphs_are_those_of_the_legacy_calls() {
         let reached = reaches(&recorder, &hip, norm_gradient(statistics)).unwrap();
         assert_eq!(reached, [format!("{backward} {behind}")]);
     }
+}
+
+#[test]
+fn what_miopen_refuses_of_a_graph_is_our_own_codes() {
+    let recorder = Recorder::of("6.4");
+    let hip = recorder.call();
+    let sum = || binary(cudnnPointwiseMode_t::CUDNN_POINTWISE_ADD, [1, 2].map(|uid| plain(uid, &SIZES)));
+    recorder.answer_to(c"miopenOpTensor", 3);
+    assert_eq!(run(&hip, sum()).unwrap(), (true, vec![0..1]));
+    recorder.answer_to(c"miopenOpTensor", 4);
+    assert!(matches!(run(&hip, sum()), Err(Error::Hip { call: "miopenOpTensor", code: 4 })));
+    assert_eq!(run(&hip, sum()).unwrap(), (true, vec![]));
 }
