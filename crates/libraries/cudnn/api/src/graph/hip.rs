@@ -173,17 +173,31 @@ impl Mapping<'_> {
         }
     }
 
-    /// Tensors of one type that lie by channels, in `float` or half.
-    fn images<const N: usize>(&self, uids: [i64; N]) -> Option<[Named; N]> {
+    /// Tensors of one type, in `float` or half.
+    fn plain<const N: usize>(&self, uids: [i64; N]) -> Option<[Named; N]> {
         let all: Vec<Named> = uids.iter().map(|uid| Named::of(&self.tensors[uid])).collect::<Option<_>>()?;
-        let fits = |one: &Named| one.tensor.kind == all[0].tensor.kind && by_channel(&[&one.tensor]);
-        objects::plain_type(all[0].tensor.kind).filter(|_| all.iter().all(fits))?;
+        let kind = objects::plain_type(all[0].tensor.kind);
+        kind.filter(|_| all.iter().all(|one| one.tensor.kind == all[0].tensor.kind))?;
         all.try_into().ok()
     }
 
-    /// The same where their sizes are the same.
+    /// The same where they lie by channels.
+    fn images<const N: usize>(&self, uids: [i64; N]) -> Option<[Named; N]> {
+        self.plain(uids).filter(|all| all.iter().all(|one| by_channel(&[&one.tensor])))
+    }
+
+    /// And where their sizes are the same too.
     fn alike<const N: usize>(&self, uids: [i64; N]) -> Option<[Named; N]> {
         self.images(uids).filter(|all| all.iter().all(|one| one.tensor.sizes == all[0].tensor.sizes))
+    }
+
+    /// Where element by element lies in the same order, by channels or with channels last.
+    fn in_step<const N: usize>(&self, uids: [i64; N]) -> Option<[Named; N]> {
+        self.plain(uids).filter(|all| {
+            let mut both = all.iter().map(|one| (&*one.tensor.sizes, &*one.tensor.strides));
+            objects::Layout::common(both.clone()).is_some()
+                && both.all(|(sizes, _)| sizes == all[0].tensor.sizes)
+        })
     }
 
     /// Numbers in single precision, one for each channel of the images.
@@ -226,7 +240,7 @@ impl Mapping<'_> {
 
     fn activation(&self, function: Pointwise, uids: [i64; 2]) -> Option<Step> {
         let function = function_of(function)?;
-        let [x, y] = self.alike(uids)?;
+        let [x, y] = self.in_step(uids)?;
         Some(Box::new(move |hip, places| {
             let (x, y) = (x.at(places), y.at(places));
             hip.activate(function, &x, &y, x.memory != y.memory)
@@ -236,7 +250,7 @@ impl Mapping<'_> {
     /// What the function made, which MIOpen takes too, is made again.
     fn activation_gradient(&self, function: Pointwise, uids: [i64; 3]) -> Option<Step> {
         let function = function_of(function)?;
-        let [x, dy, dx] = self.alike(uids)?;
+        let [x, dy, dx] = self.in_step(uids)?;
         Some(Box::new(move |hip, places| {
             let room = Room::new(hip.stream, x.tensor.bytes()?)?;
             let y = tensor::Argument::new(x.tensor.clone(), room.at());

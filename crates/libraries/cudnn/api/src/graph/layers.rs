@@ -268,13 +268,16 @@ impl NormBackward {
     /// Its tensors where it is a batch's and the bias has a gradient.
     pub fn of_batch(&self, of: &Operation) -> Option<OfBatch> {
         let NormBackward(norm, true) = self else { return None };
-        let saved = norm.statistics.map(|(mean, inverse)| Some([of.takes[mean?], of.takes[inverse]]));
+        let saved = match norm.statistics {
+            Some((mean, inverse)) => Some([of.takes[mean?], of.takes[inverse]]),
+            None => None,
+        };
         let parameters = [of.takes[norm.scale], of.gives[1], *of.gives.get(2)?];
         norm.is_batch.then_some(OfBatch {
             images: [of.takes[0], of.takes[2], of.gives[0]],
             parameters,
             epsilon: norm.epsilon.map(|place| of.takes[place]),
-            saved: saved.map_or(Some(None), |saved| saved.map(Some))?,
+            saved,
         })
     }
 

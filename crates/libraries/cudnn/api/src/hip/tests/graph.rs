@@ -85,16 +85,16 @@ fn value(uid: i64) -> Arc<Node> {
 /// The value of each number of the host's.
 const VALUE: f64 = 0.125;
 
-/// Runs a graph of one operation; what our own code is asked for.
-fn run(hip: &HipCall, operation: Arc<Node>) -> Result<(bool, Vec<Range<usize>>), Error> {
+/// Runs a graph of one operation; from which to which operation our own code is asked for.
+fn run(hip: &HipCall, operation: Arc<Node>) -> Result<(bool, Vec<[usize; 2]>), Error> {
     let graph = Graph::new(&[operation]).unwrap();
     let given = |(uid, is_value)| {
         let at = memory(uid as usize * 0x100).cast::<u8>();
         (uid, if is_value { Given::Value(VALUE) } else { Given::Memory(Address(at)) })
     };
     let (given, mut asked) = (graph.wanted().map(given).collect(), vec![]);
-    let ours = |operations, _: &BTreeMap<i64, Given>| {
-        asked.push(operations);
+    let ours = |operations: Range<usize>, _: &BTreeMap<i64, Given>| {
+        asked.push([operations.start, operations.end]);
         Ok(())
     };
     // SAFETY: nobody follows the addresses.
@@ -239,7 +239,15 @@ fn pointwise(mode: u32, told: Vec<(Name, Told)>, tensors: Vec<(Name, Arc<Node>)>
 }
 
 fn unary(mode: cudnnPointwiseMode_t, told: Vec<(Name, Told)>) -> Arc<Node> {
-    let (x, y) = (plain(1, &SIZES), plain(2, &SIZES));
+    unary_of(mode, told, [NCHW; 2])
+}
+
+fn unary_of(
+    mode: cudnnPointwiseMode_t,
+    told: Vec<(Name, Told)>,
+    formats: [cudnnTensorFormat_t; 2],
+) -> Arc<Node> {
+    let [x, y] = [(1, formats[0]), (2, formats[1])].map(|(uid, format)| of(uid, FLOAT, format, &SIZES));
     let names = [Name::CUDNN_ATTR_OPERATION_POINTWISE_XDESC, Name::CUDNN_ATTR_OPERATION_POINTWISE_YDESC];
     pointwise(mode.0, told, names.into_iter().zip([x, y]).collect())
 }
@@ -275,6 +283,9 @@ fn pointwise_operations_are_activations_and_sums_of_tensors() {
         let forward = format!("miopenActivationForward 1 {flat} 100 0 {flat} 200");
         assert_eq!(reaches(&recorder, &hip, unary(mode, told)).unwrap(), [set, forward]);
     }
+    let tanh = |formats| unary_of(cudnnPointwiseMode_t::CUDNN_POINTWISE_TANH_FWD, vec![], formats);
+    assert!(reaches(&recorder, &hip, tanh([NHWC; 2])).is_some());
+    assert_eq!(reaches(&recorder, &hip, tanh([NHWC, NCHW])), None, "two layouts");
     let (is, channels) = ("1:2x3x4x5", "1:1x3x1x1");
     for (mode, b_first, line) in [
         (cudnnPointwiseMode_t::CUDNN_POINTWISE_ADD, false, format!("0 0.5 {is} 100 2 {channels} 200")),
@@ -472,7 +483,7 @@ fn what_miopen_refuses_of_a_graph_is_our_own_codes() {
     let hip = recorder.call();
     let sum = || binary(cudnnPointwiseMode_t::CUDNN_POINTWISE_ADD, [1, 2].map(|uid| plain(uid, &SIZES)));
     recorder.answer_to(c"miopenOpTensor", 3);
-    assert_eq!(run(&hip, sum()).unwrap(), (true, vec![0..1]));
+    assert_eq!(run(&hip, sum()).unwrap(), (true, vec![[0, 1]]));
     recorder.answer_to(c"miopenOpTensor", 4);
     assert!(matches!(run(&hip, sum()), Err(Error::Hip { call: "miopenOpTensor", code: 4 })));
     assert_eq!(run(&hip, sum()).unwrap(), (true, vec![]));
