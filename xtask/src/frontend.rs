@@ -61,7 +61,10 @@ const REASONS: &[(&str, &str)] = &[
         "statistics are not one for each channel",
         "it describes sums of 256 channels with the sizes of a scale of 32",
     ),
-    ("a tensor in another order", "it keeps scores in memory in an order (F16x16) that no text describes"),
+    (
+        "a tensor in another order",
+        "it keeps scores or gradients in memory in an order (F16x16) that no text describes",
+    ),
     (
         "there is no engine of this number",
         "it asks for an engine 20 of a convolution; ours has the numbers 0 to 17",
