@@ -57,6 +57,19 @@ const REASONS: &[(&str, &str)] = &[
         "sdpa forward with dynamic shapes",
         "the sizes that it gives for the result are not those of its queries",
     ),
+    (
+        "statistics are not one for each channel",
+        "it describes sums of 256 channels with the sizes of a scale of 32",
+    ),
+    (
+        "a tensor in another order",
+        "it keeps scores or gradients in memory in an order (F16x16) that no text describes",
+    ),
+    (
+        "there is no engine of this number",
+        "it asks for an engine 20 of a convolution; ours has the numbers 0 to 17",
+    ),
+    ("vectors of channels", "int8 in vectors of 4 or 32 channels is the legacy API's alone here"),
     ("out of memory", "it asks for more than 6 GB, which the command gives"),
     ("still running", "of a size for a GPU, on a machine that had other work"),
 ];

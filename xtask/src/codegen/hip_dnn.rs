@@ -9,7 +9,7 @@ use super::facts::{self, Signatures};
 const SIGNATURES: &str = "tools/data/cudnn/cudnn.json";
 
 /// Calls with what MIOpen does of them.
-const BY_MIOPEN: [(&[&str], &str); 12] = [
+const BY_MIOPEN: [(&[&str], &str); 13] = [
     (
         &["cudnnConvolutionForward", "cudnnConvolutionBackwardData", "cudnnConvolutionBackwardFilter"],
         "alpha 1, beta 0, no filters turned round, `float`, half and bfloat16 computed in `float`, all tensors by channels or all with channels last, results apart from what is read",
@@ -73,6 +73,10 @@ const BY_MIOPEN: [(&[&str], &str); 12] = [
     (
         &["cudnnReduceTensor", "cudnnGetReductionWorkspaceSize"],
         "computed in `float`, without places, by channels, up to six sizes, not `MUL_NO_ZEROS`",
+    ),
+    (
+        &["cudnnBackendExecute"],
+        "operation by operation, as the calls above take them: convolutions in three directions; resampling, and its gradient of the largest without places; pointwise sums, differences and products of tensors, tanh, sigmoid, ELU, and ReLU and clipped ReLU that keep no NaN and have no slope below, and their gradients that are told by arguments; reductions of whole sizes; softmax without statistics and sinks; batch norms with a bias that are trained on, and their gradients; all tensors of an operation of one type, factors 1",
     ),
 ];
 
@@ -143,7 +147,9 @@ mod tests {
             for body in text.replace("\npub unsafe fn ", "\npub fn ").split("\npub fn ").skip(1) {
                 let (name, body) = body.split_once('(').unwrap();
                 let body = body.split("\n}\n").next().unwrap();
-                if body.contains("on_hip") || body.contains(".hip(") {
+                // The last three are what bodies have in common that search for algorithms.
+                let asking = ["on_hip", ".hip(", " tried(", "tried_apart(", "asked("];
+                if asking.iter().any(|word| body.contains(word)) {
                     asks.push(name.to_owned());
                 }
             }

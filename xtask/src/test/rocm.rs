@@ -345,7 +345,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// cuDNN on a device that is not the CPU's, with a MIOpen that writes down its calls and makes plain convolutions.
+    /// cuDNN on a device that is not the CPU's, with a MIOpen that writes down its calls and makes plain convolutions and sums.
     fn reaches_miopen(&self, installed: &Installed) -> Result<()> {
         let (source, dir) = (setup::root().join("xtask/src/test/miopen"), testkit::temporary()?);
         let (library, program) = (dir.path().join("libMIOpen.so.1"), dir.path().join("program"));
@@ -361,10 +361,10 @@ impl Recorder {
         let ended = run.run()?;
         ensure!(ended.passed(), "{}", ended.describe());
         // 1·1 + 2·2 + 4·3 + 5·4 and so on; twice as much; 1·1 + 3·2 + 7·3 + 9·4 where filters are dilated; ten times what the way forward
-        // left and the gradient. What has work for the stream is refused in a capture, which is invalid then.
+        // left and the gradient; -(37 + 47 + 67 + 77). What has work for the stream is refused in a capture, which is invalid then.
         let wanted = "work area: 640\nMIOpen's: 37 47 67 77\nours: 74 94 134 154\nours: 64\nits work area: 0\n\
                       found: 2, the first 1 in 2.5 ms with 320 bytes\nno memory: 4004\nby what its way forward left: 42\n\
-                      captured: 3000\nended: 901\nPASSED\n";
+                      a graph's: -228\na node: 3000\ncaptured: 3000\nended: 901\nPASSED\n";
         ensure!(ended.stdout == wanted, "{}", ended.stdout);
         let wanted = [
             "miopenCreate 0 0 0",
@@ -386,6 +386,17 @@ impl Recorder {
             "miopenPoolingGetWorkSpaceSizeV2 7 2 0",
             "miopenPoolingForward 1 64 1",
             "miopenPoolingBackward 2 3 64",
+            // The convolution's search is the one before, by which its algorithm takes half of the memory that it was given.
+            "miopenConvolutionForward 3 320 1",
+            "miopenSetReduceTensorDescriptor 0 1 1",
+            "miopenGetReductionWorkspaceSize 8 2 1",
+            "miopenSetReduceTensorDescriptor 0 1 1",
+            "miopenReduceTensor 16 1 0",
+            "miopenConvolutionForward 3 320 1",
+            "miopenSetReduceTensorDescriptor 0 1 1",
+            "miopenGetReductionWorkspaceSize 8 2 1",
+            "miopenSetReduceTensorDescriptor 0 1 1",
+            "miopenReduceTensor 16 1 0",
             "miopenDestroy 5 0 0",
         ];
         let calls = fs::read_to_string(&log).context("the library's log")?;

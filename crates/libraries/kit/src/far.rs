@@ -73,16 +73,21 @@ thread_local! {
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
 }
 
+/// What the thread's call has named. None behind the thread's end, where a program's destructors still call libraries.
+fn with<R>(body: impl FnOnce(&mut Option<Call>) -> R) -> Option<R> {
+    CALL.try_with(|call| body(&mut call.borrow_mut())).ok()
+}
+
 /// From here on the thread's call names memory of a device that the host cannot read.
 pub(crate) fn begin() {
-    CALL.with_borrow_mut(|call| {
+    with(|call| {
         call.get_or_insert_default();
     });
 }
 
 /// The call is done. Where there is no device of the kind, nothing is.
 pub fn end() {
-    let ended = CALL.with_borrow_mut(Option::take);
+    let ended = with(Option::take);
     drop(ended);
 }
 
@@ -90,21 +95,23 @@ pub fn end() {
 ///
 /// Known to all of them: what is named is copied before the work runs, and what the work has changed of it goes back.
 pub fn near<T>(at: *mut T, extent: Extent) -> Result<*mut T> {
-    CALL.with_borrow_mut(|call| match call {
+    let near = with(|call| match call {
         Some(call) if !at.is_null() && extent.height > 0 => call.near(at, |_| extent),
         _ => Ok(at),
-    })
+    });
+    near.unwrap_or(Ok(at))
 }
 
 /// As [`near`] where nobody says how much lies there: what the call has named already holds, else all to the allocation's end.
 pub fn near_all<T>(at: *mut T) -> Result<*mut T> {
-    CALL.with_borrow_mut(|call| match call {
+    let near = with(|call| match call {
         Some(call) if !at.is_null() => match call.known(at) {
             Some(known) => Ok(known),
             None => call.near(at, Extent::bytes),
         },
         _ => Ok(at),
-    })
+    });
+    near.unwrap_or(Ok(at))
 }
 
 /// As [`near`], within the work.
@@ -120,7 +127,7 @@ pub fn near_in_work<T>(at: *mut T, extent: Extent) -> *mut T {
 /// # Safety
 /// There is room for as many, which nobody else uses meanwhile.
 pub unsafe fn write<T: Copy>(values: &[T], to: *mut T) -> Result {
-    let is_far = CALL.with_borrow(Option::is_some) && allocation(to.addr() as u64)?.is_some();
+    let is_far = with(|call| call.is_some()).unwrap_or(true) && allocation(to.addr() as u64)?.is_some();
     if !is_far {
         // SAFETY: the caller's word.
         unsafe { core::ptr::copy_nonoverlapping(values.as_ptr(), to, values.len()) };
@@ -168,7 +175,10 @@ pub(crate) fn run<R>(stream: CUstream, work: impl FnOnce() -> R) -> Result<R> {
 }
 
 fn with_call<R>(body: impl FnOnce(&mut Call) -> Result<R>) -> Result<R> {
-    CALL.with_borrow_mut(|call| body(call.get_or_insert_default()))
+    let done = with(|call| body(call.get_or_insert_default()));
+    done.unwrap_or(Err(Error::NotSupported(
+        "our own code on copies of an AMD GPU's memory, behind a thread's end",
+    )))
 }
 
 /// An allocation of a device that the host cannot read, if the address is in one.
@@ -550,6 +560,30 @@ fn no_memory(call: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_behind_its_threads_end_is_ended_and_runs_nothing() {
+        struct Late(std::sync::mpsc::Sender<bool>);
+        impl Drop for Late {
+            fn drop(&mut self) {
+                begin();
+                end();
+                let refused = matches!(with_call(|_| Ok(())), Err(Error::NotSupported(_)));
+                self.0.send(refused).expect("the test waits");
+            }
+        }
+        thread_local! {
+            static LATE: RefCell<Option<Late>> = const { RefCell::new(None) };
+        }
+        let (tell, told) = std::sync::mpsc::channel();
+        // What a thread has used first goes last.
+        let thread = std::thread::spawn(move || {
+            LATE.set(Some(Late(tell)));
+            begin();
+        });
+        thread.join().expect("the thread ends");
+        assert!(told.recv().expect("its destructor ran"));
+    }
 
     #[test]
     fn lines_that_touch_are_one_and_none_are_none() {

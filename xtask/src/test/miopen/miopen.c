@@ -1,4 +1,4 @@
-/* A MIOpen that writes down its calls, and makes plain convolutions in the host's memory. Signatures are those of miopen.h of ROCm 6,
+/* A MIOpen that writes down its calls, and makes plain convolutions and sums in the host's memory. Signatures are those of miopen.h of ROCm 6,
    declared here so that it is not needed. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,4 +191,37 @@ int miopenPoolingBackward(void *handle, void *pooling, const float *alpha, struc
 {
     dx[0] = 10 * area[0] + dy[0];
     return note("miopenPoolingBackward", y_is->sizes[2], dx_is->sizes[2], y[0]);
+}
+
+int miopenCreateReduceTensorDescriptor(void **reduction)
+{
+    *reduction = (void *)8;
+    return 0;
+}
+
+int miopenSetReduceTensorDescriptor(void *reduction, int op, int computed, int nan, int indices, int type)
+{
+    return note("miopenSetReduceTensorDescriptor", op, computed, nan);
+}
+
+int miopenDestroyReduceTensorDescriptor(void *reduction)
+{
+    return 0;
+}
+
+int miopenGetReductionWorkspaceSize(void *handle, void *reduction, struct tensor *a, struct tensor *c, size_t *bytes)
+{
+    *bytes = 16;
+    return note("miopenGetReductionWorkspaceSize", (long)reduction, a->sizes[3], c->sizes[3]);
+}
+
+/* The sum of one image of one channel, by way of the work area. */
+int miopenReduceTensor(void *handle, void *reduction, void *indices, size_t indices_bytes, float *area, size_t bytes, const float *alpha,
+                       struct tensor *a_is, const float *a, const float *beta, struct tensor *c_is, float *c)
+{
+    *area = 0;
+    for (int i = 0; i < a_is->sizes[2] * a_is->sizes[3]; i++)
+        *area += a[i];
+    *c = *alpha * *area;
+    return note("miopenReduceTensor", bytes, *alpha, *beta);
 }

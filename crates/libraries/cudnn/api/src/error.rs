@@ -120,11 +120,12 @@ thread_local! {
 
 /// What the thread's last failed call said, which is gone with that, as in NVIDIA's library.
 pub fn take_last() -> String {
-    LAST.take()
+    LAST.try_with(RefCell::take).unwrap_or_default()
 }
 
 fn tell(name: &'static str, error: &Error) {
-    LAST.set(format!("{name}: {error}"));
+    // Behind the thread's end, where a program's destructors still call, nobody asks for it.
+    let _ = LAST.try_with(|last| last.replace(format!("{name}: {error}")));
     crate::api::lifecycle::tell_callback(name, error);
 }
 

@@ -12,7 +12,7 @@ use crate::handle::{Context, computing};
 use crate::hip;
 use crate::hip::convolution::{Area, Direction, Found};
 use crate::hip::objects::Room;
-use crate::tensor::{Argument, Filter, argument, filter, give, tensor};
+use crate::tensor::{Argument, Filter, Tensor, argument, filter, give, tensor};
 use crate::types::*;
 
 /// What the three directions' algorithms have in common.
@@ -80,16 +80,6 @@ impl Told {
     fn found(found: Found) -> Told {
         Told { time: found.time, memory: found.memory }
     }
-
-    /// Before anything has run.
-    fn asked(context: &Context, problem: Option<&hip::convolution::Problem>) -> Result<Told> {
-        Ok(Told { time: -1.0, memory: work_area(context, problem)? })
-    }
-}
-
-/// What MIOpen asks for, on an AMD GPU where it computes; our own code takes nothing.
-fn work_area(context: &Context, problem: Option<&hip::convolution::Problem>) -> Result<usize> {
-    context.hip(false)?.map_or(Ok(0), |hip| hip.workspace(problem))
 }
 
 /// The search of MIOpen's with memory of its own, none where our own code computes.
@@ -155,66 +145,93 @@ fn place(of: &mut Vec<u64>) -> *mut c_void {
     of.as_mut_ptr().cast()
 }
 
-/// How long our own code takes, which writes y.
+/// How long our own code takes, which writes the result.
 ///
 /// # Safety
 /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
-unsafe fn time_forward(
+unsafe fn time(
     context: &Context,
     settings: &Settings,
+    direction: Direction,
     x: &Argument,
     (filter, w): (&Filter, *const c_void),
     y: &Argument,
 ) -> Result<f32> {
     let problem = settings.problem(x, filter, y)?;
+    let of = &problem.geometry;
     // SAFETY: the caller's promise.
-    let (from, by, to) = (unsafe { x.view() }?, unsafe { problem.filter(filter, w) }?, unsafe { y.view() }?);
-    // SAFETY: cuDNN's contract: the tensors are there, and y is apart from the others.
+    let (x, w, y) = (unsafe { x.view() }?, unsafe { problem.filter(filter, w) }?, unsafe { y.view() }?);
+    // SAFETY: cuDNN's contract: the tensors are there, and the result is apart from the others.
     timed(context, || unsafe {
-        either!(problem.is_double, V => forward::<V>(&problem.geometry, 1.0, from, by, 0.0, to));
+        either!(problem.is_double, V => match direction {
+            Direction::Forward => forward::<V>(of, 1.0, x, w, 0.0, y),
+            Direction::Data => backward_data::<V>(of, 1.0, w, y, 0.0, x),
+            Direction::Filter => backward_filter::<V>(of, 1.0, x, y, 0.0, w),
+        });
     })
 }
 
-/// The same of the gradient dx.
-///
-/// # Safety
-/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
-unsafe fn time_backward_data(
+/// What is known of a convolution that nobody has tried: on an AMD GPU how much memory MIOpen asks for. Our own code takes none.
+fn asked(
     context: &Context,
     settings: &Settings,
-    dx: &Argument,
-    (filter, w): (&Filter, *const c_void),
-    dy: &Argument,
-) -> Result<f32> {
-    let problem = settings.problem(dx, filter, dy)?;
-    // SAFETY: the caller's promise.
-    let (from, by, to) =
-        (unsafe { dy.view() }?, unsafe { problem.filter(filter, w) }?, unsafe { dx.view() }?);
-    // SAFETY: as above.
-    timed(context, || unsafe {
-        either!(problem.is_double, V => backward_data::<V>(&problem.geometry, 1.0, by, from, 0.0, to));
-    })
+    direction: Direction,
+    x: &Tensor,
+    w: &Filter,
+    y: &Tensor,
+) -> Result<Told> {
+    settings.problem(x, w, y)?;
+    let on_hip = settings.on_hip(direction, x, w, y);
+    let memory = context.hip(false)?.map_or(Ok(0), |hip| hip.workspace(on_hip.as_ref()))?;
+    Ok(Told { time: -1.0, memory })
 }
 
-/// The same of the gradient dw.
-///
-/// # Safety
-/// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
-unsafe fn time_backward_filter(
+/// What a trial on memory of the library's tells.
+fn tried_apart(
     context: &Context,
     settings: &Settings,
-    x: &Argument,
-    (filter, dw): (&Filter, *const c_void),
-    dy: &Argument,
-) -> Result<f32> {
-    let problem = settings.problem(x, filter, dy)?;
+    direction: Direction,
+    [x, y]: [Tensor; 2],
+    w: &Filter,
+) -> Result<Told> {
+    settings.problem(&x, w, &y)?;
+    let on_hip = settings.on_hip(direction, &x, w, &y);
+    let bytes = [x.bytes()?, w.bytes()?, y.bytes()?];
+    if let Some(found) = search_apart(context, on_hip.as_ref(), bytes)? {
+        return Ok(Told::found(found));
+    }
+    let [mut x_room, mut w_room, mut y_room] = bytes.map(room);
+    let (x, y) = (Argument::new(x, place(&mut x_room)), Argument::new(y, place(&mut y_room)));
+    // SAFETY: as much memory as the tensors have, until the work is done.
+    Ok(Told::ours(unsafe { time(context, settings, direction, &x, (w, place(&mut w_room)), &y) }?))
+}
+
+/// What a trial tells that writes the result.
+///
+/// # Safety
+/// As of [`time`].
+unsafe fn tried(
+    context: &Context,
+    settings: &Settings,
+    direction: Direction,
+    [x, y]: [Argument; 2],
+    (filter, w): (&Filter, *mut c_void),
+    area: Area,
+) -> Result<Told> {
+    settings.problem(&x, filter, &y)?;
+    let there = filter.at(w)?;
+    if let Some(hip) = context.hip(true)?
+        && let Some(problem) = settings.on_hip(direction, &x, filter, &y)
+    {
+        let ([a, b], written) = problem.order([&x, &there, &y]);
+        if are_apart(&[a, b], written)
+            && let Some(found) = hip.find(&problem, [x.memory, w, y.memory], area)?
+        {
+            return Ok(Told::found(found));
+        }
+    }
     // SAFETY: the caller's promise.
-    let (x_at, dy_at, to) =
-        (unsafe { x.view() }?, unsafe { dy.view() }?, unsafe { problem.filter(filter, dw) }?);
-    // SAFETY: as above.
-    timed(context, || unsafe {
-        either!(problem.is_double, V => backward_filter::<V>(&problem.geometry, 1.0, x_at, dy_at, 0.0, to));
-    })
+    Ok(Told::ours(unsafe { time(context, settings, direction, &x, (filter, w), &y) }?))
 }
 
 pub fn cudnnGetConvolutionForwardAlgorithmMaxCount(handle: cudnnHandle_t, count: Out<'_, c_int>) -> Result {
@@ -258,9 +275,7 @@ pub unsafe fn cudnnGetConvolutionForwardAlgorithm_v7(
     let context = computing(handle)?;
     let settings = CONVOLUTIONS.get(convDesc)?;
     let (x, w, y) = (tensor(srcDesc)?, filter(filterDesc)?, tensor(destDesc)?);
-    settings.problem(&x, &w, &y)?;
-    let on_hip = settings.on_hip(Direction::Forward, &x, &w, &y);
-    let told = Told::asked(&context, on_hip.as_ref())?;
+    let told = asked(&context, &settings, Direction::Forward, &x, &w, &y)?;
     // SAFETY: the caller's promise.
     unsafe {
         tell::<cudnnConvolutionFwdAlgo_t>(
@@ -288,9 +303,7 @@ pub unsafe fn cudnnGetConvolutionBackwardDataAlgorithm_v7(
     let context = computing(handle)?;
     let settings = CONVOLUTIONS.get(convDesc)?;
     let (x, w, y) = (tensor(gradDesc)?, filter(filterDesc)?, tensor(diffDesc)?);
-    settings.problem(&x, &w, &y)?;
-    let on_hip = settings.on_hip(Direction::Data, &x, &w, &y);
-    let told = Told::asked(&context, on_hip.as_ref())?;
+    let told = asked(&context, &settings, Direction::Data, &x, &w, &y)?;
     // SAFETY: the caller's promise.
     unsafe {
         tell::<cudnnConvolutionBwdDataAlgo_t>(
@@ -318,9 +331,7 @@ pub unsafe fn cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     let context = computing(handle)?;
     let settings = CONVOLUTIONS.get(convDesc)?;
     let (x, w, y) = (tensor(srcDesc)?, filter(gradDesc)?, tensor(diffDesc)?);
-    settings.problem(&x, &w, &y)?;
-    let on_hip = settings.on_hip(Direction::Filter, &x, &w, &y);
-    let told = Told::asked(&context, on_hip.as_ref())?;
+    let told = asked(&context, &settings, Direction::Filter, &x, &w, &y)?;
     // SAFETY: the caller's promise.
     unsafe {
         tell::<cudnnConvolutionBwdFilterAlgo_t>(
@@ -349,19 +360,8 @@ pub unsafe fn cudnnFindConvolutionForwardAlgorithm(
 ) -> Result {
     let context = computing(handle)?;
     let settings = CONVOLUTIONS.get(convDesc)?;
-    let (x, w, y) = (tensor(xDesc)?, filter(wDesc)?, tensor(yDesc)?);
-    settings.problem(&x, &w, &y)?;
-    let on_hip = settings.on_hip(Direction::Forward, &x, &w, &y);
-    let bytes = [x.bytes()?, w.bytes()?, y.bytes()?];
-    let told = match search_apart(&context, on_hip.as_ref(), bytes)? {
-        Some(found) => Told::found(found),
-        None => {
-            let [mut x_room, mut w_room, mut y_room] = bytes.map(room);
-            let (x, y) = (Argument::new(x, place(&mut x_room)), Argument::new(y, place(&mut y_room)));
-            // SAFETY: the caller's promise.
-            Told::ours(unsafe { time_forward(&context, &settings, &x, (&w, place(&mut w_room)), &y) }?)
-        }
-    };
+    let (tensors, w) = ([tensor(xDesc)?, tensor(yDesc)?], filter(wDesc)?);
+    let told = tried_apart(&context, &settings, Direction::Forward, tensors, &w)?;
     // SAFETY: the caller's promise.
     unsafe {
         tell::<cudnnConvolutionFwdAlgo_t>(
@@ -395,22 +395,10 @@ pub unsafe fn cudnnFindConvolutionForwardAlgorithmEx(
 ) -> Result {
     let context = computing(handle)?;
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
-    let (at_w, x, y) = (w.cast_mut(), argument(xDesc, x)?, argument(yDesc, y)?);
-    settings.problem(&x, &filter, &y)?;
-    let on_hip = settings.on_hip(Direction::Forward, &x, &filter, &y);
-    let there = filter.at(at_w)?;
-    let area = Area::new(workSpace, workSpaceSizeInBytes);
-    let found = match (on_hip, context.hip(true)?) {
-        (Some(problem), Some(hip)) if are_apart(&[&x, &there], &y) => {
-            hip.find(&problem, [x.memory, at_w, y.memory], area)?
-        }
-        _ => None,
-    };
-    let told = match found {
-        Some(found) => Told::found(found),
-        // SAFETY: the caller's promise.
-        None => Told::ours(unsafe { time_forward(&context, &settings, &x, (&filter, at_w), &y) }?),
-    };
+    let tensors = [argument(xDesc, x)?, argument(yDesc, y)?];
+    let (w, area) = ((&filter, w.cast_mut()), Area::new(workSpace, workSpaceSizeInBytes));
+    // SAFETY: the caller's promise.
+    let told = unsafe { tried(&context, &settings, Direction::Forward, tensors, w, area) }?;
     // SAFETY: the caller's promise.
     unsafe {
         tell::<cudnnConvolutionFwdAlgo_t>(
@@ -437,19 +425,8 @@ pub unsafe fn cudnnFindConvolutionBackwardDataAlgorithm(
 ) -> Result {
     let context = computing(handle)?;
     let settings = CONVOLUTIONS.get(convDesc)?;
-    let (x, w, y) = (tensor(dxDesc)?, filter(wDesc)?, tensor(dyDesc)?);
-    settings.problem(&x, &w, &y)?;
-    let on_hip = settings.on_hip(Direction::Data, &x, &w, &y);
-    let bytes = [x.bytes()?, w.bytes()?, y.bytes()?];
-    let told = match search_apart(&context, on_hip.as_ref(), bytes)? {
-        Some(found) => Told::found(found),
-        None => {
-            let [mut x_room, mut w_room, mut y_room] = bytes.map(room);
-            let (x, y) = (Argument::new(x, place(&mut x_room)), Argument::new(y, place(&mut y_room)));
-            // SAFETY: the caller's promise.
-            Told::ours(unsafe { time_backward_data(&context, &settings, &x, (&w, place(&mut w_room)), &y) }?)
-        }
-    };
+    let (tensors, w) = ([tensor(dxDesc)?, tensor(dyDesc)?], filter(wDesc)?);
+    let told = tried_apart(&context, &settings, Direction::Data, tensors, &w)?;
     // SAFETY: the caller's promise.
     unsafe {
         tell::<cudnnConvolutionBwdDataAlgo_t>(
@@ -481,22 +458,10 @@ pub unsafe fn cudnnFindConvolutionBackwardDataAlgorithmEx(
 ) -> Result {
     let context = computing(handle)?;
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(wDesc)?);
-    let (at_w, x, y) = (w.cast_mut(), argument(dxDesc, dx)?, argument(dyDesc, dy)?);
-    settings.problem(&x, &filter, &y)?;
-    let on_hip = settings.on_hip(Direction::Data, &x, &filter, &y);
-    let there = filter.at(at_w)?;
-    let area = Area::new(workSpace, workSpaceSizeInBytes);
-    let found = match (on_hip, context.hip(true)?) {
-        (Some(problem), Some(hip)) if are_apart(&[&there, &y], &x) => {
-            hip.find(&problem, [x.memory, at_w, y.memory], area)?
-        }
-        _ => None,
-    };
-    let told = match found {
-        Some(found) => Told::found(found),
-        // SAFETY: the caller's promise.
-        None => Told::ours(unsafe { time_backward_data(&context, &settings, &x, (&filter, at_w), &y) }?),
-    };
+    let tensors = [argument(dxDesc, dx)?, argument(dyDesc, dy)?];
+    let (w, area) = ((&filter, w.cast_mut()), Area::new(workSpace, workSpaceSizeInBytes));
+    // SAFETY: the caller's promise.
+    let told = unsafe { tried(&context, &settings, Direction::Data, tensors, w, area) }?;
     // SAFETY: the caller's promise.
     unsafe {
         tell::<cudnnConvolutionBwdDataAlgo_t>(
@@ -523,21 +488,8 @@ pub unsafe fn cudnnFindConvolutionBackwardFilterAlgorithm(
 ) -> Result {
     let context = computing(handle)?;
     let settings = CONVOLUTIONS.get(convDesc)?;
-    let (x, w, y) = (tensor(xDesc)?, filter(dwDesc)?, tensor(dyDesc)?);
-    settings.problem(&x, &w, &y)?;
-    let on_hip = settings.on_hip(Direction::Filter, &x, &w, &y);
-    let bytes = [x.bytes()?, w.bytes()?, y.bytes()?];
-    let told = match search_apart(&context, on_hip.as_ref(), bytes)? {
-        Some(found) => Told::found(found),
-        None => {
-            let [mut x_room, mut w_room, mut y_room] = bytes.map(room);
-            let (x, y) = (Argument::new(x, place(&mut x_room)), Argument::new(y, place(&mut y_room)));
-            // SAFETY: the caller's promise.
-            Told::ours(unsafe {
-                time_backward_filter(&context, &settings, &x, (&w, place(&mut w_room)), &y)
-            }?)
-        }
-    };
+    let (tensors, w) = ([tensor(xDesc)?, tensor(dyDesc)?], filter(dwDesc)?);
+    let told = tried_apart(&context, &settings, Direction::Filter, tensors, &w)?;
     // SAFETY: the caller's promise.
     unsafe {
         tell::<cudnnConvolutionBwdFilterAlgo_t>(
@@ -569,22 +521,10 @@ pub unsafe fn cudnnFindConvolutionBackwardFilterAlgorithmEx(
 ) -> Result {
     let context = computing(handle)?;
     let (settings, filter) = (CONVOLUTIONS.get(convDesc)?, filter(dwDesc)?);
-    let (at_w, x, y) = (dw, argument(xDesc, x)?, argument(dyDesc, y)?);
-    settings.problem(&x, &filter, &y)?;
-    let on_hip = settings.on_hip(Direction::Filter, &x, &filter, &y);
-    let there = filter.at(at_w)?;
-    let area = Area::new(workSpace, workSpaceSizeInBytes);
-    let found = match (on_hip, context.hip(true)?) {
-        (Some(problem), Some(hip)) if are_apart(&[&x, &y], &there) => {
-            hip.find(&problem, [x.memory, at_w, y.memory], area)?
-        }
-        _ => None,
-    };
-    let told = match found {
-        Some(found) => Told::found(found),
-        // SAFETY: the caller's promise.
-        None => Told::ours(unsafe { time_backward_filter(&context, &settings, &x, (&filter, at_w), &y) }?),
-    };
+    let tensors = [argument(xDesc, x)?, argument(dyDesc, y)?];
+    let (w, area) = ((&filter, dw), Area::new(workSpace, workSpaceSizeInBytes));
+    // SAFETY: the caller's promise.
+    let told = unsafe { tried(&context, &settings, Direction::Filter, tensors, w, area) }?;
     // SAFETY: the caller's promise.
     unsafe {
         tell::<cudnnConvolutionBwdFilterAlgo_t>(
@@ -610,8 +550,7 @@ pub fn cudnnGetConvolutionForwardWorkspaceSize(
     algo.known()?;
     let settings = CONVOLUTIONS.get(convDesc)?;
     let (x, w, y) = (tensor(xDesc)?, filter(wDesc)?, tensor(yDesc)?);
-    settings.problem(&x, &w, &y)?;
-    sizeInBytes.write(work_area(&context, settings.on_hip(Direction::Forward, &x, &w, &y).as_ref())?);
+    sizeInBytes.write(asked(&context, &settings, Direction::Forward, &x, &w, &y)?.memory);
     Ok(())
 }
 
@@ -628,8 +567,7 @@ pub fn cudnnGetConvolutionBackwardDataWorkspaceSize(
     algo.known()?;
     let settings = CONVOLUTIONS.get(convDesc)?;
     let (x, w, y) = (tensor(dxDesc)?, filter(wDesc)?, tensor(dyDesc)?);
-    settings.problem(&x, &w, &y)?;
-    sizeInBytes.write(work_area(&context, settings.on_hip(Direction::Data, &x, &w, &y).as_ref())?);
+    sizeInBytes.write(asked(&context, &settings, Direction::Data, &x, &w, &y)?.memory);
     Ok(())
 }
 
@@ -646,7 +584,6 @@ pub fn cudnnGetConvolutionBackwardFilterWorkspaceSize(
     algo.known()?;
     let settings = CONVOLUTIONS.get(convDesc)?;
     let (x, w, y) = (tensor(xDesc)?, filter(gradDesc)?, tensor(dyDesc)?);
-    settings.problem(&x, &w, &y)?;
-    sizeInBytes.write(work_area(&context, settings.on_hip(Direction::Filter, &x, &w, &y).as_ref())?);
+    sizeInBytes.write(asked(&context, &settings, Direction::Filter, &x, &w, &y)?.memory);
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! There is one engine: it runs a graph's operations one after the other, or refuses the graph when that is finalized, with the reason.
 
 use core::ffi::c_void;
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::error::{require, supports};
 use crate::graph::descriptor::{DESCRIPTORS, Descriptor, Node, find};
-use crate::graph::plan::{Graph, Tensor};
+use crate::graph::plan::{Given, Graph, Tensor};
 use crate::graph::{overrides, written};
 use crate::handle::computing;
 use crate::types::*;
@@ -332,14 +333,14 @@ pub unsafe fn cudnnBackendGetAttribute(
     Ok(())
 }
 
-/// A run of a plan with what a pack gives for each tensor that it wants.
+/// A plan's graph, and what a pack gives for each tensor that it wants.
 ///
 /// # Safety
 /// As [`cudnnBackendSetAttribute`].
-unsafe fn run_of(
+unsafe fn given_to(
     executionPlan: cudnnBackendDescriptor_t,
     variantPack: cudnnBackendDescriptor_t,
-) -> Result<impl Fn() + Send + Sync + 'static> {
+) -> Result<(Arc<Graph>, BTreeMap<i64, Given>)> {
     let graph = {
         let plan = find(executionPlan)?;
         let plan = final_of(&plan, Of::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)?;
@@ -365,6 +366,19 @@ unsafe fn run_of(
         // SAFETY: the caller's promise.
         given.insert(uid, unsafe { graph.given(uid, at) }?);
     }
+    Ok((graph, given))
+}
+
+/// A run of a plan.
+///
+/// # Safety
+/// As [`cudnnBackendSetAttribute`].
+unsafe fn run_of(
+    executionPlan: cudnnBackendDescriptor_t,
+    variantPack: cudnnBackendDescriptor_t,
+) -> Result<impl Fn() + Send + Sync + 'static> {
+    // SAFETY: the caller's promise.
+    let (graph, given) = unsafe { given_to(executionPlan, variantPack) }?;
     Ok(move || {
         // SAFETY: cuDNN's contract: the tensors are there until the stream, or the graph, has come here.
         unsafe { graph.run(&given) };
@@ -380,7 +394,22 @@ pub unsafe fn cudnnBackendExecute(
 ) -> Result {
     let context = computing(handle)?;
     // SAFETY: the caller's promise.
-    context.enqueue(unsafe { run_of(executionPlan, variantPack) }?)
+    let (graph, given) = unsafe { given_to(executionPlan, variantPack) }?;
+    if let Some(hip) = context.hip(true)? {
+        let ours = |operations: Range<usize>, given: &BTreeMap<i64, Given>| {
+            let (graph, given) = (Arc::clone(&graph), given.clone());
+            // What has been copied before MIOpen has changed since.
+            kit::far::end();
+            // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
+            context.enqueue(move || unsafe { graph.run_part(operations.clone(), &given) })
+        };
+        // SAFETY: as above.
+        if unsafe { graph.run_on_hip(&hip, &given, ours) }? {
+            return Ok(());
+        }
+    }
+    // SAFETY: as above.
+    context.enqueue(move || unsafe { graph.run(&given) })
 }
 
 /// Makes a run of the plan the one node of a graph that has none.

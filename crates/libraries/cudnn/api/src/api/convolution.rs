@@ -302,7 +302,7 @@ impl Settings {
             dilation: &self.dilation,
             groups: self.groups,
         };
-        if fits { hip::convolution::Problem::new(direction, &window, x, w, y) } else { None }
+        if fits { hip::convolution::Problem::new(direction, &window, x, &w.tensor().ok()?, y) } else { None }
     }
 }
 
@@ -683,6 +683,6 @@ pub unsafe fn cudnnConvolutionBackwardBias(
 }
 
 /// Whether MIOpen can follow the memory of all, and what is written is none of what is read.
-pub(super) fn are_apart(read: &[&Argument], written: &Argument) -> bool {
+pub(crate) fn are_apart(read: &[&Argument], written: &Argument) -> bool {
     are_there(read) && are_there(&[written]) && read.iter().all(|one| one.memory != written.memory)
 }

@@ -281,7 +281,7 @@ pub unsafe fn cudnnPoolingBackward(
     // SAFETY: the caller's promise.
     let (alpha, beta) = (unsafe { factor(alpha, dx.kind) }?, unsafe { factor(beta, dx.kind) }?);
     if let Some(how) = settings.on_hip(&x, &y).filter(|_| is_plain(alpha, beta)) {
-        on_hip!(context, hip => hip.pooling_gradient(&how, [&x, &y, &dy], &dx));
+        on_hip!(context, hip => hip.pooling_gradient(&how, &x, Some(&y), &dy, &dx));
     }
     // SAFETY: the caller's promise.
     unsafe { y.view() }?;

@@ -29,6 +29,7 @@ impl Takes {
 
 /// A normalization: where its factors and statistics are among what it takes.
 pub struct Norm {
+    is_batch: bool,
     shape: Shape,
     scale: usize,
     bias: Option<usize>,
@@ -39,6 +40,24 @@ pub struct Norm {
     running: Option<[usize; 3]>,
     /// Whether statistics are given to others: mean, one over the deviation.
     gives: [bool; 2],
+}
+
+/// A batch norm's tensors on the way forward: x and y; scale and bias; the factor of averages over runs, those so far and those behind it;
+/// mean and one over the deviation.
+pub struct Training {
+    pub images: [i64; 2],
+    pub factors: [i64; 2],
+    pub epsilon: i64,
+    pub running: Option<(i64, [i64; 2], [i64; 2])>,
+    pub saved: Option<[i64; 2]>,
+}
+
+/// And on the way back: x, dy and dx; the scale and the gradients of scale and bias.
+pub struct OfBatch {
+    pub images: [i64; 3],
+    pub parameters: [i64; 3],
+    pub epsilon: Option<i64>,
+    pub saved: Option<[i64; 2]>,
 }
 
 /// A way back: as above; whether the bias has a gradient.
@@ -138,8 +157,29 @@ impl Norm {
             }
         };
         let gives_own = [own[0].is_some(), own[1].is_some()];
-        let work = Norm { shape, scale, bias, epsilon, statistics: given, running, gives: gives_own };
+        let work =
+            Norm { is_batch, shape, scale, bias, epsilon, statistics: given, running, gives: gives_own };
         Ok(Operation { work: Work::Norm(work), takes: takes.0, gives })
+    }
+
+    /// Its tensors where it is a batch's that is trained on, with a bias, and both or none of its statistics are given to others.
+    pub fn training(&self, of: &Operation) -> Option<Training> {
+        let [mean, inverse] = self.gives;
+        if !self.is_batch || self.statistics.is_some() || mean != inverse {
+            return None;
+        }
+        let after = if mean { 3 } else { 1 };
+        let running = self.running.map(|[factor, mean, variance]| {
+            let before = [mean, variance].map(|place| of.takes[place]);
+            (of.takes[factor], before, [of.gives[after], of.gives[after + 1]])
+        });
+        Some(Training {
+            images: [of.takes[0], of.gives[0]],
+            factors: [of.takes[self.scale], of.takes[self.bias?]],
+            epsilon: of.takes[self.epsilon?],
+            running,
+            saved: mean.then(|| [of.gives[1], of.gives[2]]),
+        })
     }
 
     fn one<V: Value>(&self, place: Option<usize>, taken: &[Taken<V>]) -> f64 {
@@ -201,7 +241,9 @@ impl NormBackward {
         let epsilon = tensors.of(of, Name::CUDNN_ATTR_OPERATION_NORM_BWD_EPSILON_DESC)?;
         require(x.sizes == dy.sizes && x.sizes == dx.sizes, "the tensors' sizes differ")?;
         let shape = shape(mode, &x, &scale, (&[&mean, &inverse], &[&dscale, &dbias]))?;
-        let centered = cudnnBackendNormMode_t(mode) != cudnnBackendNormMode_t::CUDNN_RMS_NORM;
+        let mode = cudnnBackendNormMode_t(mode);
+        let is_batch = mode == cudnnBackendNormMode_t::CUDNN_BATCH_NORM;
+        let centered = mode != cudnnBackendNormMode_t::CUDNN_RMS_NORM;
         require(
             !centered || mean.is_some() == inverse.is_some(),
             "one of the two statistics is given alone",
@@ -218,8 +260,25 @@ impl NormBackward {
         };
         let mut gives = vec![dx.uid];
         gives.extend(dscale.iter().chain(&dbias).map(|it| it.uid));
-        let norm = Norm { shape, scale, bias: None, epsilon, statistics, running: None, gives: [false; 2] };
+        let (bias, running, gives_own) = (None, None, [false; 2]);
+        let norm = Norm { is_batch, shape, scale, bias, epsilon, statistics, running, gives: gives_own };
         Ok(Operation { work: Work::NormBackward(NormBackward(norm, dbias.is_some())), takes: takes.0, gives })
+    }
+
+    /// Its tensors where it is a batch's and the bias has a gradient.
+    pub fn of_batch(&self, of: &Operation) -> Option<OfBatch> {
+        let NormBackward(norm, true) = self else { return None };
+        let saved = match norm.statistics {
+            Some((mean, inverse)) => Some([of.takes[mean?], of.takes[inverse]]),
+            None => None,
+        };
+        let parameters = [of.takes[norm.scale], of.gives[1], *of.gives.get(2)?];
+        norm.is_batch.then_some(OfBatch {
+            images: [of.takes[0], of.takes[2], of.gives[0]],
+            parameters,
+            epsilon: norm.epsilon.map(|place| of.takes[place]),
+            saved,
+        })
     }
 
     pub fn run<V: Value>(&self, taken: &[Taken<V>]) -> Vec<Vec<V>> {
@@ -266,6 +325,11 @@ impl Softmax {
         let work = Work::Softmax(Softmax { is_binary, has_sink: sink.is_some(), gives });
         let takes = core::iter::once(x.uid).chain(sink.map(|it| it.uid)).collect();
         Ok(Operation { work, takes, gives: given })
+    }
+
+    /// Whether it gives the result alone.
+    pub fn is_alone(&self) -> bool {
+        !self.has_sink && self.gives == [false; 3]
     }
 
     pub fn run<V: Value>(&self, taken: &[Taken<V>]) -> Vec<Vec<V>> {

@@ -34,7 +34,11 @@ impl Layout {
     pub fn of(of: &Descriptor, sizes: &[usize], strides: &[isize]) -> Result<Layout> {
         let n = sizes.len();
         let kind = cudnnBackendDescriptorType_t::CUDNN_BACKEND_TENSOR_DESCRIPTOR;
-        let order = of.number(Name::CUDNN_ATTR_TENSOR_REORDERING_MODE)?;
+        // How NVIDIA's engines hold what lies in no memory (INT8x32, F16x16) is their own.
+        let order = match of.number(Name::CUDNN_ATTR_TENSOR_REORDERING_MODE)? {
+            1 | 2 if of.number(Name::CUDNN_ATTR_TENSOR_IS_VIRTUAL)? != 0 => 0,
+            order => order,
+        };
         if let Some(node) = of.node(Name::CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, kind)? {
             supports(order == 0 && n == 4, "ragged rows of a tensor that has not four sizes")?;
             let offsets = node.lock();
@@ -257,4 +261,27 @@ fn places(sizes: &[usize], inner: usize) -> impl Iterator<Item = usize> {
         let tile = outer / 128 * across + inner / 4;
         tile * TILE + outer % 32 * 16 + outer % 128 / 32 * 4 + inner % 4
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::descriptor::Attribute;
+
+    #[test]
+    fn an_order_of_its_own_is_refused_where_it_lies_in_memory() {
+        const F16X16: u8 = 2;
+        for (is_virtual, is_had) in [(0, false), (1, true)] {
+            let mut tensor = Descriptor::new(cudnnBackendDescriptorType_t::CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+            for (name, number) in [
+                (Name::CUDNN_ATTR_TENSOR_REORDERING_MODE, F16X16),
+                (Name::CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual),
+            ] {
+                let ty = cudnnBackendAttributeType_t::CUDNN_TYPE_BOOLEAN;
+                tensor.put(name.0, Attribute::read(ty, 1, vec![number], vec![]).expect("one byte"));
+            }
+            let layout = Layout::of(&tensor, &[1, 1, 2, 2], &[4, 4, 2, 1]);
+            assert_eq!(layout.is_ok_and(|layout| layout == Layout::Strided), is_had, "{is_virtual}");
+        }
+    }
 }

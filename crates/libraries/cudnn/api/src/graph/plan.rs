@@ -1,8 +1,9 @@
 //! What an operation graph does: its operations one after the other, each behind those whose results it takes.
 //!
 //! The rule: a graph is looked at whole when it is finalized, and is run or refused there with the reason. A tensor that is virtual lies in no
-//! memory: its values are an array of the run's.
+//! memory: its values are an array of the run's (but where it goes to MIOpen or comes from it: `hip.rs`).
 
+use core::ops::Range;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,9 +39,9 @@ pub struct Tensor {
     pub strides: Vec<isize>,
     pub is_virtual: bool,
     /// A number in the host's memory.
-    is_value: bool,
+    pub(super) is_value: bool,
     /// The one number that it is whatever the run.
-    constant: Option<f64>,
+    pub(super) constant: Option<f64>,
     pub layout: Layout,
     /// Of a part: where it begins along the whole's first three sizes.
     pub first: [usize; 3],
@@ -101,19 +102,19 @@ pub enum Work {
 }
 
 pub struct Convolution {
-    geometry: Geometry,
+    pub(super) geometry: Geometry,
     /// Sizes of the filter that are turned round.
-    flipped: usize,
-    alpha: f64,
-    beta: f64,
+    pub(super) flipped: usize,
+    pub(super) alpha: f64,
+    pub(super) beta: f64,
 }
 
 pub struct Graph {
-    tensors: BTreeMap<i64, Tensor>,
+    pub(super) tensors: BTreeMap<i64, Tensor>,
     /// In an order in which each comes behind those that it takes from.
-    operations: Vec<Operation>,
-    stretches: Vec<Stretch>,
-    is_double: bool,
+    pub(super) operations: Vec<Operation>,
+    pub(super) stretches: Vec<Stretch>,
+    pub(super) is_double: bool,
     lacks: Option<i64>,
     /// What it was made of.
     pub nodes: Vec<Arc<Node>>,
@@ -664,7 +665,7 @@ impl Graph {
     /// A part's result from all that it is given.
     pub fn result<V: Value>(&self, mut values: BTreeMap<i64, Vec<V>>, output: i64) -> Vec<V> {
         // SAFETY: no memory is given: all is among the values.
-        unsafe { self.execute(&mut values, &BTreeMap::new(), Some(output)) };
+        unsafe { self.execute(0..self.operations.len(), &mut values, &BTreeMap::new(), Some(output)) };
         values.remove(&output).unwrap_or_default()
     }
 
@@ -734,20 +735,22 @@ impl Graph {
     /// # Safety
     /// The memory of all tensors is there.
     pub unsafe fn run(&self, given: &BTreeMap<i64, Given>) {
-        if self.is_double {
-            // SAFETY: the caller's word.
-            unsafe { self.run_in::<f64>(given) };
-        } else {
-            // SAFETY: as above.
-            unsafe { self.run_in::<f32>(given) };
-        }
+        // SAFETY: the caller's word.
+        unsafe { self.run_part(0..self.operations.len(), given) };
     }
 
+    /// Runs some operations. What goes to others or comes from them lies in memory.
+    ///
     /// # Safety
     /// As of [`Graph::run`].
-    unsafe fn run_in<V: Value>(&self, given: &BTreeMap<i64, Given>) {
-        // SAFETY: the caller's word.
-        unsafe { self.execute(&mut BTreeMap::<i64, Vec<V>>::new(), given, None) };
+    pub unsafe fn run_part(&self, operations: Range<usize>, given: &BTreeMap<i64, Given>) {
+        if self.is_double {
+            // SAFETY: the caller's word.
+            unsafe { self.execute::<f64>(operations, &mut BTreeMap::new(), given, None) };
+        } else {
+            // SAFETY: as above.
+            unsafe { self.execute::<f32>(operations, &mut BTreeMap::new(), given, None) };
+        }
     }
 
     /// Values are there until the last operation that takes them has run, but for the one that is asked for.
@@ -756,16 +759,17 @@ impl Graph {
     /// As of [`Graph::run`].
     unsafe fn execute<V: Value>(
         &self,
+        operations: Range<usize>,
         values: &mut BTreeMap<i64, Vec<V>>,
         given: &BTreeMap<i64, Given>,
         asked: Option<i64>,
     ) {
         let mut last: BTreeMap<i64, usize> = BTreeMap::new();
-        for (number, operation) in self.operations.iter().enumerate() {
-            last.extend(operation.takes.iter().map(|uid| (*uid, number)));
+        for number in operations.clone() {
+            last.extend(self.operations[number].takes.iter().map(|uid| (*uid, number)));
         }
-        let mut number = 0;
-        while number < self.operations.len() {
+        let mut number = operations.start;
+        while number < operations.end {
             let stretch = self.stretches.iter().find(|it| it.operations.start == number);
             let end = stretch.map_or(number + 1, |it| it.operations.end);
             let is_later = |uid: &i64| last.get(uid).is_some_and(|last| *last >= end) || Some(*uid) == asked;
@@ -812,7 +816,7 @@ impl Graph {
             (
                 Work::Forward(by) | Work::BackwardData(by) | Work::BackwardFilter(by),
                 Some(Given::Memory(at)),
-            ) if by.beta != 0.0 => {
+            ) if by.beta != 0.0 && !to[0].is_virtual => {
                 // SAFETY: the caller's word.
                 Some(unsafe { to[0].load(at.get(), &self.offsets(to[0], given)) })
             }

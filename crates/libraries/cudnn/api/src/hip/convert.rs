@@ -47,6 +47,8 @@ pub const SOFTMAX_MODES: [(cudnnSoftmaxMode_t, c_uint); 2] = [
 
 /// `miopenTensorOpAdd`
 pub const ADD: c_uint = 0;
+/// `miopenTensorOpMul`
+pub const MUL: c_uint = 1;
 /// `miopenFloat`
 pub const SINGLE: c_uint = 1;
 /// `miopenConvolution`, which does not turn filters round.

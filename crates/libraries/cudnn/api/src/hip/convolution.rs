@@ -1,7 +1,8 @@
 //! Convolutions. MIOpen runs only what a search with the same handle has found: the first call of each problem searches, and what was found
 //! is kept as long as the handle (MIOpen itself keeps it in files of the user's).
 //!
-//! The rule: MIOpen's work area is the program's own, so that sizes and searches tell what MIOpen asks for.
+//! The rule: MIOpen's work area is the program's own, so that sizes and searches tell what MIOpen asks for; a graph's, whose plans take none, is
+//! memory of ours.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
@@ -15,7 +16,7 @@ use super::convert::{self, DATA_TYPES, number};
 use super::library::{Memory, Perf, Raw};
 use super::objects::{self, Layout, Made, by_channel};
 use crate::Result;
-use crate::tensor::{Argument, Filter, Tensor};
+use crate::tensor::{Argument, Tensor};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
@@ -101,11 +102,10 @@ impl Problem {
         direction: Direction,
         window: &Window<'_>,
         x: &Tensor,
-        w: &Filter,
+        w: &Tensor,
         y: &Tensor,
     ) -> Option<Problem> {
-        let filter = w.tensor().ok()?;
-        let all = [x, &filter, y];
+        let all = [x, w, y];
         if all.iter().any(|tensor| tensor.kind != x.kind) || !(2..=3).contains(&window.padding.len()) {
             return None;
         }
@@ -121,7 +121,7 @@ impl Problem {
     }
 
     /// The memory in the order of the tensors as MIOpen takes them: what is read, and what is written.
-    fn order<T>(&self, [x, w, y]: [T; 3]) -> ([T; 2], T) {
+    pub fn order<T>(&self, [x, w, y]: [T; 3]) -> ([T; 2], T) {
         match self.direction {
             Direction::Forward => ([x, w], y),
             Direction::Data => ([y, w], x),

@@ -4,8 +4,8 @@ use core::ffi::c_uint;
 
 use super::call::{HipCall, ONE, ZERO, call, done};
 use super::convert;
-use super::library::{Library, Memory};
-use super::objects::{self, Layout, Made, are_there, by_channel};
+use super::library::{Memory, Raw};
+use super::objects::{self, Layout, are_there, by_channel};
 use crate::Result;
 use crate::tensor::{Argument, Tensor};
 use crate::types::cudnnDataType_t;
@@ -36,17 +36,27 @@ impl Norm<'_> {
             && there.iter().all(aligned);
         objects::plain_type(all[0].kind).filter(|_| fits)
     }
-
-    /// Descriptors of the images and the parameters.
-    fn tensors(&self, library: &Library, kind: c_uint, x: &Tensor) -> Result<[Made; 2]> {
-        Ok([
-            objects::tensor(library, kind, &x.sizes, Layout::ByChannel)?,
-            objects::tensor(library, convert::SINGLE, &self.parameters.sizes, Layout::ByChannel)?,
-        ])
-    }
 }
 
 impl HipCall {
+    /// Calls what takes such images with a descriptor of them and one of the parameters. `apart`: it can be done again.
+    fn with_norm(
+        &self,
+        how: &Norm<'_>,
+        (images, there): (&[&Argument], &[Memory]),
+        apart: bool,
+        call: impl FnOnce(Raw, Raw) -> Result,
+    ) -> Result<bool> {
+        let Some(kind) = how.fitting(images, there) else { return Ok(false) };
+        let run = || {
+            let tensor =
+                |kind, of: &Tensor| objects::tensor(self.library(), kind, &of.sizes, Layout::ByChannel);
+            let (is, parameters) = (tensor(kind, images[0])?, tensor(convert::SINGLE, how.parameters)?);
+            call(is.raw(), parameters.raw())
+        };
+        done(run(), "batch normalization", apart)
+    }
+
     /// `running` and `saved` are two that are there or two that are NULL.
     pub fn normalize_training(
         &self,
@@ -56,13 +66,11 @@ impl HipCall {
         (factor, running): (f64, Pair),
         saved: Pair,
     ) -> Result<bool> {
-        let Some(kind) = how.fitting(&[x, y], &[scale, bias]) else { return Ok(false) };
-        let run = || {
-            let library = self.library();
-            let [is, parameters] = how.tensors(library, kind, x)?;
-            let (is, parameters) = (is.raw(), parameters.raw());
+        // Running statistics are read and written.
+        let apart = x.memory != y.memory && running[0].is_null();
+        self.with_norm(how, (&[x, y], &[scale, bias]), apart, |is, parameters| {
             call!(
-                library,
+                self.library(),
                 miopenBatchNormalizationForwardTraining(
                     self.raw(),
                     how.mode(),
@@ -83,9 +91,7 @@ impl HipCall {
                     saved[1]
                 )
             )
-        };
-        // Running statistics are read and written.
-        done(run(), "batch normalization", x.memory != y.memory && running[0].is_null())
+        })
     }
 
     pub fn normalize(
@@ -95,13 +101,10 @@ impl HipCall {
         [scale, bias]: Pair,
         [mean, variance]: Pair,
     ) -> Result<bool> {
-        let Some(kind) = how.fitting(&[x, y], &[scale, bias, mean, variance]) else { return Ok(false) };
-        let run = || {
-            let library = self.library();
-            let [is, parameters] = how.tensors(library, kind, x)?;
-            let (is, parameters) = (is.raw(), parameters.raw());
+        let there = (&[x, y][..], &[scale, bias, mean, variance][..]);
+        self.with_norm(how, there, x.memory != y.memory, |is, parameters| {
             call!(
-                library,
+                self.library(),
                 miopenBatchNormalizationForwardInference(
                     self.raw(),
                     how.mode(),
@@ -119,8 +122,7 @@ impl HipCall {
                     how.epsilon
                 )
             )
-        };
-        done(run(), "batch normalization", x.memory != y.memory)
+        })
     }
 
     /// `saved` are two that are there or two that are NULL.
@@ -132,14 +134,11 @@ impl HipCall {
         gradients: Pair,
         saved: Pair,
     ) -> Result<bool> {
-        let there = [scale, gradients[0], gradients[1]];
-        let Some(kind) = how.fitting(&[x, dy, dx], &there) else { return Ok(false) };
-        let run = || {
-            let library = self.library();
-            let [is, parameters] = how.tensors(library, kind, x)?;
-            let (is, parameters) = (is.raw(), parameters.raw());
+        let apart = x.memory != dx.memory && dy.memory != dx.memory;
+        let there = (&[x, dy, dx][..], &[scale, gradients[0], gradients[1]][..]);
+        self.with_norm(how, there, apart, |is, parameters| {
             call!(
-                library,
+                self.library(),
                 miopenBatchNormalizationBackward(
                     self.raw(),
                     how.mode(),
@@ -162,8 +161,6 @@ impl HipCall {
                     saved[1]
                 )
             )
-        };
-        let apart = x.memory != dx.memory && dy.memory != dx.memory;
-        done(run(), "batch normalization's gradient", apart)
+        })
     }
 }

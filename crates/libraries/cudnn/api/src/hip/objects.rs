@@ -174,6 +174,17 @@ pub fn reduction(library: &Library, op: c_uint, nan: c_uint) -> Result<Made> {
     Ok(made)
 }
 
+/// Copies on the device in stream order, where the two are not one.
+pub fn copy(stream: cudaStream_t, from: Memory, to: Memory, bytes: usize) -> Result {
+    if from == to {
+        return Ok(());
+    }
+    let [from, to] = [from, to].map(|at| at.addr() as CUdeviceptr);
+    // SAFETY: the driver looks at the addresses.
+    let code = unsafe { (driver()?.cuMemcpyDtoDAsync_v2)(to, from, bytes, stream) };
+    Ok(check("cuMemcpyDtoDAsync_v2", code)?)
+}
+
 /// Memory of the device's that is there in stream order.
 pub struct Room {
     at: CUdeviceptr,

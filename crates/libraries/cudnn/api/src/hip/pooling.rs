@@ -66,28 +66,36 @@ impl HipCall {
         done(run(), "pooling", x.memory != y.memory)
     }
 
-    /// With alpha 1 and beta 0. Where the largest are, which MIOpen's way forward tells, is looked for again.
+    /// With alpha 1 and beta 0. Where the largest are, which MIOpen's way forward tells, is looked for again; then y, which it makes, need not
+    /// be given.
     pub fn pooling_gradient(
         &self,
         how: &Window<'_>,
-        [x, y, dy]: [&Argument; 3],
+        x: &Argument,
+        y: Option<&Argument>,
+        dy: &Argument,
         dx: &Argument,
     ) -> Result<bool> {
-        let Some([mode, kind]) = how.fitting(&[x, y, dy, dx]) else { return Ok(false) };
-        let apart = [x, y, dy].iter().all(|read| read.memory != dx.memory);
+        let is_max = matches!(how.mode, Pooling::Max(_));
+        let read: Vec<&Argument> = [x, dy].into_iter().chain(y).collect();
+        let all: Vec<&Argument> = read.iter().copied().chain([dx]).collect();
+        let Some([mode, kind]) = how.fitting(&all).filter(|_| is_max || y.is_some()) else {
+            return Ok(false);
+        };
+        let apart = read.iter().all(|read| read.memory != dx.memory);
         let run = || {
             let library = self.library();
             let window = objects::pooling(library, mode, how.lists())?;
             let x_is = objects::tensor(library, kind, &x.sizes, Layout::ByChannel)?;
-            let y_is = objects::tensor(library, kind, &y.sizes, Layout::ByChannel)?;
+            let y_is = objects::tensor(library, kind, &dy.sizes, Layout::ByChannel)?;
             let (window, x_is, y_is) = (window.raw(), x_is.raw(), y_is.raw());
             let mut bytes = 0;
-            if matches!(how.mode, Pooling::Max(_)) {
+            if is_max {
                 call!(library, miopenPoolingGetWorkSpaceSizeV2(window, y_is, &mut bytes))?;
             }
             let places = Room::new(self.stream, bytes)?;
-            if bytes > 0 {
-                let again = Room::new(self.stream, y.bytes()?)?;
+            let again = Room::new(self.stream, if is_max { dy.bytes()? } else { 0 })?;
+            if is_max {
                 let (x, y) = (x.memory, again.at());
                 call!(
                     library,
@@ -106,7 +114,8 @@ impl HipCall {
                     )
                 )?;
             }
-            let [x, y, dy, dx] = [x, y, dy, dx].map(|tensor| tensor.memory);
+            let y = y.map_or(again.at(), |y| y.memory);
+            let [x, dy, dx] = [x, dy, dx].map(|tensor| tensor.memory);
             call!(
                 library,
                 miopenPoolingBackward(

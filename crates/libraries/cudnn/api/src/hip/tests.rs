@@ -19,8 +19,10 @@ use super::library::Library;
 use super::norm::Norm;
 use super::{HipCall, HipHandle, convert, pooling};
 use crate::Error;
-use crate::tensor::{Argument, Filter, Tensor};
+use crate::tensor::{Argument, Tensor};
 use crate::types::*;
+
+mod graph;
 
 const RELEASES: [&str; 5] = ["5.2", "5.7", "6.2", "6.4", "7.2"];
 
@@ -159,7 +161,7 @@ fn images(kind: cudnnDataType_t, sizes: &[c_int], at: usize) -> Argument {
 /// Of images of two channels, 5 x 6, with filters of 3 x 3.
 fn problem(direction: Direction, kind: cudnnDataType_t, format: cudnnTensorFormat_t) -> Option<Problem> {
     let x = tensor(kind, format, &[1, 2, 5, 6]);
-    let w = Filter::new(kind, format, &[4, 1, 3, 3]).unwrap();
+    let w = tensor(kind, format, &[4, 1, 3, 3]);
     let y = tensor(kind, format, &[1, 4, 3, 2]);
     let (padding, stride, dilation) = (&[1, 0][..], &[2, 3][..], &[1, 1][..]);
     Problem::new(direction, &Window { padding, stride, dilation, groups: 2 }, &x, &w, &y)
@@ -273,7 +275,7 @@ fn what_no_search_finds_is_our_own_codes_from_there_on() {
     let none = |kind, format| problem(Direction::Forward, kind, format).is_none();
     assert!(none(DOUBLE, NCHW));
     let (x, y) = (tensor(FLOAT, NCHW, &[1, 2, 5, 6]), tensor(FLOAT, NCHW, &[1, 4, 5, 6]));
-    let w = Filter::new(FLOAT, NHWC, &[4, 2, 3, 3]).unwrap();
+    let w = tensor(FLOAT, NHWC, &[4, 2, 3, 3]);
     let (padding, stride) = (&[1, 1][..], &[1, 1][..]);
     let window = Window { padding, stride, dilation: stride, groups: 1 };
     assert!(Problem::new(Direction::Forward, &window, &x, &w, &y).is_none(), "layouts differ");
@@ -355,7 +357,7 @@ fn layers_without_parameters_hand_over_what_they_were_given() {
         for (mode, number) in [(Pooling::MeanOfInside, 1), (Pooling::MeanOfAll, 2)] {
             let window = pooling::Window { mode, window: &[2, 3], padding: &[0, 1], stride: &[2, 3] };
             assert!(hip.pool(&window, &x, &small).unwrap());
-            assert!(hip.pooling_gradient(&window, [&x, &small, &d_small], &d_x).unwrap());
+            assert!(hip.pooling_gradient(&window, &x, Some(&small), &d_small, &d_x).unwrap());
             let ready = [
                 format!("miopenSetNdPoolingDescriptor {number} 2 2,3 0,1 2,3"),
                 "miopenSetPoolingIndexType 2".to_owned(),
@@ -583,6 +585,7 @@ fn numbers_are_those_of_every_release() {
         ("miopenActivationMode_t", "miopenActivationELU", activation(Activation::Elu(1.0))),
         ("miopenTensorOp_t", "miopenTensorOpAdd", of_op(cudnnOpTensorOp_t::CUDNN_OP_TENSOR_ADD)),
         ("miopenTensorOp_t", "miopenTensorOpAdd", convert::ADD),
+        ("miopenTensorOp_t", "miopenTensorOpMul", convert::MUL),
         ("miopenTensorOp_t", "miopenTensorOpMul", of_op(cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MUL)),
         ("miopenTensorOp_t", "miopenTensorOpMin", of_op(cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MIN)),
         ("miopenTensorOp_t", "miopenTensorOpMax", of_op(cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MAX)),
