@@ -103,9 +103,9 @@ fn run(hip: &HipCall, operation: Arc<Node>) -> Result<(bool, Vec<[usize; 2]>), E
 }
 
 /// What reaches MIOpen of a graph of one operation; none where our own code runs all of it, without MIOpen having been asked.
-fn reaches(recorder: &Recorder, hip: &HipCall, operation: Arc<Node>) -> Option<Vec<String>> {
+fn reaches(recorder: &Recorder<Library>, hip: &HipCall, operation: Arc<Node>) -> Option<Vec<String>> {
     let (is_run, asked) = run(hip, operation).unwrap();
-    let work = recorder.work();
+    let work = work_of(recorder);
     assert_eq!((asked.len(), is_run), (0, !work.is_empty()));
     is_run.then_some(work)
 }
@@ -167,8 +167,8 @@ fn convolution(direction: Direction, kind: cudnnDataType_t, other: Vec<(Name, To
 #[test]
 fn convolutions_of_graphs_are_those_of_the_legacy_calls() {
     for release in RELEASES {
-        let recorder = Recorder::of(release);
-        let hip = recorder.call();
+        let recorder = recorder(release);
+        let hip = call_of(&recorder);
         let reaches =
             |direction, kind| reaches(&recorder, &hip, convolution(direction, kind, vec![])).unwrap();
         let (x, w, y) = ("0:1x2x5x6/last", "0:4x1x3x3", "0:1x4x3x2/last");
@@ -199,8 +199,8 @@ fn convolutions_of_graphs_are_those_of_the_legacy_calls() {
 
 #[test]
 fn convolutions_that_miopen_would_make_otherwise_are_our_own_codes() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     let forward = |other| convolution(Direction::Forward, FLOAT, vec![other]);
     for (what, other) in [
         ("turned filters", (Name::CUDNN_ATTR_CONVOLUTION_CONV_MODE, Number(0))),
@@ -267,8 +267,8 @@ fn binary(mode: cudnnPointwiseMode_t, [x, b]: [Arc<Node>; 2]) -> Arc<Node> {
 
 #[test]
 fn pointwise_operations_are_activations_and_sums_of_tensors() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     let flat = "1:2x60x1x1";
     let clipped = (Name::CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, Real(6.0));
     let alpha = (Name::CUDNN_ATTR_POINTWISE_ELU_ALPHA, Real(0.25));
@@ -368,8 +368,8 @@ fn softmax(has_statistics: bool) -> Arc<Node> {
 
 #[test]
 fn windows_and_softmax_of_graphs_are_those_of_the_legacy_calls() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     for (mode, number) in [
         (cudnnResampleMode_t::CUDNN_RESAMPLE_MAXPOOL, 0),
         (cudnnResampleMode_t::CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING, 1),
@@ -441,8 +441,8 @@ fn norm_gradient(statistics: Option<[i64; 2]>) -> Arc<Node> {
 
 #[test]
 fn batch_norms_of_graphs_are_those_of_the_legacy_calls() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     let batch = cudnnBackendNormMode_t::CUDNN_BATCH_NORM;
     let factors = vec![
         (Name::CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, 4),
@@ -479,8 +479,8 @@ fn batch_norms_of_graphs_are_those_of_the_legacy_calls() {
 
 #[test]
 fn what_miopen_refuses_of_a_graph_is_our_own_codes() {
-    let recorder = Recorder::of("6.4");
-    let hip = recorder.call();
+    let recorder = recorder("6.4");
+    let hip = call_of(&recorder);
     let sum = || binary(cudnnPointwiseMode_t::CUDNN_POINTWISE_ADD, [1, 2].map(|uid| plain(uid, &SIZES)));
     recorder.answer_to(c"miopenOpTensor", 3);
     assert_eq!(run(&hip, sum()).unwrap(), (true, vec![[0, 1]]));
