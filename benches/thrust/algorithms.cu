@@ -31,6 +31,8 @@ static void finish() {}
 #endif
 
 static const int N = 1 << 20, RUNS = 12;
+// A row runs at least so long: twelve runs of a tenth of a millisecond tell little, and are no reason to make better code.
+static const double MILLISECONDS = 100;
 
 static double wall_milliseconds()
 {
@@ -55,7 +57,8 @@ static void row(const char *name, Prepare prepare, Work work, Check check)
     if (only && !strstr(name, only))
         return;
     double wall = 1e30, cpu = 1e30;
-    for (int run = 0; run < RUNS; run++) {
+    const double begin = wall_milliseconds();
+    for (int run = 0; run < RUNS || wall_milliseconds() - begin < MILLISECONDS; run++) {
         prepare();
         finish();
         const double cpu_start = cpu_milliseconds(), wall_start = wall_milliseconds();

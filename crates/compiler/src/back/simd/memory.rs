@@ -441,7 +441,7 @@ impl Emitter<'_> {
 
     /// Whether an instruction of the CPU's reads or writes what the lanes have anywhere: a lane's elements together are a word of 32 or 64
     /// bits.
-    fn is_native(&self, access: Access) -> bool {
+    pub(super) fn is_native(&self, access: Access) -> bool {
         let is_word = matches!(access.step(), 4 | 8) && access.n.is_power_of_two();
         self.wide_gathers && is_word && access.order == Order::Weak
     }
@@ -465,13 +465,17 @@ impl Emitter<'_> {
     }
 
     fn scatter_native(&mut self, access: Access, at: &Val, vals: &[Val]) {
+        let words = self.words_of(access, vals);
+        self.scatter_to(at, &words);
+    }
+
+    /// All that a lane stores as one word.
+    fn words_of(&mut self, access: Access, vals: &[Val]) -> Val {
         if let [val] = vals {
-            self.scatter_to(at, val);
-            return;
+            return val.clone();
         }
         let all = self.weave(vals);
-        let words = self.b.bitcast(&all, Type::int(8 * access.step() as u32, self.lanes));
-        self.scatter_to(at, &words);
+        self.b.bitcast(&all, Type::int(8 * access.step() as u32, self.lanes))
     }
 
     /// Each lane's pointer, `stride` bytes after the one before.
@@ -642,6 +646,11 @@ impl Emitter<'_> {
                     self.store_line(access, &base, stride, &vals);
                 }
             }
+            Lanes::Each(each) if self.is_in_pieces(access, inst.args[0]) => {
+                let at = self.pointer(space, &each, offset);
+                let words = self.words_of(access, &vals);
+                self.store_pieces(access, &at, &words);
+            }
             Lanes::Each(each) => self.scatter(access, &each, &vals),
             Lanes::One(_) => {}
         }
@@ -722,15 +731,7 @@ impl Emitter<'_> {
                     && (!me.wide_masks || access.mem.bits >= 32);
                 if native {
                     let mask = me.repeat(&mask, access.n);
-                    let name = format!("llvm.masked.store.{}.p0", all.ty.suffix());
-                    me.b.declare(&name, format!("declare void @{name}({}, ptr, i32, {})", all.ty, mask.ty));
-                    me.b.inst(format_args!(
-                        "call void @{name}({}, {}, i32 {}, {})",
-                        all.typed(),
-                        at.typed(),
-                        access.step(),
-                        mask.typed()
-                    ));
+                    me.store_under(&mask, access.step(), &at, &all);
                 } else {
                     let start = me.splat(base);
                     let steps = me.iota(64, stride);
@@ -740,6 +741,18 @@ impl Emitter<'_> {
                 vec![]
             },
         );
+    }
+
+    /// The words of `all` that the mask names.
+    pub(super) fn store_under(&mut self, mask: &Val, align: i64, at: &Val, all: &Val) {
+        let name = format!("llvm.masked.store.{}.p0", all.ty.suffix());
+        self.b.declare(&name, format!("declare void @{name}({}, ptr, i32, {})", all.ty, mask.ty));
+        self.b.inst(format_args!(
+            "call void @{name}({}, {}, i32 {align}, {})",
+            all.typed(),
+            at.typed(),
+            mask.typed()
+        ));
     }
 
     /// Lane by lane at constant distances, which LLVM folds into the addresses.

@@ -14,6 +14,7 @@ mod matrix;
 mod memory;
 mod operation;
 mod outline;
+mod pieces;
 mod prefetch;
 mod ranks;
 mod runs;

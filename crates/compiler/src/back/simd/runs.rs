@@ -29,7 +29,7 @@ impl Emitter<'_> {
     }
 
     /// Writes code for so many lanes.
-    fn with_lanes<T>(&mut self, lanes: u32, write: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn with_lanes<T>(&mut self, lanes: u32, write: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.lanes, lanes);
         let written = write(self);
         self.lanes = before;

@@ -519,14 +519,7 @@ impl Emitter<'_> {
                 self.shuffle(&mask, Some(&none), &picks)
             }
         };
-        let name = format!("llvm.masked.store.{}.p0", val.ty.suffix());
-        self.b.declare(&name, format!("declare void @{name}({}, ptr, i32, {flag_ty})", val.ty));
-        self.b.inst(format_args!(
-            "call void @{name}({}, {}, i32 {align}, {})",
-            val.typed(),
-            at.typed(),
-            flags.typed()
-        ));
+        self.store_under(&flags, align as i64, at, val);
     }
 }
 
