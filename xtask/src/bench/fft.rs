@@ -16,6 +16,9 @@ pub struct Args {
     /// FFTW plans patiently, which takes long.
     #[arg(long)]
     patient: bool,
+    /// Seconds after which FFTW takes the best plan that it has found.
+    #[arg(long, default_value_t = 20)]
+    plan_seconds: u32,
     /// Only rows whose name has all of these words; docs/performance.md is left as it is.
     words: Vec<String>,
 }
@@ -28,6 +31,7 @@ pub fn run(args: &Args) -> Result<()> {
     command.current_dir(setup::root()).args(["bench", "--quiet", "-p", "cufft-cpu", "--bench", "fft", "--"]);
     command.args(&args.words).env("THREADS", args.threads.to_string());
     command.env("FFTW", if args.patient { "patient" } else { "measure" });
+    command.env("FFTW_SECONDS", args.plan_seconds.to_string());
     let out = command.output().context("cargo bench")?;
     let said = String::from_utf8_lossy(&out.stdout);
     ensure!(out.status.success(), "{command:?}: {}", String::from_utf8_lossy(&out.stderr));
@@ -70,9 +74,10 @@ fn table(rows: &[Row], args: &Args) -> String {
     let met = |value: f64, goal: f64| if value >= goal { "met" } else { "not met" };
     let planned = if args.patient { "patiently" } else { "by measuring" };
     let mut text = format!(
-        "{} thread(s), FFTW planned {planned}. Geometric mean of our speed beside FFTW's {:.2} (goal {}: {}), the least {:.2}, {} (goal {}: {}).\n\n\
+        "{} thread(s), FFTW planned {planned}, for {} seconds at most. Geometric mean of our speed beside FFTW's {:.2} (goal {}: {}), the least {:.2}, {} (goal {}: {}).\n\n\
          | transforms | ours, Gflop/s | FFTW | ours / FFTW |\n|---|---:|---:|---:|\n",
         args.threads,
+        args.plan_seconds,
         mean.exp(),
         GOALS[0],
         met(mean.exp(), GOALS[0]),

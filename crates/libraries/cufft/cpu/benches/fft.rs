@@ -3,7 +3,8 @@
 //! there are our numbers only.
 //!
 //! Both do each row by turns, several times, and the fastest turn counts. On one thread time is the thread's own
-//! (other programs do not count), on two it is the clock's. FFTW plans by measuring (`FFTW=patient`: patiently).
+//! (other programs do not count), on two it is the clock's. FFTW plans by measuring (`FFTW=patient`: patiently), and takes
+//! the best that it has found after `FFTW_SECONDS` (20) of each plan.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::hint::black_box;
@@ -217,9 +218,11 @@ impl Fftw {
         let [from, to] = row.sizes().map(|size| (size / row.batch as usize) as c_int);
         let null = std::ptr::null();
         let complex = |reals: c_int| reals / 2;
-        // SAFETY: fftw3.h's signatures, and memory of the sizes that they take. Twenty seconds for a plan are enough.
+        let seconds =
+            std::env::var("FFTW_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(20.0);
+        // SAFETY: fftw3.h's signatures, and memory of the sizes that they take.
         unsafe {
-            self.function::<unsafe extern "C" fn(f64)>("set_timelimit")(20.0);
+            self.function::<unsafe extern "C" fn(f64)>("set_timelimit")(seconds);
             match row.kind {
                 Kind::C2C => self.function::<Many>("plan_many_dft")(
                     rank,
