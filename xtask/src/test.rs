@@ -23,6 +23,7 @@ mod gates;
 pub mod harmless;
 mod installs;
 mod instances;
+mod kernels;
 mod lint;
 mod nvml;
 mod nvrtc;

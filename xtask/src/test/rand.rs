@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail, ensure};
 use testkit::Installed;
 
+use super::kernels;
 use super::report::{Outcome, Report};
 use crate::setup;
 use crate::toolchain::{CURAND_13_5, Release};
@@ -36,7 +37,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
             report.note(&format!("{}, by kernels: the numbers are {whose}", kind.name), numbers);
         }
     }
-    let of_source = kernels_are_of_their_source();
+    let of_source = kernels::are_of_their_source("crates/libraries/curand/api/kernels", &["rand"]);
     let of_source = of_source.unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")));
     report.note("cuRAND's kernels are what nvcc makes of their source", of_source);
 }
@@ -292,29 +293,6 @@ impl Proof<'_> {
         Ok(())
     }
 }
-
-/// rand.ptx is committed beside rand.cu: as nvcc 13.5 makes it, but for its comments.
-fn kernels_are_of_their_source() -> Result<Outcome> {
-    let Ok(toolchain) = Release::V13_5.get() else {
-        return Ok(Outcome::Skipped("nvcc 13.5 is missing".to_owned()));
-    };
-    let (root, folder) = (setup::root(), Path::new("crates/libraries/curand/api/kernels"));
-    let made = root.join("target/rand-proof/rand.ptx");
-    let mut nvcc = toolchain.nvcc();
-    nvcc.current_dir(&root).args(KERNELS).arg("-o").arg(&made).arg(folder.join("rand.cu"));
-    setup::run(&mut nvcc)?;
-    let read = |path: &Path| -> Result<String> {
-        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        Ok(text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n"))
-    };
-    let said = KERNELS.join(" ");
-    let same = read(&made)? == read(&root.join(folder).join("rand.ptx"))?;
-    ensure!(same, "make it anew: nvcc {said} -o {0}/rand.ptx {0}/rand.cu", folder.display());
-    Ok(Outcome::Passed)
-}
-
-/// How nvcc makes rand.ptx: for every GPU that it knows, and no product fused with a sum unless the source says so.
-const KERNELS: [&str; 4] = ["-ptx", "-arch=compute_75", "-fmad=false", "-std=c++17"];
 
 /// A generator of this ordering, set and asked for numbers of each distribution.
 fn session(kind: &Kind, order: u32, dice: &mut Dice) -> Vec<String> {

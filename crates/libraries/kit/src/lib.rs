@@ -1,5 +1,5 @@
 //! What every library of NVIDIA's that we stand in for needs besides what its calls mean: handles that are numbers, the
-//! driver's calls, work of the CPU in stream order, the border to C, a library of ROCm's, who computes, where loggers write, and which
+//! driver's calls, work of the CPU in stream order, kernels, the border to C, a library of ROCm's, who computes, where loggers write, and which
 //! CUDA the process is of.
 //!
 //! The rule: nothing here knows one library from another.
@@ -14,6 +14,7 @@ mod error;
 pub mod far;
 pub mod graph;
 pub mod hip;
+pub mod kernels;
 pub mod log;
 mod numbers;
 mod place;

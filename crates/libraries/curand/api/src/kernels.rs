@@ -7,12 +7,10 @@
 use core::ffi::{CStr, c_uint, c_void};
 use core::ptr;
 
-use cuda_abi::{
-    CUcontext, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream, CUstreamCaptureMode,
-    CUstreamCaptureStatus,
-};
+use cuda_abi::{CUcontext, CUdeviceptr, CUevent, CUstream, CUstreamCaptureStatus};
 use curand_cpu::{Kind, Recipe};
 use kit::driver::{self, check, driver};
+use kit::kernels::{Module, Relaxed};
 
 use crate::draw::Draw;
 use crate::{Error, Result};
@@ -34,9 +32,7 @@ const UNTIMED: c_uint = 2;
 #[derive(Default)]
 pub struct Device {
     context: CUcontext,
-    module: CUmodule,
-    /// The kernels that were asked for.
-    functions: Vec<(&'static str, CUfunction)>,
+    module: Option<Module>,
     state: CUdeviceptr,
     /// Behind the last numbers that no graph has.
     event: CUevent,
@@ -90,7 +86,6 @@ impl Device {
         let capture = capture(stream)?;
         let relaxed = Relaxed::new()?;
         self.prepare(kind)?;
-        let function = self.function(name(kind, draw))?;
         if capture.is_none() {
             self.follow(stream)?;
         }
@@ -118,23 +113,9 @@ impl Device {
             (&raw mut dimensions).cast(),
         ];
         let [x, y] = grid(kind, draw, n, dimensions);
-        // SAFETY: the arguments are those of the kernel and outlive the call; quasirandom sequences alone look at the last two.
-        let code = unsafe {
-            (driver()?.cuLaunchKernel)(
-                function,
-                x,
-                y,
-                1,
-                BLOCK as c_uint,
-                1,
-                1,
-                0,
-                stream,
-                arguments.as_mut_ptr(),
-                ptr::null_mut(),
-            )
-        };
-        check("cuLaunchKernel", code)?;
+        let module = self.module.as_ref().ok_or(Error::NotSupported("numbers without a module"))?;
+        // SAFETY: the arguments are those of the kernel; quasirandom sequences alone look at the last two.
+        unsafe { module.launch(name(kind, draw), [x, y, 1], BLOCK as c_uint, stream, &mut arguments) }?;
         sequence.skip(n, draw.is_normal())?;
         if capture.is_some() {
             self.capture = capture;
@@ -153,10 +134,8 @@ impl Device {
         }
         let driver = driver()?;
         self.context = driver::context(None)?;
-        if self.module.is_null() {
-            // SAFETY: a text with its end; the module's place outlives the call.
-            let code = unsafe { (driver.cuModuleLoadData)(&mut self.module, PTX.as_ptr().cast()) };
-            check("cuModuleLoadData", code)?;
+        if self.module.is_none() {
+            self.module = Some(Module::load(PTX)?);
         }
         if self.event.is_null() {
             // SAFETY: the event's place outlives the call.
@@ -176,19 +155,6 @@ impl Device {
             }
             _ => Ok(()),
         }
-    }
-
-    fn function(&mut self, name: &'static CStr) -> Result<CUfunction> {
-        let text = name.to_str().unwrap_or_default();
-        if let Some((_, function)) = self.functions.iter().find(|(known, _)| *known == text) {
-            return Ok(*function);
-        }
-        let mut function = CUfunction::default();
-        // SAFETY: a live module of this context; the function's place outlives the call.
-        let code = unsafe { (driver()?.cuModuleGetFunction)(&mut function, self.module, name.as_ptr()) };
-        check("cuModuleGetFunction", code)?;
-        self.functions.push((text, function));
-        Ok(function)
     }
 
     /// Copies to memory that numbers in the stream read: in the stream, or, since a graph would copy with each run, at once and
@@ -305,11 +271,8 @@ impl Drop for Device {
         let (Ok(_inside), Ok(_relaxed)) = (Inside::enter(self.context), Relaxed::new()) else { return };
         let tables = self.poisson.iter().map(|table| table.at);
         tables.chain([self.state, self.tables.0]).chain(self.kept.drain(..)).for_each(free);
-        // SAFETY: both are this generator's own; NULL is refused.
-        unsafe {
-            (driver.cuEventDestroy_v2)(self.event);
-            (driver.cuModuleUnload)(self.module);
-        }
+        // SAFETY: this generator's own; NULL is refused.
+        unsafe { (driver.cuEventDestroy_v2)(self.event) };
     }
 }
 
@@ -339,28 +302,6 @@ impl Drop for Inside {
         if let (Some(before), Ok(driver)) = (self.before, driver()) {
             // SAFETY: as above; NULL is none.
             unsafe { (driver.cuCtxSetCurrent)(before) };
-        }
-    }
-}
-
-/// While it is there, this thread may allocate and wait although a stream is captured: none of that goes into a graph.
-struct Relaxed(CUstreamCaptureMode);
-
-impl Relaxed {
-    fn new() -> Result<Relaxed> {
-        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-        // SAFETY: `mode` outlives the call, which exchanges it.
-        let code = unsafe { (driver()?.cuThreadExchangeStreamCaptureMode)(&mut mode) };
-        check("cuThreadExchangeStreamCaptureMode", code)?;
-        Ok(Relaxed(mode))
-    }
-}
-
-impl Drop for Relaxed {
-    fn drop(&mut self) {
-        if let Ok(driver) = driver() {
-            // SAFETY: as above.
-            unsafe { (driver.cuThreadExchangeStreamCaptureMode)(&mut self.0) };
         }
     }
 }
