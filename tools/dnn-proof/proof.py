@@ -53,6 +53,7 @@ FAMILIES = {
     "causal convolutions": sequences.causal,
     "graphs of convolutions": graphs.convolutions,
     "graphs of pointwise operations": graphs.pointwise,
+    "graphs of pointwise operations of any numbers": graphs.of_any_numbers,
     "graphs of products and reductions": graphs.products_and_reductions,
     "graphs of pooling": graphs.pooling,
     "graphs are refused when they are finalized": graphs.refusals,

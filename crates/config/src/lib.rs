@@ -34,9 +34,9 @@ pub enum LibraryChoice {
     Auto,
     Hip,
     Cpu,
-    /// Our own kernels, on the CPU device too. cuRAND alone has some.
+    /// Our own kernels, on the CPU device too. cuRAND and cuDNN have some.
     Kernels,
-    /// On AMD GPUs our own code and not ROCm's library. cuDNN, cuSOLVER and cuSPARSE have that choice.
+    /// On AMD GPUs our own code and neither ROCm's library nor kernels. cuDNN, cuSOLVER and cuSPARSE have that choice.
     Own,
     /// A library: with names of NVIDIA's, in front of ours; or one that does its work, such as hipBLAS or a CBLAS.
     Path(PathBuf),
@@ -193,7 +193,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
     (
         "CUDAWAY_DNN",
-        "who computes for cuDNN: auto, cpu, hip, own, onednn or a library's path; a list combines them",
+        "who computes for cuDNN: auto, cpu, hip, kernels, own, onednn or a library's path; a list combines them",
     ),
     (
         "CUDAWAY_SOLVER",

@@ -1,4 +1,5 @@
-//! MIOpen behind cuDNN: which of its calls MIOpen does on an AMD GPU, and what of them is left to our own code. Bodies ask MIOpen by hand.
+//! cuDNN on AMD GPUs: which of its calls MIOpen does, which our own kernels, and what of them is left to our own code on copies. Bodies ask
+//! both by hand.
 
 use std::collections::BTreeMap;
 
@@ -80,17 +81,65 @@ const BY_MIOPEN: [(&[&str], &str); 13] = [
     ),
 ];
 
+/// Calls with what our own kernels do of them.
+const BY_KERNELS: [(&[&str], &str); 5] = [
+    (
+        &["cudnnConvolutionForward", "cudnnConvolutionBackwardData", "cudnnConvolutionBackwardFilter"],
+        "`float`, half and bfloat16, results apart from what is read",
+    ),
+    (
+        &[
+            "cudnnActivationForward",
+            "cudnnActivationBackward",
+            "cudnnSoftmaxForward",
+            "cudnnSoftmaxBackward",
+            "cudnnTransformTensor",
+            "cudnnAddTensor",
+            "cudnnOpTensor",
+            "cudnnSetTensor",
+            "cudnnScaleTensor",
+        ],
+        "`float`, half and bfloat16, any strides",
+    ),
+    (
+        &["cudnnConvolutionBackwardBias", "cudnnReduceTensor"],
+        "the same types and strides, without places, results apart from what is read",
+    ),
+    (
+        &[
+            "cudnnBatchNormalizationForwardInference",
+            "cudnnBatchNormalizationForwardTraining",
+            "cudnnBatchNormalizationForwardTrainingEx",
+            "cudnnBatchNormalizationBackward",
+            "cudnnBatchNormalizationBackwardEx",
+            "cudnnNormalizationForwardInference",
+            "cudnnNormalizationForwardTraining",
+            "cudnnNormalizationBackward",
+        ],
+        "`float`, half and bfloat16, any strides, with nothing behind it",
+    ),
+    (
+        &["cudnnBackendExecute"],
+        "operation by operation, where tensors lie by strides: convolutions in three directions; products of matrices, with limits too; pointwise operations of every mode; reductions; softmax with statistics and sinks; normalizations of every mode and their gradients; joined, parted and reshaped tensors; masks along a diagonal; attention as one operation and its gradient, with lengths, sinks and graphs for scores",
+    ),
+];
+
 /// Who answers on an AMD GPU.
 pub struct OnHip {
     signatures: Signatures,
     by_miopen: BTreeMap<&'static str, &'static str>,
+    by_kernels: BTreeMap<&'static str, &'static str>,
+}
+
+/// Each name with what is said of it.
+fn by_name(table: &[(&'static [&'static str], &'static str)]) -> BTreeMap<&'static str, &'static str> {
+    table.iter().flat_map(|(names, what)| names.iter().map(move |name| (*name, *what))).collect()
 }
 
 impl OnHip {
     pub fn read() -> Result<OnHip> {
-        let by_miopen =
-            BY_MIOPEN.iter().flat_map(|(names, what)| names.iter().map(move |name| (*name, *what)));
-        Ok(OnHip { signatures: facts::read_json(SIGNATURES)?, by_miopen: by_miopen.collect() })
+        let (by_miopen, by_kernels) = (by_name(&BY_MIOPEN), by_name(&BY_KERNELS));
+        Ok(OnHip { signatures: facts::read_json(SIGNATURES)?, by_miopen, by_kernels })
     }
 
     /// What stands in the table for a name that is answered so on the CPU device.
@@ -99,8 +148,10 @@ impl OnHip {
             .signatures
             .get(name)
             .is_some_and(|signature| signature.params.iter().any(|param| param.ty == "cudnnHandle_t"));
-        match self.by_miopen.get(name) {
-            Some(what) => format!("MIOpen ({what}); else our own code, on copies"),
+        let kernels = self.by_kernels.get(name).map(|what| format!("kernels of ours ({what})"));
+        let miopen = self.by_miopen.get(name).map(|what| format!("MIOpen ({what})"));
+        match [miopen, kernels].into_iter().flatten().reduce(|first, then| format!("{first}; else {then}")) {
+            Some(what) => format!("{what}; else our own code, on copies"),
             // What our own code does on copies cannot be captured.
             None if name.ends_with("CudaGraph") => "no".to_owned(),
             None if on_cpu != "yes" => "no".to_owned(),
@@ -131,15 +182,16 @@ mod tests {
     #[test]
     fn calls_are_cudnns_and_each_stands_in_one_row() {
         let on_hip = OnHip::read().unwrap();
-        let n_names: usize = BY_MIOPEN.iter().map(|(names, _)| names.len()).sum();
-        assert_eq!(on_hip.by_miopen.len(), n_names);
-        for name in on_hip.by_miopen.keys() {
+        let n_names = |table: &[(&[&str], &str)]| table.iter().map(|(names, _)| names.len()).sum::<usize>();
+        assert_eq!(on_hip.by_miopen.len(), n_names(&BY_MIOPEN));
+        assert_eq!(on_hip.by_kernels.len(), n_names(&BY_KERNELS));
+        for name in on_hip.by_miopen.keys().chain(on_hip.by_kernels.keys()) {
             assert!(on_hip.signatures.contains_key(*name), "{name}");
         }
     }
 
     #[test]
-    fn bodies_that_ask_miopen_are_those_of_the_table() {
+    fn bodies_that_ask_miopen_or_kernels_are_those_of_the_tables() {
         let api = crate::setup::root().join("crates/libraries/cudnn/api/src/api");
         let (mut asks, by_miopen) = (Vec::new(), OnHip::read().unwrap().by_miopen);
         for entry in std::fs::read_dir(api).unwrap() {
@@ -148,14 +200,18 @@ mod tests {
                 let (name, body) = body.split_once('(').unwrap();
                 let body = body.split("\n}\n").next().unwrap();
                 // The last three are what bodies have in common that search for algorithms.
-                let asking = ["on_hip", ".hip(", " tried(", "tried_apart(", "asked("];
+                let asking = ["on_hip", "on_kernels", ".hip(", " tried(", "tried_apart(", "asked("];
                 if asking.iter().any(|word| body.contains(word)) {
                     asks.push(name.to_owned());
                 }
             }
         }
         assert!(asks.len() >= 28, "{asks:?}");
-        let unknown: Vec<_> = asks.iter().filter(|name| !by_miopen.contains_key(name.as_str())).collect();
+        let by_kernels = by_name(&BY_KERNELS);
+        let is_known = |name: &&String| {
+            by_miopen.contains_key(name.as_str()) || by_kernels.contains_key(name.as_str())
+        };
+        let unknown: Vec<_> = asks.iter().filter(|name| !is_known(name)).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
     }
 }

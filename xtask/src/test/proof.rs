@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use testkit::{Ended, Installed, Run};
 
 use super::blas::tell;
+use super::kernels;
 use super::report::{Outcome, Report};
 use super::rocm::Recorder;
 use crate::bench::dnn;
@@ -36,6 +37,8 @@ pub struct Proof {
     in_front: Option<(&'static str, Fetch)>,
     /// Whether it computes on an AMD GPU by our own code on copies in the host's memory: the same is tried again there.
     on_copies: bool,
+    /// Kernels of its own, by their folder and names: the same is tried again with them on the CPU device.
+    kernels: Option<(&'static str, &'static [&'static str])>,
 }
 
 /// Both majors, by its definition; each says its version there.
@@ -49,6 +52,10 @@ pub const DNN: Proof = Proof {
     names: &[],
     in_front: Some(("oneDNN", dnn::onednn)),
     on_copies: true,
+    kernels: Some((
+        "crates/libraries/cudnn/api/kernels",
+        &["elements", "rows", "products", "attention", "convolutions"],
+    )),
 };
 
 /// LAPACK's own measures, beside NumPy's and SciPy's LAPACK.
@@ -62,6 +69,7 @@ pub const SOLVER: Proof = Proof {
     names: &["cusolver", "cusolverDnCreate", "cusolverDnDestroy"],
     in_front: None,
     on_copies: true,
+    kernels: None,
 };
 
 /// Each format, type, width of indices and base.
@@ -75,6 +83,7 @@ pub const SPARSE: Proof = Proof {
     names: &["cusparse", "cusparseCreate", "cusparseDestroy", "handle"],
     in_front: None,
     on_copies: true,
+    kernels: None,
 };
 
 impl Proof {
@@ -96,6 +105,13 @@ impl Proof {
                 let title = format!("{title}, CUDA 11's object");
                 self.tell(&title, self.prove_on_copies(installed, seed, true), report);
             }
+        }
+        if let Some((folder, names)) = self.kernels {
+            let of_source = kernels::are_of_their_source(folder, names);
+            let outcome = of_source.unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")));
+            report.note(&format!("{}'s kernels are made of their sources", self.library), outcome);
+            let title = format!("{}, by its kernels", self.title);
+            self.tell(&title, self.prove_by_kernels(installed, seed, names), report);
         }
         if let Some((name, fetch)) = self.in_front {
             let title = format!("{}, {name} in front", self.title);
@@ -165,6 +181,18 @@ impl Proof {
         let runtime = if oldest { "libcudart.so.11.0" } else { "libcudart.so.13" };
         let run = self.proof(installed, seed, &object.file(), runtime)?;
         far.on_far(run).env(self.chosen_by, "own").env("PROOF_ON_COPIES", "1").run()
+    }
+
+    /// By kernels on the CPU device; the log says that each module computes.
+    fn prove_by_kernels(&self, installed: &Installed, seed: u64, names: &[&str]) -> Result<Ended> {
+        let newest = self.objects().next_back().context("an object")?;
+        let run = self.proof(installed, seed, &newest.file(), "libcudart.so.13")?;
+        let run = run.env(self.chosen_by, "kernels").env("PROOF_BY_KERNELS", "1");
+        let ended = run.env("CUDAWAY_LOG", "dnn=info").run()?;
+        let computes =
+            |name: &&str| ended.stderr.contains(&format!("our own kernels compute on the device: {name}"));
+        ensure!(names.iter().all(computes), "a module does not compute: {}", ended.describe());
+        Ok(ended)
     }
 
     /// With the library named in the variable; the log says that it computes.

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use crate::hip::library::Library;
 use crate::hip::{HipCall, HipHandle};
+use crate::kernels::{self, Kernels};
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -18,6 +19,7 @@ pub struct Context {
     stream: Mutex<Stream>,
     /// Made at the first call that MIOpen may have; none where it cannot be.
     hip: OnceCell<Option<Arc<HipHandle>>>,
+    kernels: Arc<Kernels>,
 }
 
 struct Stream(cudaStream_t);
@@ -30,7 +32,8 @@ impl Context {
     pub fn new() -> Result<Context> {
         let place = Place::on_copies(&config::get().dnn)?;
         use_onednn();
-        Ok(Context { place, stream: Mutex::new(Stream(cudaStream_t::default())), hip: OnceCell::new() })
+        let stream = Mutex::new(Stream(cudaStream_t::default()));
+        Ok(Context { place, stream, hip: OnceCell::new(), kernels: Arc::default() })
     }
 
     pub fn stream(&self) -> cudaStream_t {
@@ -59,6 +62,12 @@ impl Context {
         let Some(handle) = made else { return Ok(None) };
         handle.tell(hip.stream)?;
         Ok(Some(HipCall { handle: Arc::clone(handle), stream }))
+    }
+
+    /// Our own kernels on the handle's stream; none on the CPU device, unless they are asked for.
+    pub fn kernels(&self) -> Result<Option<kernels::Call>> {
+        let is_there = self.place.enter_kernels(&config::get().dnn)?;
+        Ok(is_there.then(|| kernels::Call::new(Arc::clone(&self.kernels), self.stream())))
     }
 
     /// Runs the work when the stream has come to it.
@@ -150,6 +159,18 @@ macro_rules! on_hip {
     };
 }
 pub(crate) use on_hip;
+
+/// The same where our own kernels do it.
+macro_rules! on_kernels {
+    ($context:expr, $kernels:ident => $body:expr) => {
+        if let Some($kernels) = $context.kernels()?
+            && $body?
+        {
+            return Ok(());
+        }
+    };
+}
+pub(crate) use on_kernels;
 
 /// Enqueues the block with the named type being `f64` where the condition holds, else `f32`.
 macro_rules! compute {

@@ -322,15 +322,13 @@ fn softplus<V: Value>(x: V, factor: V) -> V {
 
 /// The part of a normal distribution that is below.
 fn normal<V: Value>(x: V) -> V {
-    V::of(0.5 * (1.0 + erf(x.get() * core::f64::consts::FRAC_1_SQRT_2)))
+    V::of(0.5 * erfc(-x.get() * core::f64::consts::FRAC_1_SQRT_2))
 }
 
-fn erf(x: f64) -> f64 {
-    unsafe extern "C" {
-        #[link_name = "erf"]
-        safe fn c_erf(x: f64) -> f64;
-    }
-    c_erf(x)
+unsafe extern "C" {
+    safe fn erf(x: f64) -> f64;
+    /// What it lacks to 1.
+    safe fn erfc(x: f64) -> f64;
 }
 
 fn truth<V: Value>(holds: bool) -> V {

@@ -9,8 +9,9 @@ use cudnn_cpu::{Value, softmax};
 
 use crate::descriptor::Descriptors;
 use crate::error::require;
-use crate::handle::{compute, computing, on_hip};
+use crate::handle::{compute, computing, on_hip, on_kernels};
 use crate::hip::activation::Softmax;
+use crate::kernels::elements::How;
 use crate::tensor::{Tensor, argument, factor, is_double, is_plain};
 use crate::types::*;
 use crate::{Error, Result};
@@ -133,6 +134,8 @@ pub unsafe fn cudnnActivationForward(
     if is_plain(alpha, beta) {
         on_hip!(context, hip => hip.activate(function, &x, &y, x.memory != y.memory));
     }
+    let how = How::activation(function).blended(alpha, beta);
+    on_kernels!(context, kernels => kernels.map(how, &y, &[&x]));
     // SAFETY: the caller's promise.
     let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
     compute!(context, is_double(to.kind()), V => {
@@ -167,6 +170,8 @@ pub unsafe fn cudnnActivationBackward(
     if is_plain(alpha, beta) {
         on_hip!(context, hip => hip.activation_gradient(function, [&x, &y, &dy], &dx));
     }
+    let how = How::gradient(function).blended(alpha, beta);
+    on_kernels!(context, kernels => kernels.map(how, &dx, &[&x, &y, &dy]));
     // SAFETY: the caller's promise.
     let [x_at, y_at, dy_at, dx_at] =
         [unsafe { x.view() }?, unsafe { y.view() }?, unsafe { dy.view() }?, unsafe { dx.view() }?];
@@ -210,6 +215,7 @@ pub unsafe fn cudnnSoftmaxForward(
     // SAFETY: the caller's promise.
     let (alpha, beta) = (unsafe { factor(alpha, y.kind) }?, unsafe { factor(beta, y.kind) }?);
     on_hip!(context, hip => hip.softmax(&Softmax { algorithm: algo, mode }, (alpha, &x), (beta, &y)));
+    on_kernels!(context, kernels => kernels.softmax_tensor((algo, mode), [alpha as f32, beta as f32], [&x, &y]));
     // SAFETY: the caller's promise.
     let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
     let is_log = algo == cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_LOG;
@@ -248,6 +254,8 @@ pub unsafe fn cudnnSoftmaxBackward(
     let (alpha, beta) = (unsafe { factor(alpha, dx.kind) }?, unsafe { factor(beta, dx.kind) }?);
     let how = Softmax { algorithm: algo, mode };
     on_hip!(context, hip => hip.softmax_gradient(&how, (alpha, [&y, &dy]), (beta, &dx)));
+    let factors = [alpha as f32, beta as f32];
+    on_kernels!(context, kernels => kernels.softmax_gradient((algo, mode), factors, [&y, &dy, &dx]));
     // SAFETY: the caller's promise.
     let (y_at, dy_at, dx_at) = (unsafe { y.view() }?, unsafe { dy.view() }?, unsafe { dx.view() }?);
     let is_log = algo == cudnnSoftmaxAlgorithm_t::CUDNN_SOFTMAX_LOG;

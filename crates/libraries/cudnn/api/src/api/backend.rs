@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::error::{require, supports};
 use crate::graph::descriptor::{DESCRIPTORS, Descriptor, Node, find};
+use crate::graph::device::Device;
 use crate::graph::plan::{Given, Graph, Tensor};
 use crate::graph::{overrides, written};
 use crate::handle::computing;
@@ -395,16 +396,18 @@ pub unsafe fn cudnnBackendExecute(
     let context = computing(handle)?;
     // SAFETY: the caller's promise.
     let (graph, given) = unsafe { given_to(executionPlan, variantPack) }?;
-    if let Some(hip) = context.hip(true)? {
+    let (hip, kernels) = (context.hip(true)?, context.kernels()?);
+    if hip.is_some() || kernels.is_some() {
+        let device = Device { hip: hip.as_ref(), kernels: kernels.as_ref(), stream: context.stream() };
         let ours = |operations: Range<usize>, given: &BTreeMap<i64, Given>| {
             let (graph, given) = (Arc::clone(&graph), given.clone());
-            // What has been copied before MIOpen has changed since.
+            // What has been copied before has changed since on the device.
             kit::far::end();
             // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
             context.enqueue(move || unsafe { graph.run_part(operations.clone(), &given) })
         };
         // SAFETY: as above.
-        if unsafe { graph.run_on_hip(&hip, &given, ours) }? {
+        if unsafe { graph.run_on_device(&device, &given, ours) }? {
             return Ok(());
         }
     }

@@ -16,7 +16,7 @@ use super::algorithms::Algorithm;
 use super::operation::repeated;
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
-use crate::handle::{compute, computing, on_hip};
+use crate::handle::{compute, computing, on_hip, on_kernels};
 use crate::hip;
 use crate::hip::convolution::{Area, Direction};
 use crate::hip::objects::are_there;
@@ -285,6 +285,13 @@ impl Settings {
     }
 }
 
+impl Problem {
+    /// As our own kernels take it.
+    fn on_kernels(&self) -> (&Geometry, bool) {
+        (&self.geometry, self.flipped > 0)
+    }
+}
+
 impl Settings {
     /// As MIOpen takes it: filters are not turned round, and sums are made in single precision.
     pub(super) fn on_hip(
@@ -417,6 +424,10 @@ pub unsafe fn cudnnConvolutionForward(
         let (at, area) = ([x.memory, w.cast_mut(), y.memory], Area::new(workSpace, workSpaceSizeInBytes));
         on_hip!(context, hip => hip.convolve(&on_hip, at, area));
     }
+    let (by, factors) = (filter.at(w)?, [alpha as f32, beta as f32]);
+    on_kernels!(context, kernels => {
+        kernels.convolve_tensors(Direction::Forward, problem.on_kernels(), [&x, &by, &y], factors)
+    });
     // SAFETY: the caller's promise.
     let (from, by, to) = (unsafe { x.view() }?, unsafe { problem.filter(&filter, w) }?, unsafe { y.view() }?);
     let geometry = problem.geometry;
@@ -563,6 +574,10 @@ pub unsafe fn cudnnConvolutionBackwardData(
         let (at, area) = ([dx.memory, w.cast_mut(), dy.memory], Area::new(workSpace, workSpaceSizeInBytes));
         on_hip!(context, hip => hip.convolve(&on_hip, at, area));
     }
+    let (by, factors) = (filter.at(w)?, [alpha as f32, beta as f32]);
+    on_kernels!(context, kernels => {
+        kernels.convolve_tensors(Direction::Data, problem.on_kernels(), [&dx, &by, &dy], factors)
+    });
     // SAFETY: the caller's promise.
     let (from, by, to) =
         (unsafe { dy.view() }?, unsafe { problem.filter(&filter, w) }?, unsafe { dx.view() }?);
@@ -621,6 +636,10 @@ pub unsafe fn cudnnConvolutionBackwardFilter(
         let (at, area) = ([x.memory, dw, dy.memory], Area::new(workSpace, workSpaceSizeInBytes));
         on_hip!(context, hip => hip.convolve(&on_hip, at, area));
     }
+    let (by, factors) = (filter.at(dw)?, [alpha as f32, beta as f32]);
+    on_kernels!(context, kernels => {
+        kernels.convolve_tensors(Direction::Filter, problem.on_kernels(), [&x, &by, &dy], factors)
+    });
     // SAFETY: the caller's promise.
     let (x_at, dy_at, to) =
         (unsafe { x.view() }?, unsafe { dy.view() }?, unsafe { problem.filter(&filter, dw) }?);
@@ -670,6 +689,8 @@ pub unsafe fn cudnnConvolutionBackwardBias(
     if is_plain(alpha, beta) {
         on_hip!(context, hip => hip.bias_gradient(&dy, &db));
     }
+    let (by, factors) = ((Reduction::Add, true), [alpha as f32, beta as f32]);
+    on_kernels!(context, kernels => kernels.reduce_tensor(by, factors, [&dy, &db]));
     // SAFETY: the caller's promise.
     let (from, to) = (unsafe { dy.view() }?, unsafe { db.view() }?);
     repeated(to, &from)?;

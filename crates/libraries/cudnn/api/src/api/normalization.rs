@@ -12,9 +12,10 @@ use cudnn_cpu::{Value, View};
 
 use super::activation::function;
 use crate::error::{require, supports};
-use crate::handle::{compute, computing, on_hip};
+use crate::handle::{compute, computing, on_hip, on_kernels};
 use crate::hip::norm::Norm;
-use crate::tensor::{TENSORS, Tensor, argument, at, factor, is_plain, tensor};
+use crate::kernels::calls::{Averages, BatchNorm};
+use crate::tensor::{Argument, TENSORS, Tensor, argument, at, factor, is_plain, tensor};
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -112,6 +113,11 @@ impl Parameters {
     /// As MIOpen takes it.
     fn on_hip(&self, mode: Mode, epsilon: f64) -> Norm<'_> {
         Norm { of_channels: mode == Mode::EachChannel, parameters: &self.tensor, epsilon }
+    }
+
+    /// As our own kernels take it.
+    fn on_kernels<'t>(&'t self, x: &'t Argument, scale: *const c_void, epsilon: f64) -> BatchNorm<'t> {
+        BatchNorm { x, parameters: &self.tensor, scale, epsilon }
     }
 
     /// Two that are both there or both not.
@@ -242,6 +248,13 @@ impl Training {
             let [running, saved] = pairs.map(<[_; 2]>::from);
             let (read, running) = ([self.scale, self.bias].map(<*const _>::cast_mut), (self.factor, running));
             on_hip!(context, hip => hip.normalize_training(&how, [&x, &y], read, running, saved));
+        }
+        if self.ops == 0 && pairs.iter().all(|(a, b)| a.is_null() == b.is_null()) {
+            let [running, saved] = pairs.map(|(a, b)| [a.cast_const(), b.cast_const()]);
+            let averages = Averages::Own { factor: self.factor, running, saved };
+            let how = parameters.on_kernels(&x, self.scale, self.epsilon);
+            let factors = [alpha as f32, beta as f32];
+            on_kernels!(context, kernels => kernels.batch_norm(&how, (&y, self.bias), &averages, factors));
         }
         // SAFETY: the caller's promise.
         let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
@@ -467,6 +480,12 @@ unsafe fn infer(
         let there = [statistics.mean, statistics.variance].map(<*const _>::cast_mut);
         on_hip!(context, hip => hip.normalize(&how, [&x, &y], read, there));
     }
+    if after.is_nothing() {
+        let averages = Averages::Estimated([statistics.mean, statistics.variance]);
+        let how = parameters.on_kernels(&x, scale, statistics.epsilon);
+        let factors = [alpha as f32, beta as f32];
+        on_kernels!(context, kernels => kernels.batch_norm(&how, (&y, bias), &averages, factors));
+    }
     // SAFETY: the caller's promise.
     let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
     // SAFETY: the caller's promise.
@@ -594,6 +613,12 @@ impl Backward {
             let saved = <[_; 2]>::from(self.saved).map(<*const _>::cast_mut);
             let (scale, gradients) = (self.scale.cast_mut(), [self.dscale, self.dbias]);
             on_hip!(context, hip => hip.normalization_gradient(&how, [&x, &dy, &dx], scale, gradients, saved));
+        }
+        if self.ops == 0 && self.saved.0.is_null() == self.saved.1.is_null() {
+            let how = parameters.on_kernels(&x, self.scale, self.epsilon);
+            let arrays = [[self.dscale.cast_const(), self.dbias.cast_const()], self.saved.into()];
+            let given = [[alpha as f32, beta as f32], [alpha_of as f32, beta_of as f32]];
+            on_kernels!(context, kernels => kernels.batch_norm_gradient(&how, [&dy, &dx], arrays, given));
         }
         // SAFETY: the caller's promise.
         let (x_at, dy_at, dx_at) = (unsafe { x.view() }?, unsafe { dy.view() }?, unsafe { dx.view() }?);

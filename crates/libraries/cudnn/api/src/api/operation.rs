@@ -8,9 +8,10 @@ use cudnn_cpu::{Value, View};
 
 use crate::descriptor::Descriptors;
 use crate::error::require;
-use crate::handle::{compute, computing, on_hip};
+use crate::handle::{compute, computing, on_hip, on_kernels};
 use crate::hip::convert;
-use crate::tensor::{Tensor, argument, at, factor, is_double};
+use crate::kernels::elements::How;
+use crate::tensor::{Tensor, argument, factor, is_double};
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -40,10 +41,13 @@ pub unsafe fn cudnnTransformTensor(
 ) -> Result {
     let context = computing(handle)?;
     // SAFETY: the caller's promise.
-    let ((x, from), (y, to)) = (unsafe { at(xDesc, x) }?, unsafe { at(yDesc, y) }?);
+    let (x, y) = (argument(xDesc, x)?, argument(yDesc, y)?);
     same_sizes(&x, &y)?;
     // SAFETY: the caller's promise.
     let (alpha, beta) = (unsafe { factor(alpha, y.kind) }?, unsafe { factor(beta, y.kind) }?);
+    on_kernels!(context, kernels => kernels.map(How::copy().blended(alpha, beta), &y, &[&x]));
+    // SAFETY: the caller's promise.
+    let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
     let is_double = is_double(from.kind()) || is_double(to.kind());
     compute!(context, is_double, V => {
         // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
@@ -73,6 +77,7 @@ pub unsafe fn cudnnAddTensor(
     if beta != 0.0 {
         on_hip!(context, hip => hip.mix(convert::ADD, [(beta, &c), (alpha, &a)], (0.0, &c), false));
     }
+    on_kernels!(context, kernels => kernels.map(How::copy().blended(alpha, beta), &c, &[&a]));
     // SAFETY: the caller's promise.
     let to = unsafe { c.view() }?;
     // SAFETY: the caller's promise.
@@ -111,6 +116,7 @@ pub unsafe fn cudnnSetTensor(
     };
     // SAFETY: one element in `room`.
     let value = unsafe { View::new((&raw mut room).cast(), to.kind(), &[1], &[1]).load::<f64>() }[0];
+    on_kernels!(context, kernels => kernels.fill(&y, value));
     compute!(context, is_double(to.kind()), V => {
         // SAFETY: as above.
         unsafe { to.update(V::of(0.0), |values, _| values.fill(V::of(value))) };
@@ -130,6 +136,7 @@ pub unsafe fn cudnnScaleTensor(
     // SAFETY: the caller's promise.
     let alpha = unsafe { factor(alpha, y.kind) }?;
     on_hip!(context, hip => hip.scale(&y, alpha));
+    on_kernels!(context, kernels => kernels.map(How::copy().blended(alpha, 0.0), &y, &[&y]));
     // SAFETY: the caller's promise.
     let to = unsafe { y.view() }?;
     compute!(context, is_double(to.kind()), V => {
@@ -224,6 +231,19 @@ pub unsafe fn cudnnOpTensor(
         let apart = beta == 0.0 && a.memory != c.memory && b.memory != c.memory;
         on_hip!(context, hip => hip.mix(op, [(alpha1, &a), (*alpha2, b)], (beta, &c), apart));
     }
+    let mix = match op {
+        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_ADD => Mix::Add,
+        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MUL => Mix::Mul,
+        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MIN => Mix::Min(nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN),
+        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MAX => Mix::Max(nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN),
+        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_SQRT => Mix::Sqrt,
+        _ => return Err(Error::NotSupported("CUDNN_OP_TENSOR_NOT")),
+    };
+    if computed != cudnnDataType_t::CUDNN_DATA_DOUBLE {
+        let (b, alpha2) = second.as_ref().map_or((&a, 0.0), |(b, alpha2)| (b, *alpha2));
+        let how = How::mix(mix, [alpha1 as f32, alpha2 as f32]).blended(1.0, beta);
+        on_kernels!(context, kernels => kernels.map(how, &c, &[&a, b]));
+    }
     // SAFETY: the caller's promise.
     let to = unsafe { c.view() }?;
     // SAFETY: the caller's promise.
@@ -232,14 +252,6 @@ pub unsafe fn cudnnOpTensor(
         // SAFETY: the caller's promise.
         Some((b, alpha2)) => (repeated(unsafe { b.view() }?, &to)?, alpha2),
         None => (from, 0.0),
-    };
-    let mix = match op {
-        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_ADD => Mix::Add,
-        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MUL => Mix::Mul,
-        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MIN => Mix::Min(nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN),
-        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_MAX => Mix::Max(nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN),
-        cudnnOpTensorOp_t::CUDNN_OP_TENSOR_SQRT => Mix::Sqrt,
-        _ => return Err(Error::NotSupported("CUDNN_OP_TENSOR_NOT")),
     };
     let is_double = [from, second, to].iter().any(|view| is_double(view.kind()))
         || computed == cudnnDataType_t::CUDNN_DATA_DOUBLE;

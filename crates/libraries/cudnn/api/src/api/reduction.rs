@@ -8,7 +8,7 @@ use cudnn_cpu::reduction::{Reduction, reduce};
 
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
-use crate::handle::{compute, computing, on_hip};
+use crate::handle::{compute, computing, on_hip, on_kernels};
 use crate::hip;
 use crate::tensor::{Tensor, argument, factor, is_double, tensor};
 use crate::types::*;
@@ -188,6 +188,11 @@ pub unsafe fn cudnnReduceTensor(
         let area = (workspace, workspaceSizeInBytes);
         on_hip!(context, hip => hip.reduce(&how, (alpha, &a), (beta, &c), area));
     }
+    let keeps_nan = settings.nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN;
+    if settings.computed != cudnnDataType_t::CUDNN_DATA_DOUBLE && !settings.tells_places() {
+        let (by, factors) = ((settings.reduction(), keeps_nan), [alpha as f32, beta as f32]);
+        on_kernels!(context, kernels => kernels.reduce_tensor(by, factors, [&a, &c]));
+    }
     // SAFETY: the caller's promise.
     let (from, to) = (unsafe { a.view() }?, unsafe { c.view() }?);
     require(from.sizes().len() == to.sizes().len(), "vectors of channels in one tensor alone")?;
@@ -201,7 +206,6 @@ pub unsafe fn cudnnReduceTensor(
         core::ptr::null_mut()
     };
     let (reduction, places) = (settings.reduction(), memory::array(places, c.count())?);
-    let keeps_nan = settings.nan == cudnnNanPropagation_t::CUDNN_PROPAGATE_NAN;
     let is_double = is_double(from.kind())
         || is_double(to.kind())
         || settings.computed == cudnnDataType_t::CUDNN_DATA_DOUBLE;

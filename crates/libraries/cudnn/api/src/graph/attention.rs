@@ -22,35 +22,35 @@ type Taken<'t, V> = (&'t Tensor, &'t [V]);
 
 /// Queries, keys and values are the first three that are taken.
 pub struct Attention {
-    shape: Shape,
-    scale: Option<usize>,
+    pub(super) shape: Shape,
+    pub(super) scale: Option<usize>,
     /// Of queries and of keys, by sequence.
-    lengths: Option<(usize, usize)>,
+    pub(super) lengths: Option<(usize, usize)>,
     /// Where keys and values lie in pages, the tables that say in which.
-    pages: [Option<usize>; 2],
+    pub(super) pages: [Option<usize>; 2],
     /// What scores become before softmax.
-    scores: Option<Scores>,
+    pub(super) scores: Option<Scores>,
     /// Scores that have no key, one for each head.
-    sink: Option<usize>,
+    pub(super) sink: Option<usize>,
     /// Which tiles of scores count, a bit for each.
-    blocks: Option<usize>,
-    drop: Option<Drop>,
-    eight: Option<Eight>,
+    pub(super) blocks: Option<usize>,
+    pub(super) drop: Option<Drop>,
+    pub(super) eight: Option<Eight>,
     /// Statistics, the largest scores and their exponentials' sums, which chances are kept, the largest chance and the largest result.
-    gives: [bool; 6],
+    pub(super) gives: [bool; 6],
     /// Whether statistics are logarithms to the base 2.
-    is_binary: bool,
+    pub(super) is_binary: bool,
 }
 
 /// How often a chance is kept, and where the seed and the offset are.
-struct Drop {
+pub(super) struct Drop {
     kept: f64,
     seed: Option<usize>,
     offset: Option<usize>,
 }
 
 /// Factors of attention in 8 bits, by where they are.
-enum Eight {
+pub(super) enum Eight {
     /// Of queries, keys, values and chances, by which numbers of 8 bits are multiplied; of chances and results, before they become such.
     Whole { taken: [usize; 4], made: [usize; 2], kind: Kind },
     /// Of blocks of queries, keys and values. Chances stay what they are.
@@ -121,7 +121,7 @@ impl Eight {
 const MASKED: usize = 128;
 
 /// A graph that takes scores and gives others, and where the first of what else it takes is.
-struct Scores {
+pub(super) struct Scores {
     graph: Arc<Graph>,
     input: i64,
     output: i64,
@@ -161,6 +161,11 @@ impl Scores {
         let given = given.iter().map(|tensor| tensor.uid).collect();
         let is_by_rows = graph.keeps_rows([sizes[0], sizes[1], sizes[2]]);
         Ok(Some(Scores { graph, input, output, first, given, is_by_rows }))
+    }
+
+    /// The graph, and which of its tensors are what it takes and gives.
+    pub fn parts(&self) -> (&Graph, i64, i64) {
+        (&self.graph, self.input, self.output)
     }
 
     /// What it takes beside scores.
@@ -559,6 +564,10 @@ impl AttentionBackward {
 
     pub fn counts(&self) -> impl Iterator<Item = usize> {
         self.0.counts()
+    }
+
+    pub(super) fn attention(&self) -> &Attention {
+        &self.0
     }
 
     pub fn run<V: Value>(&self, taken: &[Taken<V>]) -> Vec<Vec<V>> {

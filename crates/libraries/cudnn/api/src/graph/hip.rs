@@ -1,33 +1,26 @@
-//! A graph's run on an AMD GPU: operations that MIOpen has a call for go to it, on the device's memory; the others are our own code's, on copies.
+//! Operations of a graph by MIOpen, on the memory of an AMD GPU.
 //!
-//! The rule: an operation is MIOpen's where calls of the legacy API that MIOpen takes compute exactly what it says, and our own code's where
-//! MIOpen refuses it after all. A virtual tensor that goes from one to the other lies in memory of the device's, in its own type, until the
-//! run is over.
+//! The rule: an operation is MIOpen's where calls of the legacy API that MIOpen takes compute exactly what it says.
 
 use core::ffi::{c_int, c_void};
-use core::ops::Range;
 use core::ptr;
-use std::collections::BTreeMap;
 
 use cudnn_cpu::Kind;
 use cudnn_cpu::activation::Activation;
 use cudnn_cpu::pointwise::{Pointwise, Two};
 use cudnn_cpu::pooling::{Pooling, Window};
 use cudnn_cpu::reduction::Reduction;
-use kit::Address;
 
+use super::device::{Places, Tensors};
 use super::layers::{Norm, NormBackward};
 use super::layout::Layout;
-use super::plan::{Convolution, Given, Graph, Operation, Tensor, Work};
+use super::plan::{Convolution, Given, Operation, Tensor, Work};
 use crate::api::convolution::are_apart;
 use crate::hip::convolution::{Area, Direction, Problem};
 use crate::hip::objects::{self, Room, by_channel};
 use crate::hip::{HipCall, activation, convert, convolution, elements, norm, pooling};
 use crate::types::*;
 use crate::{Result, tensor};
-
-/// What a run is given for each tensor that lies in memory.
-type Places = BTreeMap<i64, Given>;
 
 /// An operation by MIOpen: whether that has done it.
 type Step = Box<dyn Fn(&HipCall, &Places) -> Result<bool>>;
@@ -64,90 +57,20 @@ impl Named {
 /// NULL, which no call takes, where it lies in no memory.
 fn memory(uid: i64, places: &Places) -> *mut c_void {
     match places.get(&uid) {
-        Some(Given::Memory(at)) => at.get().cast(),
+        Some(Given::Memory(at) | Given::Made(at, _)) => at.get().cast(),
         _ => ptr::null_mut(),
     }
 }
 
-impl Graph {
-    /// Runs the graph where MIOpen has one of its operations, with `ours` for those between them; whether that is so.
-    ///
-    /// # Safety
-    /// As of [`Graph::run`], on the device.
-    pub unsafe fn run_on_hip(
-        &self,
-        hip: &HipCall,
-        given: &Places,
-        mut ours: impl FnMut(Range<usize>, &Places) -> Result,
-    ) -> Result<bool> {
-        let steps = self.steps(given);
-        if steps.iter().all(Option::is_none) {
-            return Ok(false);
-        }
-        let Some(shared) = self.shared(&steps) else { return Ok(false) };
-        let (mut places, mut rooms) = (given.clone(), Vec::new());
-        for (uid, bytes) in shared {
-            let room = Room::new(hip.stream, bytes)?;
-            places.insert(uid, Given::Memory(Address(room.at().cast())));
-            rooms.push(room);
-        }
-        let mut next = 0;
-        for (number, step) in steps.iter().enumerate() {
-            let Some(step) = step else { continue };
-            if next < number {
-                ours(next..number, &places)?;
-            }
-            next = if step(hip, &places)? { number + 1 } else { number };
-        }
-        if next < steps.len() {
-            ours(next..steps.len(), &places)?;
-        }
-        Ok(true)
-    }
-
-    /// Which operations are MIOpen's. What is run by parts stays so, and what is computed in double precision.
-    fn steps(&self, given: &Places) -> Vec<Option<Step>> {
-        let is_part = |at: usize| self.stretches.iter().any(|stretch| stretch.operations.contains(&at));
-        let of = Mapping { tensors: &self.tensors, given };
-        let step = |(at, operation): (usize, &Operation)| {
-            if self.is_double || is_part(at) { None } else { of.step(operation) }
-        };
-        self.operations.iter().enumerate().map(step).collect()
-    }
-
-    /// The virtual tensors that MIOpen gives, or that are taken elsewhere than where they are given, and their bytes; none where one of
-    /// them cannot lie in memory.
-    fn shared(&self, steps: &[Option<Step>]) -> Option<Vec<(i64, usize)>> {
-        let (mut parts, mut home) = (vec![0; steps.len()], BTreeMap::new());
-        for (at, operation) in self.operations.iter().enumerate() {
-            let begins = at > 0 && (steps[at].is_some() || steps[at - 1].is_some());
-            parts[at] = if at == 0 { 0 } else { parts[at - 1] + usize::from(begins) };
-            home.extend(operation.gives.iter().map(|uid| (*uid, at)));
-        }
-        let is_shared = |(uid, at): &(&i64, &usize)| {
-            let is_elsewhere =
-                |other: usize| self.operations[other].takes.contains(uid) && parts[other] != parts[**at];
-            self.tensors[*uid].is_virtual && (steps[**at].is_some() || (0..steps.len()).any(is_elsewhere))
-        };
-        home.iter().filter(is_shared).map(|(uid, _)| self.room_of(*uid)).collect()
-    }
-
-    /// A tensor's bytes where its elements lie one behind the other.
-    fn room_of(&self, uid: i64) -> Option<(i64, usize)> {
-        let Named { tensor, .. } = Named::of(&self.tensors[&uid])?;
-        objects::Layout::common(core::iter::once((&*tensor.sizes, &*tensor.strides)))?;
-        Some((uid, tensor.bytes().ok()?))
-    }
-}
-
 /// What operations are looked at with.
-struct Mapping<'g> {
-    tensors: &'g BTreeMap<i64, Tensor>,
-    given: &'g Places,
+pub struct Mapping<'g> {
+    pub tensors: &'g Tensors,
+    pub given: &'g Places,
 }
 
 impl Mapping<'_> {
-    fn step(&self, of: &Operation) -> Option<Step> {
+    /// The operation by MIOpen, if that has it.
+    pub fn step(&self, of: &Operation) -> Option<Step> {
         match (&of.work, &of.takes[..]) {
             (Work::Forward(by), &[x, w]) => self.convolution(by, Direction::Forward, [x, w, of.gives[0]]),
             (Work::BackwardData(by), &[w, dy]) => self.convolution(by, Direction::Data, [of.gives[0], w, dy]),

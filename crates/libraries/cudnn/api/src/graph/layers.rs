@@ -31,6 +31,9 @@ impl Takes {
 pub struct Norm {
     is_batch: bool,
     shape: Shape,
+    /// The sizes that statistics have.
+    statistic_sizes: Vec<usize>,
+    is_centered: bool,
     scale: usize,
     bias: Option<usize>,
     epsilon: Option<usize>,
@@ -93,15 +96,16 @@ fn shape(
     x: &Tensor,
     scale: &Tensor,
     others: (&[&Option<Tensor>], &[&Option<Tensor>]),
-) -> Result<Shape> {
+) -> Result<(Shape, Vec<usize>, bool)> {
     let (sizes, centered) = statistics(mode, x, scale)?;
     let are = |of: &[&Option<Tensor>], sizes: &[usize]| {
         of.iter().all(|it| it.as_ref().is_none_or(|it| it.sizes == sizes))
     };
     require(are(others.0, &sizes), "statistics have not the sizes that are not normalized")?;
     require(are(others.1, &scale.sizes), "the bias has not the scale's sizes")?;
-    Shape::new(&x.sizes, &sizes, &scale.sizes, centered)
-        .ok_or(Error::BadParam("a scale's size is neither the tensor's nor 1"))
+    let shape = Shape::new(&x.sizes, &sizes, &scale.sizes, centered);
+    let shape = shape.ok_or(Error::BadParam("a scale's size is neither the tensor's nor 1"))?;
+    Ok((shape, sizes, centered))
 }
 
 impl Norm {
@@ -131,7 +135,7 @@ impl Norm {
         ];
         require(x.sizes == y.sizes, "the tensors' sizes differ")?;
         let averages = [&mean, &inverse, &before[0], &before[1], &after[0], &after[1]];
-        let shape = shape(mode, &x, &scale, (&averages, &[&bias]))?;
+        let (shape, statistic_sizes, is_centered) = shape(mode, &x, &scale, (&averages, &[&bias]))?;
         let mut takes = Takes::default();
         takes.add(&x);
         let (scale, bias) = (takes.add(&scale), takes.add_if(bias.as_ref()));
@@ -157,8 +161,18 @@ impl Norm {
             }
         };
         let gives_own = [own[0].is_some(), own[1].is_some()];
-        let work =
-            Norm { is_batch, shape, scale, bias, epsilon, statistics: given, running, gives: gives_own };
+        let work = Norm {
+            is_batch,
+            shape,
+            statistic_sizes,
+            is_centered,
+            scale,
+            bias,
+            epsilon,
+            statistics: given,
+            running,
+            gives: gives_own,
+        };
         Ok(Operation { work: Work::Norm(work), takes: takes.0, gives })
     }
 
@@ -180,6 +194,44 @@ impl Norm {
             running,
             saved: mean.then(|| [of.gives[1], of.gives[2]]),
         })
+    }
+
+    /// Which sizes of the tensor one statistic is of.
+    pub fn is_inner(&self, sizes: &[usize]) -> Vec<bool> {
+        sizes.iter().zip(&self.statistic_sizes).map(|(size, own)| size != own).collect()
+    }
+
+    /// Whether the mean is taken off.
+    pub fn is_centered(&self) -> bool {
+        self.is_centered
+    }
+
+    /// Where each is among what is taken.
+    pub fn scale(&self) -> usize {
+        self.scale
+    }
+
+    pub fn bias(&self) -> Option<usize> {
+        self.bias
+    }
+
+    pub fn epsilon(&self) -> Option<usize> {
+        self.epsilon
+    }
+
+    /// Mean, one over the deviation.
+    pub fn given(&self) -> Option<(Option<usize>, usize)> {
+        self.statistics
+    }
+
+    /// The factor of averages over runs, those of means and those of variances.
+    pub fn running(&self) -> Option<[usize; 3]> {
+        self.running
+    }
+
+    /// Whether the mean and one over the deviation are given.
+    pub fn gives(&self) -> [bool; 2] {
+        self.gives
     }
 
     fn one<V: Value>(&self, place: Option<usize>, taken: &[Taken<V>]) -> f64 {
@@ -240,7 +292,8 @@ impl NormBackward {
         let inverse = tensors.of(of, Name::CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC)?;
         let epsilon = tensors.of(of, Name::CUDNN_ATTR_OPERATION_NORM_BWD_EPSILON_DESC)?;
         require(x.sizes == dy.sizes && x.sizes == dx.sizes, "the tensors' sizes differ")?;
-        let shape = shape(mode, &x, &scale, (&[&mean, &inverse], &[&dscale, &dbias]))?;
+        let (shape, statistic_sizes, is_centered) =
+            shape(mode, &x, &scale, (&[&mean, &inverse], &[&dscale, &dbias]))?;
         let mode = cudnnBackendNormMode_t(mode);
         let is_batch = mode == cudnnBackendNormMode_t::CUDNN_BATCH_NORM;
         let centered = mode != cudnnBackendNormMode_t::CUDNN_RMS_NORM;
@@ -261,8 +314,23 @@ impl NormBackward {
         let mut gives = vec![dx.uid];
         gives.extend(dscale.iter().chain(&dbias).map(|it| it.uid));
         let (bias, running, gives_own) = (None, None, [false; 2]);
-        let norm = Norm { is_batch, shape, scale, bias, epsilon, statistics, running, gives: gives_own };
+        let norm = Norm {
+            is_batch,
+            shape,
+            statistic_sizes,
+            is_centered,
+            scale,
+            bias,
+            epsilon,
+            statistics,
+            running,
+            gives: gives_own,
+        };
         Ok(Operation { work: Work::NormBackward(NormBackward(norm, dbias.is_some())), takes: takes.0, gives })
+    }
+
+    pub fn norm(&self) -> &Norm {
+        &self.0
     }
 
     /// Its tensors where it is a batch's and the bias has a gradient.
@@ -325,6 +393,16 @@ impl Softmax {
         let work = Work::Softmax(Softmax { is_binary, has_sink: sink.is_some(), gives });
         let takes = core::iter::once(x.uid).chain(sink.map(|it| it.uid)).collect();
         Ok(Operation { work, takes, gives: given })
+    }
+
+    /// Whether statistics are logarithms to the base 2.
+    pub fn is_binary(&self) -> bool {
+        self.is_binary
+    }
+
+    /// Whether statistics, the largest scores and the sums are given.
+    pub fn gives(&self) -> [bool; 3] {
+        self.gives
     }
 
     /// Whether it gives the result alone.
@@ -424,6 +502,11 @@ impl Slice {
         Ok(Operation { work: Work::Slice(slice), takes: vec![x.uid], gives: vec![y.uid] })
     }
 
+    /// The first place along each size, and how far the next is.
+    pub fn places(&self) -> (&[usize], &[usize]) {
+        (&self.first, &self.stride)
+    }
+
     pub fn run<V: Value>(&self, to: &Tensor, (from, values): Taken<V>) -> Vec<V> {
         let mut strides: Vec<isize> = vec![1; from.sizes.len()];
         for at in (1..strides.len()).rev() {
@@ -464,14 +547,18 @@ pub fn reshaped<V: Value>(is_view: bool, to: &Tensor, (from, values): Taken<V>) 
 }
 
 /// A mask along a diagonal: where places compare so, elements stay; elsewhere they are another number.
-pub struct Band {
-    comparison: u32,
-    otherwise: usize,
+pub struct Band(Bounds);
+
+/// Of a mask, by place among what is taken.
+#[derive(Clone, Copy)]
+pub struct Bounds {
+    pub comparison: u32,
+    pub otherwise: usize,
     /// Of queries and keys by batch, which move the diagonal to the sequences' ends.
-    lengths: [Option<usize>; 2],
+    pub lengths: [Option<usize>; 2],
     /// What is added to rows, or to columns, which are compared with rows then.
-    shift: Option<usize>,
-    left: Option<usize>,
+    pub shift: Option<usize>,
+    pub left: Option<usize>,
 }
 
 impl Band {
@@ -504,12 +591,16 @@ impl Band {
         let otherwise = takes.add(&otherwise);
         let lengths = lengths.map(|it| takes.add_if(it.as_ref()));
         let (shift, left) = (takes.add_if(shift.as_ref()), takes.add_if(left.as_ref()));
-        let work = Work::Band(Band { comparison, otherwise, lengths, shift, left });
+        let work = Work::Band(Band(Bounds { comparison, otherwise, lengths, shift, left }));
         Ok(Operation { work, takes: takes.0, gives: vec![y.uid] })
     }
 
+    pub fn bounds(&self) -> Bounds {
+        self.0
+    }
+
     pub fn counts(&self) -> impl Iterator<Item = usize> {
-        self.lengths.into_iter().chain([self.shift, self.left]).flatten()
+        self.0.lengths.into_iter().chain([self.0.shift, self.0.left]).flatten()
     }
 
     pub fn run<V: Value>(&self, taken: &[Taken<V>]) -> Vec<V> {
@@ -519,17 +610,17 @@ impl Band {
         let number = |place: Option<usize>, at: usize| {
             place.map_or(0.0, |place| taken[place].1[at.min(taken[place].1.len() - 1)].get())
         };
-        let otherwise = taken[self.otherwise].1[0];
+        let otherwise = taken[self.0.otherwise].1[0];
         let mut y = x.to_vec();
         for (number_, y) in y.chunks_mut(columns).enumerate() {
             let (row, batch) = ((tensor.first[2] + number_ % rows) as f64, number_ / rows / heads);
-            let ends = number(self.lengths[1], batch) - number(self.lengths[0], batch);
+            let ends = number(self.0.lengths[1], batch) - number(self.0.lengths[0], batch);
             for (column, y) in y.iter_mut().enumerate() {
-                let (a, b) = match self.left {
-                    Some(_) => (column as f64 + number(self.left, 0) - ends, row),
-                    None => (row + ends + number(self.shift, 0), column as f64),
+                let (a, b) = match self.0.left {
+                    Some(_) => (column as f64 + number(self.0.left, 0) - ends, row),
+                    None => (row + ends + number(self.0.shift, 0), column as f64),
                 };
-                let stays = match self.comparison {
+                let stays = match self.0.comparison {
                     300 => a == b,
                     301 => a != b,
                     302 => a > b,

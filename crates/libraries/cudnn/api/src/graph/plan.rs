@@ -127,6 +127,8 @@ pub type Overrides = BTreeMap<i64, (Vec<usize>, Vec<isize>)>;
 #[derive(Clone)]
 pub enum Given {
     Memory(Address<*mut u8>),
+    /// Of a virtual tensor, memory of the run's own, in this type and by the tensor's strides.
+    Made(Address<*mut u8>, Kind),
     Value(f64),
 }
 
@@ -652,6 +654,14 @@ impl Graph {
         self.lacks
     }
 
+    pub fn tensors(&self) -> &BTreeMap<i64, Tensor> {
+        &self.tensors
+    }
+
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
     /// A virtual tensor's sizes.
     pub fn sizes(&self, uid: i64) -> Option<&[usize]> {
         self.tensors.get(&uid).filter(|tensor| tensor.is_virtual).map(|tensor| &tensor.sizes[..])
@@ -783,16 +793,15 @@ impl Graph {
             }
             let made = match stretch {
                 Some(stretch) => stretch.run(&self.operations, &self.tensors, values, |uid| {
-                    is_later(&uid) || matches!(given.get(&uid), Some(Given::Memory(_)))
+                    is_later(&uid) || self.placed(uid, given).is_some()
                 }),
                 // SAFETY: the caller's word.
                 None => unsafe { self.made(&within[0], values, given) },
             };
             for (uid, made) in made {
-                let tensor = &self.tensors[&uid];
-                if let Some(Given::Memory(at)) = given.get(&uid) {
+                if let Some((tensor, at)) = self.placed(uid, given) {
                     // SAFETY: as above.
-                    unsafe { tensor.store(at.get(), &self.offsets(tensor, given), &made) };
+                    unsafe { tensor.store(at, &self.offsets(&tensor, given), &made) };
                 }
                 values.insert(uid, made);
             }
@@ -827,17 +836,27 @@ impl Graph {
         operation.gives.iter().copied().zip(operation.work.run(&to, before, &taken)).collect()
     }
 
+    /// A tensor as it lies in memory, and where.
+    fn placed(&self, uid: i64, given: &BTreeMap<i64, Given>) -> Option<(Cow<'_, Tensor>, *mut u8)> {
+        let tensor = &self.tensors[&uid];
+        match given.get(&uid)? {
+            Given::Memory(at) => Some((Cow::Borrowed(tensor), at.get())),
+            Given::Made(at, kind) => Some((Cow::Owned(Tensor { kind: *kind, ..tensor.clone() }), at.get())),
+            Given::Value(_) => None,
+        }
+    }
+
     /// The elements of a tensor that no operation has given so far.
     ///
     /// # Safety
     /// As of [`Graph::run`].
     unsafe fn loaded<V: Value>(&self, uid: i64, given: &BTreeMap<i64, Given>) -> Vec<V> {
         let tensor = &self.tensors[&uid];
-        match (tensor.constant, given.get(&uid)) {
+        match (tensor.constant, self.placed(uid, given)) {
             // SAFETY: the caller's word.
-            (None, Some(Given::Memory(at))) => unsafe { tensor.load(at.get(), &self.offsets(tensor, given)) },
-            (constant, given) => {
-                let given = match given {
+            (None, Some((tensor, at))) => unsafe { tensor.load(at, &self.offsets(&tensor, given)) },
+            (constant, _) => {
+                let given = match given.get(&uid) {
                     Some(Given::Value(value)) => *value,
                     // A run is given all that it wants.
                     _ => 0.0,
@@ -856,7 +875,7 @@ impl Graph {
             // SAFETY: the caller's word.
             Some((tensor, Given::Memory(at))) => unsafe { tensor.load(at.get(), &[]) },
             Some((_, Given::Value(value))) => vec![*value],
-            None => Vec::new(),
+            _ => Vec::new(),
         }
     }
 }
@@ -930,6 +949,11 @@ impl Limits {
         Name::CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
     ];
 
+    /// Of rows, columns and products, by place among what is taken.
+    pub fn places(&self) -> [Option<usize>; 3] {
+        self.0
+    }
+
     fn of(
         of: &Descriptor,
         tensors: &mut Tensors,
@@ -998,6 +1022,27 @@ impl Work {
             Work::Pointwise(..) | Work::Concat(_) | Work::Slice(_) | Work::Reshape(_) => true,
             Work::Layer(of) => of.only_moves(),
             _ => false,
+        }
+    }
+
+    /// For the log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Work::Layer(_) => "a layer",
+            Work::Forward(_) => "a convolution",
+            Work::BackwardData(_) | Work::BackwardFilter(_) => "a convolution's gradient",
+            Work::Pointwise(..) => "a pointwise operation",
+            Work::Matmul(_) => "a product",
+            Work::Reduce(_) => "a reduction",
+            Work::Pool(..) => "a resampling",
+            Work::PoolBackward(..) => "a resampling's gradient",
+            Work::Norm(_) => "a normalization",
+            Work::NormBackward(_) => "a normalization's gradient",
+            Work::Softmax(_) => "a softmax",
+            Work::Concat(_) | Work::Slice(_) | Work::Reshape(_) => "a change of places",
+            Work::Band(_) => "a mask along a diagonal",
+            Work::Attention(_) => "attention",
+            Work::AttentionBackward(_) => "attention's gradient",
         }
     }
 

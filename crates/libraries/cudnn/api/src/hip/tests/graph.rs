@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::graph::descriptor::{Attribute, Descriptor, Node};
+use crate::graph::device::Device;
 use crate::graph::plan::{Given, Graph};
 
 type Name = cudnnBackendAttributeName_t;
@@ -97,8 +98,9 @@ fn run(hip: &HipCall, operation: Arc<Node>) -> Result<(bool, Vec<[usize; 2]>), E
         asked.push([operations.start, operations.end]);
         Ok(())
     };
+    let device = Device { hip: Some(hip), kernels: None, stream: hip.stream };
     // SAFETY: nobody follows the addresses.
-    let is_run = unsafe { graph.run_on_hip(hip, &given, ours) }?;
+    let is_run = unsafe { graph.run_on_device(&device, &given, ours) }?;
     Ok((is_run, asked))
 }
 

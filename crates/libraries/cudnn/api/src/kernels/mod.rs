@@ -1,0 +1,104 @@
+//! Kernels of ours (api/kernels/*.cu) for what MIOpen lacks on AMD GPUs, in stream order and on the device's memory. `CUDAWAY_DNN=kernels`
+//! has them on the CPU device, too.
+//!
+//! The rule: a call answers whether its kernel can do it; what it cannot is our own code's for the CPU, on copies. Numbers are computed in
+//! `float`, sums of reductions and normalizations in `double`.
+
+pub mod attention;
+pub mod calls;
+pub mod convolution;
+pub mod elements;
+pub mod norm;
+pub mod product;
+pub mod rows;
+pub mod tensor;
+
+use core::ffi::{CStr, c_uint, c_void};
+use std::sync::Arc;
+
+use kit::kernels::Module;
+use once_cell::sync::OnceCell;
+
+use crate::Result;
+use crate::types::cudaStream_t;
+
+/// What nvcc makes of a kernel's source, with C's end behind it; a test has the two belong together.
+macro_rules! ptx {
+    ($name:literal) => {
+        concat!(include_str!(concat!("../../kernels/", $name, ".ptx")), "\0")
+    };
+}
+
+/// A handle's modules, each loaded when it is first asked for.
+#[derive(Default)]
+pub struct Kernels {
+    elements: OnceCell<Option<Module>>,
+    rows: OnceCell<Option<Module>>,
+    products: OnceCell<Option<Module>>,
+    attention: OnceCell<Option<Module>>,
+    convolutions: OnceCell<Option<Module>>,
+}
+
+/// Blocks of a launch at most: each goes on with further work.
+const BLOCKS: u32 = 1 << 16;
+
+/// The kernels during a call, on its stream.
+pub struct Call {
+    kernels: Arc<Kernels>,
+    pub stream: cudaStream_t,
+}
+
+impl Call {
+    pub fn new(kernels: Arc<Kernels>, stream: cudaStream_t) -> Call {
+        Call { kernels, stream }
+    }
+
+    fn elements_module(&self) -> Option<&Module> {
+        self.kernels.elements.get_or_init(|| loaded("elements", ptx!("elements"))).as_ref()
+    }
+
+    fn rows_module(&self) -> Option<&Module> {
+        self.kernels.rows.get_or_init(|| loaded("rows", ptx!("rows"))).as_ref()
+    }
+
+    fn products_module(&self) -> Option<&Module> {
+        self.kernels.products.get_or_init(|| loaded("products", ptx!("products"))).as_ref()
+    }
+
+    fn attention_module(&self) -> Option<&Module> {
+        self.kernels.attention.get_or_init(|| loaded("attention", ptx!("attention"))).as_ref()
+    }
+
+    fn convolutions_module(&self) -> Option<&Module> {
+        self.kernels.convolutions.get_or_init(|| loaded("convolutions", ptx!("convolutions"))).as_ref()
+    }
+
+    /// # Safety
+    /// The kernel takes `how` alone; its tensors are there until the stream has done the work.
+    unsafe fn launch<H>(
+        &self,
+        module: &Module,
+        name: &'static CStr,
+        blocks: [c_uint; 3],
+        threads: c_uint,
+        how: &mut H,
+    ) -> Result {
+        let mut arguments = [(&raw mut *how).cast::<c_void>()];
+        // SAFETY: the caller's promise; the argument is copied by the call.
+        Ok(unsafe { module.launch(name, blocks, threads, self.stream, &mut arguments) }?)
+    }
+}
+
+/// The module; none, said in the log, where the device does not take it.
+fn loaded(name: &str, ptx: &'static str) -> Option<Module> {
+    match Module::load(ptx) {
+        Ok(module) => {
+            tracing::info!(target: "cudaway::dnn", "our own kernels compute on the device: {name}");
+            Some(module)
+        }
+        Err(error) => {
+            tracing::warn!(target: "cudaway::dnn", "our own code computes on the host, since its kernels cannot be loaded: {error}");
+            None
+        }
+    }
+}
