@@ -79,12 +79,17 @@ impl Module {
     }
 }
 
+/// Waits for the context's work.
 impl Drop for Module {
     fn drop(&mut self) {
-        // A context that is gone has taken its modules with it.
+        // A context that is gone has taken its modules with it. Launches that are still to run need theirs.
         let unloaded = driver::inside(self.context, || {
-            // SAFETY: loaded by `load`, unloaded once.
-            check("cuModuleUnload", unsafe { (driver()?.cuModuleUnload)(self.module) })
+            let (_relaxed, driver) = (Relaxed::new()?, driver()?);
+            // SAFETY: the driver looks at the context itself; the module was loaded by `load` and is unloaded once.
+            let (waited, code) = unsafe {
+                ((driver.cuCtxSynchronize_v2)(self.context.0), (driver.cuModuleUnload)(self.module))
+            };
+            check("cuCtxSynchronize", waited).and(check("cuModuleUnload", code))
         });
         if let Err(error) = unloaded {
             tracing::debug!(target: "cudaway::library", "{error}");
