@@ -36,6 +36,8 @@ pub enum LibraryChoice {
     Cpu,
     /// Our own kernels, on the CPU device too. cuRAND and cuDNN have some.
     Kernels,
+    /// On AMD GPUs no kernels of ours: what ROCm's library has not got is computed on copies in the host's memory. cuDNN has that choice.
+    Copies,
     /// On AMD GPUs our own code and neither ROCm's library nor kernels. cuDNN, cuSOLVER and cuSPARSE have that choice.
     Own,
     /// A library: with names of NVIDIA's, in front of ours; or one that does its work, such as hipBLAS or a CBLAS.
@@ -193,7 +195,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
     (
         "CUDAWAY_DNN",
-        "who computes for cuDNN: auto, cpu, hip, kernels, own, onednn or a library's path; a list combines them",
+        "who computes for cuDNN: auto, cpu, hip, kernels, copies, own, onednn or a library's path; a list combines them",
     ),
     (
         "CUDAWAY_SOLVER",
@@ -374,6 +376,7 @@ fn library(list: &str) -> Vec<LibraryChoice> {
             "hip" => LibraryChoice::Hip,
             "cpu" => LibraryChoice::Cpu,
             "kernels" => LibraryChoice::Kernels,
+            "copies" => LibraryChoice::Copies,
             "own" => LibraryChoice::Own,
             path => LibraryChoice::Path(PathBuf::from(path)),
         })

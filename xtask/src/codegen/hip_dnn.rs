@@ -208,9 +208,8 @@ mod tests {
         }
         assert!(asks.len() >= 28, "{asks:?}");
         let by_kernels = by_name(&BY_KERNELS);
-        let is_known = |name: &&String| {
-            by_miopen.contains_key(name.as_str()) || by_kernels.contains_key(name.as_str())
-        };
+        let is_known =
+            |name: &&String| by_miopen.contains_key(name.as_str()) || by_kernels.contains_key(name.as_str());
         let unknown: Vec<_> = asks.iter().filter(|name| !is_known(name)).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
     }

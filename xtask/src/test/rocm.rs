@@ -357,7 +357,9 @@ impl Recorder {
         cc.args(["libcudnn.so.9", "libcuda.so.1"].map(|name| installed.lib().join(name)));
         setup::run(&mut cc)?;
         let log = dir.path().join("calls");
-        let run = self.on(installed.found(&program)).env("CUDAWAY_DNN", &library).env("MIOPEN_LOG", &log);
+        // The device that writes down calls runs no kernels.
+        let chosen = format!("copies,{}", library.display());
+        let run = self.on(installed.found(&program)).env("CUDAWAY_DNN", chosen).env("MIOPEN_LOG", &log);
         let ended = run.run()?;
         ensure!(ended.passed(), "{}", ended.describe());
         // 1·1 + 2·2 + 4·3 + 5·4 and so on; twice as much; 1·1 + 3·2 + 7·3 + 9·4 where filters are dilated; ten times what the way forward

@@ -17,7 +17,8 @@ pub enum Engine {
 /// own code instead of ROCm's, are another way for each.
 pub fn wants(choices: &[LibraryChoice], engine: &LibraryChoice) -> bool {
     let names_none = |choice: &&LibraryChoice| {
-        matches!(choice, LibraryChoice::Path(_) | LibraryChoice::Kernels | LibraryChoice::Own)
+        use LibraryChoice::{Copies, Kernels, Own, Path};
+        matches!(choice, Path(_) | Kernels | Copies | Own)
     };
     let mut engines = choices.iter().filter(|choice| !names_none(choice)).peekable();
     engines.peek().is_none() || engines.any(|choice| choice == engine || *choice == LibraryChoice::Auto)
@@ -59,6 +60,7 @@ mod tests {
             (vec![LibraryChoice::Auto], true, true),
             (vec![LibraryChoice::Kernels], true, true),
             (vec![LibraryChoice::Own], true, true),
+            (vec![LibraryChoice::Copies], true, true),
             (vec![LibraryChoice::Kernels, LibraryChoice::Cpu], true, false),
             (vec![LibraryChoice::Cpu], true, false),
             (vec![path, LibraryChoice::Hip], false, true),

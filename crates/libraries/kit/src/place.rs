@@ -36,7 +36,8 @@ impl Place {
     /// Whether kernels of the library's own compute: on an AMD GPU, unless the variable asks for the host's code, and on the CPU device
     /// where it asks for them. The calling thread is in its context then.
     pub fn enter_kernels(&self, choices: &[LibraryChoice]) -> Result<bool> {
-        let on_gpu = self.engine == Engine::Hip && !choices.contains(&LibraryChoice::Own);
+        let on_host = [LibraryChoice::Own, LibraryChoice::Copies];
+        let on_gpu = self.engine == Engine::Hip && !on_host.iter().any(|choice| choices.contains(choice));
         let is_there = on_gpu || choices.contains(&LibraryChoice::Kernels);
         if is_there {
             driver::context(Some(self.context))?;
