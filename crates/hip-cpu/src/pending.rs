@@ -117,7 +117,7 @@ impl Queue {
     /// Whether something is worth waiting for to somebody who measures; all of that is urgent then.
     fn is_awaited(&self) -> bool {
         let heats = self.waiting.iter().map(|it| &it.heat).chain(self.making.iter().map(|it| &it.heat));
-        heats.fold(false, |any, heat| heat.await_it() || any)
+        heats.filter(|heat| heat.await_it()).count() > 0
     }
 
     fn end(&mut self, id: u64) {
