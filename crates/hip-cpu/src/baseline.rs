@@ -10,7 +10,7 @@ use compiler::back::cpu::{self, Options, Setting, Weight};
 use config::{CpuSetting, CpuTier};
 
 use crate::error::Result;
-use crate::exec::{self, CompiledShape};
+use crate::exec::{self, CompiledShape, Heat};
 use crate::foreseen::Launched;
 use crate::jit::{self, Effort, Target};
 use crate::kernel::{self, Wanted};
@@ -205,7 +205,7 @@ fn ask_for_best(
     variant: Variant,
     own: Weak<exec::Kernel>,
 ) {
-    pending::ask(name, Arc::default(), move || {
+    pending::ask(name, Arc::new(Heat::of_last_step()), move || {
         improve(&module, &own, |module| Ok((kernel::make_best(module, &wanted, variant)?, true)));
     });
 }

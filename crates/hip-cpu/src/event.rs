@@ -4,7 +4,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use hip_sys::*;
@@ -26,6 +26,24 @@ struct State {
 pub struct Event {
     flags: u32,
     counts: Counts,
+    /// It was recorded, and nobody has asked for a time between it and another since.
+    is_unread: AtomicBool,
+}
+
+/// Events that are unread. Where there are none, a program that has measured before begins anew with the next that it records.
+static N_UNREAD: AtomicUsize = AtomicUsize::new(0);
+/// The program has asked for the time between two events.
+static IS_MEASURING: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program measures how long its work takes.
+pub fn is_measuring() -> bool {
+    IS_MEASURING.load(Ordering::Relaxed)
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        self.set_read();
+    }
 }
 
 enum Counts {
@@ -113,14 +131,14 @@ pub fn create(flags: u32) -> Result<hipEvent_t> {
     } else {
         Counts::Own { state: Mutex::default(), reached: Condvar::new() }
     };
-    Ok(EVENTS.add(Arc::new(Event { flags, counts })) as hipEvent_t)
+    Ok(EVENTS.add(Event::new(flags, counts)) as hipEvent_t)
 }
 
 /// Another process's event.
 pub fn open(file: OwnedFd) -> Result<hipEvent_t> {
     let counts = Counts::Shared(Page::of(file)?);
     let flags = hipEventDisableTiming | hipEventInterprocess;
-    Ok(EVENTS.add(Arc::new(Event { flags, counts })) as hipEvent_t)
+    Ok(EVENTS.add(Event::new(flags, counts)) as hipEvent_t)
 }
 
 pub fn of_handle(handle: hipEvent_t) -> Result<Arc<Event>> {
@@ -133,8 +151,31 @@ pub fn destroy(handle: hipEvent_t) -> Result {
 }
 
 impl Event {
+    fn new(flags: u32, counts: Counts) -> Arc<Event> {
+        Arc::new(Event { flags, counts, is_unread: AtomicBool::new(false) })
+    }
+
+    fn has_time(&self) -> bool {
+        self.flags & hipEventDisableTiming == 0
+    }
+
+    /// Whether a measurement begins with its next record: the program measures, and all that it recorded has been read. Else work may be
+    /// under way whose time would be longer for a wait.
+    pub fn begins_measuring(&self) -> bool {
+        self.has_time() && is_measuring() && N_UNREAD.load(Ordering::Relaxed) == 0
+    }
+
+    fn set_read(&self) {
+        if self.is_unread.swap(false, Ordering::Relaxed) {
+            N_UNREAD.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
     /// The event means the next point from now on; answers its number.
     pub fn record(&self) -> u64 {
+        if self.has_time() && !self.is_unread.swap(true, Ordering::Relaxed) {
+            N_UNREAD.fetch_add(1, Ordering::Relaxed);
+        }
         match &self.counts {
             Counts::Own { state, .. } => {
                 let mut state = state.lock();
@@ -152,7 +193,7 @@ impl Event {
                 let mut state = state.lock();
                 if number > state.reached {
                     state.reached = number;
-                    if self.flags & hipEventDisableTiming == 0 {
+                    if self.has_time() {
                         state.at = Some(Instant::now());
                     }
                 }
@@ -210,7 +251,7 @@ impl Event {
     fn time(&self) -> Result<Instant> {
         let Counts::Own { state, .. } = &self.counts else { return Err(hipErrorInvalidHandle) };
         let state = state.lock();
-        if self.flags & hipEventDisableTiming != 0 || state.recorded == 0 {
+        if !self.has_time() || state.recorded == 0 {
             return Err(hipErrorInvalidHandle);
         }
         if state.reached < state.recorded {
@@ -222,10 +263,13 @@ impl Event {
 
 /// Milliseconds from `start` to `stop`; negative when they came the other way round.
 pub fn elapsed_ms(start: &Event, stop: &Event) -> Result<f32> {
-    let (start, stop) = (start.time()?, stop.time()?);
-    let seconds = match stop.checked_duration_since(start) {
+    let (from, to) = (start.time()?, stop.time()?);
+    IS_MEASURING.store(true, Ordering::Relaxed);
+    start.set_read();
+    stop.set_read();
+    let seconds = match to.checked_duration_since(from) {
         Some(forward) => forward.as_secs_f64(),
-        None => -start.duration_since(stop).as_secs_f64(),
+        None => -from.duration_since(to).as_secs_f64(),
     };
     Ok((seconds * 1e3) as f32)
 }

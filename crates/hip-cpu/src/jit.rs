@@ -364,8 +364,20 @@ extern "C" fn diagnosed(info: LLVMDiagnosticInfoRef, context: *mut c_void) {
     }
 }
 
+/// Bytes of a text whose making has left much free memory behind.
+const LONG: usize = 4 << 20;
+
+/// What was freed for a long text goes back to the system: LLVM's threads have heaps of their own, which do not use it.
+fn give_back(text: &str) {
+    if text.len() > LONG {
+        // SAFETY: no condition.
+        unsafe { libc::malloc_trim(0) };
+    }
+}
+
 /// Compiles IR text to an object file in memory, in a thread of ours, which belongs to the caller's crew meanwhile.
 pub fn compile(name: &str, text: &str, target: &Target, effort: Effort) -> Result<Vec<u8>, Error> {
+    give_back(text);
     let (send, receive) = std::sync::mpsc::sync_channel(1);
     let (name, text, target) = (name.to_owned(), text.to_owned(), target.clone());
     let crew = Crew::own();

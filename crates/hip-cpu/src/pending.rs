@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Once};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -114,8 +114,33 @@ impl Queue {
         has_room.then(|| self.waiting.swap_remove(at))
     }
 
+    /// Whether something is worth waiting for to somebody who measures; all of that is urgent then.
+    fn is_awaited(&self) -> bool {
+        let heats = self.waiting.iter().map(|it| &it.heat).chain(self.making.iter().map(|it| &it.heat));
+        heats.filter(|heat| heat.await_it()).count() > 0
+    }
+
     fn end(&mut self, id: u64) {
         self.making.retain(|it| it.id != id);
+    }
+}
+
+/// How long a program that measures waits for better code, at most.
+const SETTLED_WITHIN: Duration = Duration::from_secs(20);
+
+/// The program begins to measure time: until the better code is there of what has run long enough for that, which has its cores until
+/// then.
+pub fn settle() {
+    let until = Instant::now() + SETTLED_WITHIN;
+    let mut queue = QUEUE.lock();
+    while queue.is_awaited() {
+        queue.n_lent += 1;
+        queue.dispatch();
+        let is_late = CHANGED.wait_until(&mut queue, until).timed_out();
+        queue.n_lent -= 1;
+        if is_late {
+            return;
+        }
     }
 }
 
@@ -161,4 +186,29 @@ extern "C" fn wait(_: c_int, _: *mut c_void) {
     queue.waiting.retain(stays);
     let awaited = |queue: &Queue| !queue.waiting.is_empty() || queue.making.iter().any(|it| it.is_awaited);
     while awaited(&queue) && !CHANGED.wait_until(&mut queue, until).timed_out() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+
+    use super::*;
+
+    #[test]
+    fn who_measures_waits_for_what_has_run_long_enough() {
+        let (begun, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let told = (begun.clone(), ended.clone());
+        let made = Heat { ns: AtomicU64::new(9), awaited_at: Some(10), ..Heat::default() };
+        let made = Arc::new(made);
+        ask_idly("measured".to_owned(), made.clone(), move || {
+            told.0.store(true, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(300));
+            told.1.store(true, Ordering::SeqCst);
+        });
+        settle();
+        assert!(!ended.load(Ordering::SeqCst), "it is not worth it yet");
+        made.ns.store(10, Ordering::Relaxed);
+        settle();
+        assert!(begun.load(Ordering::SeqCst) && ended.load(Ordering::SeqCst));
+    }
 }

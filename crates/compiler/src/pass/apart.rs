@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use super::bits::BitSet;
 use super::divergence::Divergence;
 use super::loops::Loops;
+use super::per_value::PerValue;
 use super::value_ranges::ValueRanges;
 use super::visit::Definition;
 use crate::ir::*;
@@ -22,7 +23,7 @@ pub struct View<'a> {
     pub function: &'a Function,
     pub definitions: &'a [Definition],
     pub loops: &'a Loops,
-    pub divergences: &'a [Divergence],
+    pub divergences: &'a PerValue<Divergence>,
     /// Values that are the same for a whole block.
     pub is_prologue: &'a BitSet,
     pub ranges: &'a ValueRanges,

@@ -1,57 +1,67 @@
 //! A set of small integers.
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Words of members that lie together.
+const PAGE: usize = 8;
+const BITS: usize = 64 * PAGE;
+
+/// Most sets have few members of many that there could be (what lives at the start of one of a kernel's thousands of blocks): pages
+/// without one are not there.
+#[derive(Clone, Debug, Default)]
 pub struct BitSet {
-    words: Vec<u64>,
+    pages: Vec<Option<Box<[u64; PAGE]>>>,
 }
 
 impl BitSet {
     pub fn new(len: usize) -> BitSet {
-        BitSet { words: vec![0; len.div_ceil(64)] }
+        BitSet { pages: vec![None; len.div_ceil(BITS)] }
     }
 
     /// True when `at` was not in the set.
     pub fn insert(&mut self, at: usize) -> bool {
-        let new = !self.contains(at);
-        if at / 64 >= self.words.len() {
-            self.words.resize(at / 64 + 1, 0);
+        if at / BITS >= self.pages.len() {
+            self.pages.resize(at / BITS + 1, None);
         }
-        self.words[at / 64] |= 1 << (at % 64);
+        let page = self.pages[at / BITS].get_or_insert_default();
+        let (word, bit) = (&mut page[at % BITS / 64], 1 << (at % 64));
+        let new = *word & bit == 0;
+        *word |= bit;
         new
     }
 
     pub fn remove(&mut self, at: usize) {
-        if let Some(word) = self.words.get_mut(at / 64) {
-            *word &= !(1 << (at % 64));
+        if let Some(Some(page)) = self.pages.get_mut(at / BITS) {
+            page[at % BITS / 64] &= !(1 << (at % 64));
         }
     }
 
     pub fn contains(&self, at: usize) -> bool {
-        self.words.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+        let page = self.pages.get(at / BITS).and_then(Option::as_ref);
+        page.is_some_and(|page| page[at % BITS / 64] >> (at % 64) & 1 == 1)
     }
 
     /// Adds the members of `other`; true when any was new.
     pub fn union(&mut self, other: &BitSet) -> bool {
-        if self.words.len() < other.words.len() {
-            self.words.resize(other.words.len(), 0);
+        if self.pages.len() < other.pages.len() {
+            self.pages.resize(other.pages.len(), None);
         }
         let mut changed = false;
-        for (word, more) in self.words.iter_mut().zip(&other.words) {
-            changed |= more & !*word != 0;
-            *word |= more;
+        for (page, more) in self.pages.iter_mut().zip(&other.pages) {
+            let Some(more) = more else { continue };
+            let page = page.get_or_insert_default();
+            for (word, more) in page.iter_mut().zip(more.iter()) {
+                changed |= more & !*word != 0;
+                *word |= more;
+            }
         }
         changed
     }
 
-    /// Takes the members of `other` out.
-    pub fn subtract(&mut self, other: &BitSet) {
-        for (word, less) in self.words.iter_mut().zip(&other.words) {
-            *word &= !less;
-        }
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.words.iter().enumerate().flat_map(|(at, &word)| {
+        let pages =
+            self.pages.iter().enumerate().filter_map(|(at, page)| Some((at * PAGE, page.as_deref()?)));
+        let words =
+            pages.flat_map(|(at, page)| page.iter().enumerate().map(move |(nth, &word)| (at + nth, word)));
+        words.flat_map(|(at, word)| {
             // Without its lowest member, until there is none.
             let rests = std::iter::successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1)));
             rests.take_while(|rest| *rest != 0).map(move |rest| at * 64 + rest.trailing_zeros() as usize)

@@ -9,6 +9,7 @@ use super::dominators::{Dominators, successors};
 use super::invariant::{Same, special};
 use super::layout::{Item, Layout};
 use super::loops::Loops;
+use super::per_value::PerValue;
 use super::value_ranges::{Threads, ValueRanges, signed};
 use crate::ir::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -84,7 +85,7 @@ enum Past {
 
 #[derive(Clone)]
 pub struct Divergences {
-    pub of: Vec<Divergence>,
+    pub of: PerValue<Divergence>,
     /// Branches whose lanes may go both ways, by block.
     pub divergent: Vec<bool>,
 }
@@ -143,13 +144,14 @@ pub fn together(
     }
     let (among, past) = (Among::Group, Past::Together);
     let mut found = analyse_with(function, loops, layout, ranges, threads, among, past, local_bytes, given);
-    for (own, &any) in found.of.iter_mut().zip(&divergences.of) {
-        if let Some((stride, _)) = any.line() {
+    for at in 0..function.values.len() {
+        let (own, any) = (found.of[at], divergences.of[at]);
+        if let Some((stride, _)) = any.line().filter(|_| own != any) {
             if own.line().is_none_or(|(own, _)| own != stride) {
                 debug_assert!(false, "less is known of lanes that go together: {own:?} for {any:?}");
                 return divergences.clone();
             }
-            *own = any;
+            found.of[at] = any;
         }
     }
     found
@@ -169,9 +171,8 @@ fn analyse_with(
 ) -> Divergences {
     if among == Among::Group && threads.width == 1 {
         // One lane agrees with itself.
-        let (of, divergent) =
-            (vec![Divergence::Uniform; function.values.len()], vec![false; function.blocks.len()]);
-        return Divergences { of, divergent };
+        let of = PerValue::new(function.values.len(), Divergence::Uniform);
+        return Divergences { of, divergent: vec![false; function.blocks.len()] };
     }
     let mut known = vec![None; function.values.len()];
     for (value, divergence) in given {
@@ -193,7 +194,12 @@ fn analyse_with(
         divergent: vec![false; function.blocks.len()],
     };
     analysis.run();
-    let of = analysis.known.iter().map(|divergence| divergence.unwrap_or(Divergence::Uniform)).collect();
+    let mut of = PerValue::new(function.values.len(), Divergence::Uniform);
+    for (at, divergence) in analysis.known.iter().enumerate() {
+        if let Some(divergence) = divergence.filter(|it| *it != Divergence::Uniform) {
+            of[at] = divergence;
+        }
+    }
     Divergences { of, divergent: analysis.divergent }
 }
 

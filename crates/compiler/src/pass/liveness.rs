@@ -1,34 +1,19 @@
 //! Which values are live at the start of each block. Block parameters are not live-in at their own block.
 
 use super::bits::BitSet;
-use super::visit::{for_each_use, term_values};
-use crate::ir::Function;
+use super::visit::for_each_use;
+use crate::ir::{Block, Function, Value};
 
 pub fn live_in(function: &Function) -> Vec<BitSet> {
-    let n = function.blocks.len();
-    let mut used = vec![BitSet::new(function.values.len()); n];
-    let mut defined = vec![BitSet::new(function.values.len()); n];
+    let mut live = vec![BitSet::new(function.values.len()); function.blocks.len()];
     for (at, block) in function.blocks.iter().enumerate() {
-        for param in &block.params {
-            defined[at].insert(param.index());
-        }
-        for inst in &block.insts {
-            for arg in &inst.args {
-                if !defined[at].contains(arg.index()) {
-                    used[at].insert(arg.index());
-                }
-            }
-            for result in &inst.results {
-                defined[at].insert(result.index());
-            }
-        }
-        for value in term_values(&block.term) {
-            if !defined[at].contains(value.index()) {
-                used[at].insert(value.index());
-            }
+        for_each_use(block, |value| {
+            live[at].insert(value.index());
+        });
+        for value in made(block) {
+            live[at].remove(value.index());
         }
     }
-    let mut live = used;
     let mut order = function.reverse_post_order();
     order.reverse();
     let mut changed = true;
@@ -39,18 +24,25 @@ pub fn live_in(function: &Function) -> Vec<BitSet> {
             for edge in function.block(id).term.edges() {
                 out.union(&live[edge.block.index()]);
             }
-            out.subtract(&defined[id.index()]);
+            for value in made(function.block(id)) {
+                out.remove(value.index());
+            }
             changed |= live[id.index()].union(&out);
         }
     }
     live
 }
 
+/// The values that a block makes.
+fn made(block: &Block) -> impl Iterator<Item = Value> + '_ {
+    block.params.iter().chain(block.insts.iter().flat_map(|inst| &inst.results)).copied()
+}
+
 /// Values used in a block other than the one that defines them.
 pub fn crosses_blocks(function: &Function) -> BitSet {
     let mut home = vec![usize::MAX; function.values.len()];
     for (at, block) in function.blocks.iter().enumerate() {
-        for value in block.params.iter().chain(block.insts.iter().flat_map(|inst| &inst.results)) {
+        for value in made(block) {
             home[value.index()] = at;
         }
     }

@@ -39,6 +39,7 @@ pub mod loops;
 pub mod members;
 pub mod offsets;
 pub mod open;
+pub mod per_value;
 pub mod places;
 pub mod ranks;
 pub mod regions;

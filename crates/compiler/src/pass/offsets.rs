@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use super::bits::BitSet;
 use super::divergence::{Divergence, window_offsets};
+use super::per_value::PerValue;
 use super::value_ranges::{ValueRanges, signed};
 use crate::ir::*;
 
@@ -15,7 +16,7 @@ use crate::ir::*;
 pub type Lanes = Rc<[i64]>;
 
 pub struct Offsets {
-    of: Vec<Option<Lanes>>,
+    of: PerValue<Option<Lanes>>,
     /// Values that are only used as addresses in the shared or local window.
     windows: BitSet,
 }
@@ -23,22 +24,29 @@ pub struct Offsets {
 struct Finder<'a> {
     function: &'a Function,
     ranges: &'a ValueRanges,
-    divergences: &'a [Divergence],
+    divergences: &'a PerValue<Divergence>,
     width: i64,
     found: Offsets,
 }
 
 impl Offsets {
-    pub fn of(function: &Function, ranges: &ValueRanges, divergences: &[Divergence], width: u32) -> Offsets {
-        let found = Offsets { of: vec![None; function.values.len()], windows: window_offsets(function) };
+    pub fn of(
+        function: &Function,
+        ranges: &ValueRanges,
+        divergences: &PerValue<Divergence>,
+        width: u32,
+    ) -> Offsets {
+        let found =
+            Offsets { of: PerValue::new(function.values.len(), None), windows: window_offsets(function) };
         let mut finder = Finder { function, ranges, divergences, width: width.into(), found };
         for id in function.reverse_post_order() {
             for inst in &function.block(id).insts {
                 if let [result] = inst.results[..]
                     && divergences[result.index()].is_varying()
                     && inst.op.is_pure()
+                    && let Some(lanes) = finder.look_at(inst, result)
                 {
-                    finder.found.of[result.index()] = finder.look_at(inst, result);
+                    finder.found.of[result.index()] = Some(lanes);
                 }
             }
         }

@@ -19,6 +19,7 @@ use super::lcssa;
 use super::liveness::live_in;
 use super::loops::Loops;
 use super::offsets::Offsets;
+use super::per_value::PerValue;
 use super::places::Places;
 use super::spins;
 use super::ssa::{Graph, rebuild};
@@ -47,7 +48,7 @@ pub struct Region {
     pub dominators: Dominators,
     pub loops: Loops,
     pub layout: Layout,
-    pub divergences: Vec<Divergence>,
+    pub divergences: PerValue<Divergence>,
     pub ranges: ValueRanges,
     pub offsets: Offsets,
     pub divergent: Vec<bool>,
@@ -67,7 +68,7 @@ pub struct Region {
 /// a row of a matrix fragment.
 pub struct Runs {
     pub length: u32,
-    pub divergences: Vec<Divergence>,
+    pub divergences: PerValue<Divergence>,
 }
 
 impl Runs {
@@ -75,8 +76,8 @@ impl Runs {
     fn of(
         threads: Threads,
         function: &Function,
-        group: &[Divergence],
-        analyse: impl Fn(Threads) -> Vec<Divergence>,
+        group: &PerValue<Divergence>,
+        analyse: impl Fn(Threads) -> PerValue<Divergence>,
     ) -> Option<Runs> {
         let insts = || function.blocks.iter().flat_map(|block| &block.insts);
         let accesses: Vec<(Value, i64)> = insts()
@@ -249,8 +250,8 @@ impl Needs {
         live: &BitSet,
         invariant: &Invariant,
         places: &[Definition],
-        group: &[Divergence],
-        block: &[Divergence],
+        group: &PerValue<Divergence>,
+        block: &PerValue<Divergence>,
     ) -> Needs {
         let mut needs = Needs { saved: vec![], again: vec![] };
         let mut done = BitSet::new(body.values.len());
@@ -509,13 +510,13 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
 }
 
 /// Widenings whose result is a straight line only if the narrow one did not wrap.
-pub fn is_checked(inst: &Inst, divergences: &[Divergence]) -> bool {
+pub fn is_checked(inst: &Inst, divergences: &PerValue<Divergence>) -> bool {
     matches!(inst.op, Op::Zext | Op::Sext | Op::MulWide(_))
         && divergences[inst.results[0].index()].is_assumed()
 }
 
 /// A checked widening stands before every effect of its block, so the block can be started again.
-fn split_checks(function: &mut Function, divergences: &[Divergence], runs: Option<&Runs>) -> bool {
+fn split_checks(function: &mut Function, divergences: &PerValue<Divergence>, runs: Option<&Runs>) -> bool {
     let in_rows = |inst: &Inst| runs.is_some_and(|runs| is_checked(inst, &runs.divergences));
     for at in 0..function.blocks.len() {
         let mut effects = false;

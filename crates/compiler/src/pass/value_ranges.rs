@@ -1,7 +1,10 @@
 //! What is known of integers at compile time: their range over all threads, and powers of two that divide them.
 
 use super::evaluate::evaluate_known;
-use crate::ir::{BlockId, CLUSTER_SHIFT, Cmp, Edge, Function, Inst, Int, IntBin, Op, Special, Term, Value};
+use super::per_value::PerValue;
+use crate::ir::{
+    BlockId, CLUSTER_SHIFT, Cmp, Edge, Function, Inst, Int, IntBin, Op, Special, Term, Ty, Value,
+};
 
 /// The threads a kernel is specialised for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +45,15 @@ impl Threads {
 /// Facts about every value of a function that a chain of pure operations makes.
 #[derive(Clone, Debug)]
 pub struct ValueRanges {
-    constants: Vec<Option<u128>>,
-    ranges: Vec<Option<(u64, u64)>>,
-    divisors: Vec<u32>,
+    types: Vec<Ty>,
+    constants: PerValue<Option<u128>>,
+    /// Where more is known than the type says.
+    ranges: PerValue<Option<Range>>,
+    divisors: PerValue<u32>,
 }
+
+/// Smallest and largest, if they are known.
+type Range = Option<(u64, u64)>;
 
 struct Finder<'a> {
     function: &'a Function,
@@ -93,17 +101,16 @@ impl Way {
 impl ValueRanges {
     pub fn of(function: &Function, threads: Threads) -> ValueRanges {
         let n = function.values.len();
-        let full = |ty: &crate::ir::Ty| (ty.bits() < 64).then(|| (0, mask(ty.bits()) as u64));
-        let found = ValueRanges {
-            constants: vec![None; n],
-            ranges: function.values.iter().map(full).collect(),
-            divisors: vec![0; n],
+        let blank = || ValueRanges {
+            types: function.values.clone(),
+            constants: PerValue::new(n, None),
+            ranges: PerValue::new(n, None),
+            divisors: PerValue::new(n, 0),
         };
-        let mut finder = Finder { function, threads, found, way: Way::of(function) };
-        let blank = finder.found.clone();
+        let mut finder = Finder { function, threads, found: blank(), way: Way::of(function) };
         // A loop is first taken to end after its first trip; where that turns out wrong, what comes round is not known.
         while finder.walk() {
-            finder.found.clone_from(&blank);
+            finder.found = blank();
         }
         finder.found
     }
@@ -120,7 +127,20 @@ impl ValueRanges {
 
     /// Smallest and largest value over all threads, read as unsigned.
     pub fn range(&self, value: Value) -> Option<(u64, u64)> {
-        self.ranges[value.index()]
+        self.ranges[value.index()].unwrap_or_else(|| {
+            let bits = self.types[value.index()].bits();
+            (bits < 64).then(|| (0, mask(bits) as u64))
+        })
+    }
+
+    /// It is the same number for all threads.
+    fn set_constant(&mut self, value: Value, number: u128) {
+        self.constants[value.index()] = Some(number);
+        self.divisors[value.index()] = if number == 0 { 64 } else { number.trailing_zeros() };
+    }
+
+    fn set_range(&mut self, value: Value, range: Range) {
+        self.ranges[value.index()] = Some(range);
     }
 }
 
@@ -172,10 +192,9 @@ impl Finder<'_> {
             let ranges: Option<Vec<(u64, u64)>> =
                 edges.iter().map(|edge| self.found.range(edge.args[nth])).collect();
             let Some(range) = ranges.and_then(|all| all.into_iter().reduce(union)) else { continue };
-            self.found.ranges[param.index()] = Some(range);
+            self.found.set_range(param, Some(range));
             if range.0 == range.1 {
-                self.found.constants[param.index()] = Some(range.0.into());
-                self.found.divisors[param.index()] = if range.0 == 0 { 64 } else { range.0.trailing_zeros() };
+                self.found.set_constant(param, range.0.into());
             }
         }
     }
@@ -184,22 +203,22 @@ impl Finder<'_> {
         let result = inst.results[0];
         let bits = self.function.ty(result).bits();
         if let Some(value) = self.constant(inst, bits) {
-            self.found.constants[result.index()] = Some(value);
-            self.found.ranges[result.index()] = u64::try_from(value).ok().map(|value| (value, value));
-            self.found.divisors[result.index()] = if value == 0 { 64 } else { value.trailing_zeros() };
+            self.found.set_constant(result, value);
+            self.found.set_range(result, u64::try_from(value).ok().map(|value| (value, value)));
             return;
         }
         let range = self.range(inst, bits).filter(|&(_, high)| u128::from(high) <= mask(bits));
         if let Some(range) = range {
-            self.found.ranges[result.index()] = Some(range);
+            self.found.set_range(result, Some(range));
             if range.0 == range.1 {
-                self.found.constants[result.index()] = Some(range.0.into());
-                self.found.divisors[result.index()] =
-                    if range.0 == 0 { 64 } else { range.0.trailing_zeros() };
+                self.found.set_constant(result, range.0.into());
                 return;
             }
         }
-        self.found.divisors[result.index()] = self.divisor(inst);
+        let divisor = self.divisor(inst);
+        if divisor != 0 {
+            self.found.divisors[result.index()] = divisor;
+        }
     }
 
     fn constant(&self, inst: &Inst, bits: u32) -> Option<u128> {

@@ -9,6 +9,7 @@ use crate::device::healthy;
 use crate::error::Result;
 use crate::event;
 use crate::exec::printf;
+use crate::pending;
 use crate::stream::{self, Op};
 
 pub fn hipEventCreate(event: Out<'_, hipEvent_t>) -> Result {
@@ -25,6 +26,9 @@ pub fn hipEventRecord(event: hipEvent_t, stream: hipStream_t) -> Result {
     let event = event::of_handle(event)?;
     let stream = stream::of_handle(stream)?;
     healthy()?;
+    if event.begins_measuring() {
+        pending::settle();
+    }
     let number = event.record();
     stream.enqueue_short(Op::Record(event, number));
     Ok(())

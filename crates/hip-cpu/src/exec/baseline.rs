@@ -20,6 +20,10 @@ pub struct Heat {
     pub grids: AtomicU32,
     /// A grid stands in its stream behind others, and none has begun yet.
     pub is_queued: AtomicBool,
+    /// So many of `ns` are worth waiting for it before time is measured; `None`: it is not worth that.
+    pub awaited_at: Option<u64>,
+    /// Somebody waits who measures.
+    pub is_awaited: AtomicBool,
     /// Who makes it.
     pub crew: Arc<Crew>,
 }
@@ -27,7 +31,22 @@ pub struct Heat {
 impl Heat {
     /// Whether a grid is slower without it now, or will be as soon as those before it have ended.
     pub fn is_urgent(&self) -> bool {
-        self.grids.load(Ordering::Relaxed) > 0 || self.is_queued.load(Ordering::Relaxed)
+        let has = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        self.grids.load(Ordering::Relaxed) > 0 || has(&self.is_queued) || has(&self.is_awaited)
+    }
+
+    /// For what takes the place of code that is nearly as fast, and of which nothing else is known.
+    pub fn of_last_step() -> Heat {
+        Heat { awaited_at: Some(0), ..Heat::default() }
+    }
+
+    /// Whether to wait for it before time is measured. It is urgent then.
+    pub fn await_it(&self) -> bool {
+        let is_worth = self.awaited_at.is_some_and(|least| self.ns.load(Ordering::Relaxed) >= least);
+        if is_worth {
+            self.is_awaited.store(true, Ordering::Relaxed);
+        }
+        is_worth
     }
 }
 
@@ -61,12 +80,20 @@ const BEYOND: u64 = 8;
 const MAKING: Duration = Duration::from_micros(150);
 const LEAST_MAKING: Duration = Duration::from_millis(30);
 
+/// Of that, what grids have to have taken for a program that measures time to wait for better code first.
+const AWAITED_AT: u32 = 10;
+
 /// Instructions that a thread's way is followed through, some hundred microseconds at most.
 const FOLLOWED: u64 = 5_000;
 
 /// Instructions of kernels whose better code blocks may wait for, and how long.
 const WAITED_FOR: u32 = 20_000;
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the making of better code takes, roughly.
+fn making(weight: Weight) -> Duration {
+    (MAKING * weight.instructions).max(LEAST_MAKING)
+}
 
 /// Of code that was made in haste.
 pub struct Baseline {
@@ -83,6 +110,7 @@ pub struct Baseline {
 
 impl Baseline {
     pub fn new(weight: Weight, ask: Ask) -> Baseline {
+        let awaited_at = u64::try_from((making(weight) / AWAITED_AT).as_nanos()).ok();
         Baseline {
             weight,
             steps: None,
@@ -92,7 +120,7 @@ impl Baseline {
             n_grids: AtomicU32::new(0),
             ask: Mutex::new(Some(ask)),
             is_asked: AtomicBool::new(false),
-            heat: Arc::default(),
+            heat: Arc::new(Heat { awaited_at, ..Heat::default() }),
         }
     }
 
@@ -218,7 +246,7 @@ impl Baseline {
 
     /// What a block may take in this code before it had better wait.
     pub fn patience(&self) -> Duration {
-        (MAKING * self.weight.instructions).max(LEAST_MAKING)
+        making(self.weight)
     }
 
     /// Whether somebody is asked for better code, and has not given up.
@@ -293,6 +321,20 @@ mod tests {
         let long = [[25_000; 8].as_slice(), &[24_999]].concat();
         assert_eq!(after(&long), 0, "not a quarter");
         assert_eq!(after(&[long.as_slice(), &[1, 300_000]].concat()), 1, "once");
+    }
+
+    #[test]
+    fn who_measures_waits_for_better_code_that_grids_have_taken_a_tenth_of() {
+        let (code, wishes) = asked(SHORT);
+        code.begin(Some(2_900_000));
+        assert!(!wishes.lock()[0].await_it(), "3 ms of 30 are a tenth");
+        code.end(2_900_000, Some(2_900_000));
+        assert!(!wishes.lock()[0].is_urgent());
+        code.begin(Some(100_000));
+        code.end(100_000, Some(100_000));
+        assert!(wishes.lock()[0].await_it() && wishes.lock()[0].is_urgent());
+        assert!(Heat::of_last_step().await_it());
+        assert!(!Heat::default().await_it(), "nobody knows what it is");
     }
 
     #[test]

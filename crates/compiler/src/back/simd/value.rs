@@ -4,6 +4,7 @@ use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{Ty, Value};
 use crate::pass::divergence::Divergence;
+use crate::pass::per_value::PerValue;
 
 /// Lanes that are taken at once where each has to be taken by itself.
 const UNROLLED: u32 = 8;
@@ -21,7 +22,7 @@ impl Emitter<'_> {
     }
 
     /// What is known of values in a copy.
-    pub(super) fn divergences(&self, copy: Copy) -> &[Divergence] {
+    pub(super) fn divergences(&self, copy: Copy) -> &PerValue<Divergence> {
         match copy {
             Copy::Unmasked => &self.here().together.of,
             Copy::Masked => &self.here().divergences,
