@@ -337,6 +337,15 @@ pub(super) enum Turn {
     BeginAnew,
 }
 
+/// What became of threads in a pass over a block.
+#[derive(Default)]
+struct Moved {
+    /// One of them got anywhere.
+    advanced: bool,
+    /// One of them goes round in a loop that waits.
+    spinning: bool,
+}
+
 pub(super) struct Block<'a> {
     lanes: &'a mut Lanes,
     records: *mut u8,
@@ -429,12 +438,11 @@ impl<'a> Block<'a> {
     ) -> Result<Turn, Fault> {
         let mut idle_passes = 0u32;
         loop {
-            let mut advanced = false;
-            let mut spinning = false;
+            let mut moved = Moved::default();
             for warp in 0..self.n_warps() {
                 // A warp goes on while it meets only itself; the bound lets other warps run too.
                 for _ in 0..64 {
-                    advanced |= self.step_warp(step, grid, worker, warp, &mut spinning)?;
+                    self.step_warp(step, grid, worker, warp, &mut moved)?;
                     if self.gate.is_closed() && (self.lanes.is_given_up || grid.kernel.better.get().is_some())
                     {
                         return Ok(Turn::BeginAnew);
@@ -442,13 +450,13 @@ impl<'a> Block<'a> {
                     if !self.complete_collectives(warp) {
                         break;
                     }
-                    advanced = true;
+                    moved.advanced = true;
                 }
             }
-            advanced |= self.complete_barriers();
+            moved.advanced |= self.complete_barriers();
             if self.is_cluster && self.has_cluster_arrivals() && self.has_arrived_at_cluster() {
                 self.pass_cluster_barrier();
-                advanced = true;
+                moved.advanced = true;
             }
             if self.lanes.n_ended as usize == self.n_threads {
                 // The blocks of a pair give back together.
@@ -457,10 +465,10 @@ impl<'a> Block<'a> {
                 }
                 return Ok(Turn::Ended);
             }
-            if advanced {
+            if moved.advanced {
                 self.lanes.n_steps += 1;
                 idle_passes = 0;
-            } else if !spinning {
+            } else if !moved.spinning {
                 if !self.is_cluster {
                     // Another block of the cluster may be the one that moves; the cluster sees if none does.
                     return Ok(Turn::Waits);
@@ -494,16 +502,16 @@ impl<'a> Block<'a> {
         stuck
     }
 
-    /// Steps every lane that can run; true when one of them got anywhere.
+    /// Steps every lane that can run. (What becomes of them is not in the result: a `Result<bool, Fault>` is copied as words of which only
+    /// a byte has just been written, and the processor waits for that byte to reach the cache, once in every step.)
     fn step_warp(
         &mut self,
         step: (StepFn, &Guard),
         grid: &Grid<'_>,
         worker: &Worker,
         warp: usize,
-        spinning: &mut bool,
-    ) -> Result<bool, Fault> {
-        let mut advanced = false;
+        moved: &mut Moved,
+    ) -> Result<(), Fault> {
         let mut failed = None;
         self.gate.begin_pass();
         let (first, able) = if self.per_warp {
@@ -532,22 +540,22 @@ impl<'a> Block<'a> {
                     self.lanes.states[t] = State::Ended;
                     let lanes = if self.per_warp { self.present(warp) } else { 1 << (t % WARP) };
                     self.end(warp, lanes);
-                    advanced = true;
+                    moved.advanced = true;
                 }
                 1 => {
                     self.request(t)?;
-                    advanced = true;
+                    moved.advanced = true;
                 }
                 2 => {
                     self.lanes.states[t] = State::Spinning;
-                    *spinning = true;
+                    moved.spinning = true;
                 }
                 // Each thread of the warp that fails the assertion has its line, as on a GPU.
                 ASSERTION => failed = Some(Fault::Assert),
                 status => return Err(Fault::of_status(status)),
             }
         }
-        failed.map_or(Ok(advanced), Err)
+        failed.map_or(Ok(()), Err)
     }
 
     /// These lanes of a warp end, if they have not before.

@@ -36,7 +36,7 @@ pub(super) struct Window {
 }
 
 /// Accesses that go together at most.
-const MOST: usize = 8;
+const MOST: usize = 16;
 
 /// Instructions among which an access looks for others that go with it.
 const REACH: usize = 64;
@@ -180,10 +180,14 @@ impl Emitter<'_> {
             return None;
         }
         let lanes = self.distances(key.address)?;
-        let single = self.window(&insts[..1], &key, &lanes)?;
-        if single.elements.len() == 1 && single.is_in_order() {
+        let bytes = i64::from(key.mem.bits / 8);
+        if n_elements(insts[0]) == 1 && lanes.iter().zip(0..).all(|(&place, lane)| place == lane * bytes) {
             // Side by side already.
             return None;
+        }
+        // Without shuffles of two vectors by one instruction, lanes far apart are read one by one as fast.
+        if self.vector_bits < 512 {
+            self.window(&insts[..1], &key, &lanes)?;
         }
         let window = self.window(insts, &key, &lanes)?;
         Some((key, window))
@@ -524,11 +528,6 @@ impl Emitter<'_> {
 }
 
 impl Window {
-    /// The lanes of a single element follow each other.
-    fn is_in_order(&self) -> bool {
-        self.words[0].iter().enumerate().all(|(lane, &word)| word == lane)
-    }
-
     /// Vectors of `piece` words from which every used word can be had, none behind word `end`.
     fn cover(&self, piece: usize, end: usize) -> Vec<(usize, Words)> {
         let mut used = vec![false; self.n_words];
