@@ -185,12 +185,12 @@ impl Emitter<'_> {
             // Side by side already.
             return None;
         }
-        // Without shuffles of two vectors by one instruction, lanes far apart are read one by one as fast.
-        if self.vector_bits < 512 {
-            self.window(&insts[..1], &key, &lanes)?;
-        }
+        let is_dense_alone = self.window(&insts[..1], &key, &lanes).is_some();
         let window = self.window(insts, &key, &lanes)?;
-        Some((key, window))
+        // Lanes far apart are read one by one as fast where words between them are nobody's, or without shuffles of two vectors by one
+        // instruction.
+        let is_worth = is_dense_alone || (self.vector_bits >= 512 && window.is_full());
+        is_worth.then_some((key, window))
     }
 
     /// How far each lane's address is from lane 0's.
@@ -528,6 +528,13 @@ impl Emitter<'_> {
 }
 
 impl Window {
+    /// Every word from the first to the last is one that a lane has.
+    fn is_full(&self) -> bool {
+        let mut used = vec![false; self.n_words];
+        self.words.iter().flatten().for_each(|&word| used[word] = true);
+        used.into_iter().all(|used| used)
+    }
+
     /// Vectors of `piece` words from which every used word can be had, none behind word `end`.
     fn cover(&self, piece: usize, end: usize) -> Vec<(usize, Words)> {
         let mut used = vec![false; self.n_words];
