@@ -169,7 +169,8 @@ struct Filter {
     }
 };
 
-template <class Of> static __device__ void convolve(const Convolution &how)
+// Of external linkage: else the names of its memory in PTX follow the folder that this is compiled in.
+template <class Of> __device__ __forceinline__ void convolve(const Convolution &how)
 {
     __shared__ float left[DEPTH][TILE + 1], right[DEPTH][TILE + 1];
     u32 rows = Of::rows(how), columns = Of::columns(how), depth = Of::depth(how), group = blockIdx.z;

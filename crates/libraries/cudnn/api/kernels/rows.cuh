@@ -41,8 +41,9 @@ struct Largest {
     static __device__ double of(double a, double b) { return a > b || b != b ? a : b; }
 };
 
-// What all threads have together; each has it then.
-template <class Fold> static __device__ double together(double own)
+// What all threads have together; each has it then. Of external linkage: else its memory's name in PTX follows the folder that this is
+// compiled in.
+template <class Fold> __device__ __forceinline__ double together(double own)
 {
     __shared__ double all[THREADS];
     __syncthreads();

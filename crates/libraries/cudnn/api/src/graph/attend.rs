@@ -2,6 +2,8 @@
 
 use cudnn_cpu::Kind;
 use cudnn_cpu::attention::Shape;
+use cudnn_cpu::pointwise::{Pointwise, Two};
+use cudnn_cpu::reduction::Reduction;
 use kit::Address;
 
 use super::attention::{Attention, AttentionBackward, Scores as Changes};
@@ -165,8 +167,7 @@ impl Of<'_> {
     }
 }
 
-const MULTIPLIED: cudnn_cpu::pointwise::Pointwise =
-    cudnn_cpu::pointwise::Pointwise::Two(cudnn_cpu::pointwise::Two::Mul);
+const MULTIPLIED: Pointwise = Pointwise::Two(Two::Mul);
 
 impl Attention {
     /// Whether kernels have all of it: not what is dropped or computed in 8 bits, masks of tiles and pages.
@@ -180,6 +181,9 @@ impl Attention {
     }
 
     pub fn run_on_kernels(&self, run: Run, operation: &Operation) -> Result<bool> {
+        if !run.is_apart(operation) {
+            return Ok(false);
+        }
         let of = Of { run, shape: self.shape, operation, lengths: self.lengths };
         for heads in of.parts() {
             if !self.heads_on_kernels(&of, heads)? {
@@ -292,6 +296,9 @@ impl AttentionBackward {
     pub fn run_on_kernels(&self, run: Run, operation: &Operation) -> Result<bool> {
         let by = self.attention();
         let of = Of { run, shape: by.shape, operation, lengths: by.lengths };
+        if !run.is_apart(operation) {
+            return Ok(false);
+        }
         let Some(means) = Made::new(&run, [by.shape.batch, by.shape.heads, by.shape.queries]) else {
             return Ok(false);
         };
@@ -307,69 +314,99 @@ impl AttentionBackward {
     }
 }
 
+/// A way back of some heads: scores that become chances, and gradients of chances that become those of scores.
+struct Back<'o, 'r> {
+    of: &'o Of<'r>,
+    heads: Heads,
+    /// The factor of scores.
+    by: f32,
+    lengths: [Operand; 2],
+    scores: Made,
+    slopes: Made,
+}
+
 fn heads_backward(of: &Of, scale: Option<usize>, heads: Heads, means: &Made) -> Result<bool> {
-    let Shape { queries, keys, depth, width, .. } = of.shape;
-    let (of_key, of_value) = (of.shape.heads / of.shape.key_heads, of.shape.heads / of.shape.value_heads);
-    let [q, k, v, o, statistics, d_o] = [0, 1, 2, 3, 4, 5].map(|at: usize| of.operation.takes[at]);
-    let [dq, dk, dv] = [0, 1, 2].map(|at: usize| of.operation.gives[at]);
-    let Some(by) = scale.map_or(Some(1.0), |place| of.run.number(of.operation.takes[place])) else {
-        return Ok(false);
-    };
-    let Some(lengths) = of.lengths(heads) else { return Ok(false) };
-    let (Some(made), Some(slopes)) =
-        (of.scores(heads, scale, &lengths)?, Made::new(&of.run, [heads.count, queries, keys]))
-    else {
-        return Ok(false);
-    };
-    let none = Operand::none();
-    let [rows, columns] = &lengths;
-    // Gradients of chances, which are then those of scores.
-    let both = of.heads(d_o, heads, 1, false).zip(of.heads(v, heads, of_value, true)).zip(slopes.at(false));
-    let Some(((d_o_at, v_at), slopes_at)) = both else { return Ok(false) };
-    let limits = [rows, columns, &none];
-    if !of.product(heads, of_value, [queries, keys, width], [&d_o_at, &v_at, &slopes_at], limits, 1.0)? {
-        return Ok(false);
+    let Shape { queries, keys, .. } = of.shape;
+    let by = scale.map_or(Some(1.0), |place| of.run.number(of.operation.takes[place]));
+    let (Some(by), Some(lengths)) = (by, of.lengths(heads)) else { return Ok(false) };
+    let scores = of.scores(heads, scale, &lengths)?;
+    let slopes = Made::new(&of.run, [heads.count, queries, keys]);
+    let (Some(scores), Some(slopes)) = (scores, slopes) else { return Ok(false) };
+    let back = Back { of, heads, by: by as f32, lengths, scores, slopes };
+    Ok(back.chances()? && back.slopes(means)? && back.gradients()?)
+}
+
+impl Back<'_, '_> {
+    fn takes(&self, place: usize) -> i64 {
+        self.of.operation.takes[place]
     }
-    let results = |uid: i64| {
-        let mut at = of.heads(uid, heads, 1, false)?;
-        let step = at.strides.pop()?;
-        at.strides.push(0);
+
+    /// Gradients of chances.
+    fn chances(&self) -> Result<bool> {
+        let (of, Shape { queries, keys, width, .. }) = (self.of, self.of.shape);
+        let share = of.shape.heads / of.shape.value_heads;
+        let d_o = of.heads(self.takes(5), self.heads, 1, false);
+        let v = of.heads(self.takes(2), self.heads, share, true);
+        let (Some(d_o), Some(v), Some(to)) = (d_o, v, self.slopes.at(false)) else { return Ok(false) };
+        let [rows, columns] = &self.lengths;
+        let limits = [rows, columns, &Operand::none()];
+        of.product(self.heads, share, [queries, keys, width], [&d_o, &v, &to], limits, 1.0)
+    }
+
+    /// Results or their gradients, and how far elements of a row are from each other.
+    fn rows(&self, uid: i64) -> Option<(Operand, i64)> {
+        let mut at = self.of.heads(uid, self.heads, 1, false)?;
+        let step = core::mem::take(at.strides.last_mut()?);
         Some((at, step))
-    };
-    let means_at = means.at(false).map(|mut at| {
-        let begin = (heads.batch * of.shape.heads + heads.first) * queries;
-        at.strides = vec![queries as i64, 1, 0];
-        at.moved(begin as i64)
-    });
-    let all = || {
-        Some((
-            of.packed(heads, &made)?,
-            of.of_queries(Some(statistics), heads)?,
-            means_at?,
-            [results(o)?, results(d_o)?],
-        ))
-    };
-    let Some((scores, statistics, means, results)) = all() else { return Ok(false) };
-    let slopes_by =
-        Slopes { at: slopes_at.clone(), statistics, means, results, width, lengths: lengths.clone() };
-    if !of.run.call.attend_backward(&scores, slopes_by)? {
-        return Ok(false);
     }
-    let operands = || {
-        Some((
-            of.heads(k, heads, of_key, false)?,
-            of.heads(dq, heads, 1, false)?,
-            made.at(true)?,
-            slopes.at(true)?,
-            of.heads(q, heads, 1, false)?,
-        ))
-    };
-    let Some((k_at, dq_at, chances, turned, q_at)) = operands() else { return Ok(false) };
-    let by = by as f32;
-    let limits = [rows, &none, columns];
-    Ok(of.product(heads, of_key, [queries, depth, keys], [&slopes_at, &k_at, &dq_at], limits, by)?
-        && of.shared_product(heads, of_key, (dk, depth), [&turned, &q_at], &lengths, by)?
-        && of.shared_product(heads, of_value, (dv, width), [&chances, &d_o_at], &lengths, 1.0)?)
+
+    /// Makes chances of scores, and gradients of scores of those of chances.
+    fn slopes(&self, means: &Made) -> Result<bool> {
+        let (of, heads) = (self.of, self.heads);
+        let queries = of.shape.queries;
+        let means = means.at(false).map(|mut at| {
+            let begin = (heads.batch * of.shape.heads + heads.first) * queries;
+            at.strides = vec![queries as i64, 1, 0];
+            at.moved(begin as i64)
+        });
+        let by = || {
+            Some(Slopes {
+                at: self.slopes.at(false)?,
+                statistics: of.of_queries(Some(self.takes(4)), heads)?,
+                means: means?,
+                results: [self.rows(self.takes(3))?, self.rows(self.takes(5))?],
+                width: of.shape.width,
+                lengths: self.lengths.clone(),
+            })
+        };
+        match of.packed(heads, &self.scores).zip(by()) {
+            Some((scores, by)) => of.run.call.attend_backward(&scores, by),
+            None => Ok(false),
+        }
+    }
+
+    /// Of queries, keys and values.
+    fn gradients(&self) -> Result<bool> {
+        let (of, heads) = (self.of, self.heads);
+        let Shape { queries, keys, depth, width, .. } = of.shape;
+        let of_key = of.shape.heads / of.shape.key_heads;
+        let of_value = of.shape.heads / of.shape.value_heads;
+        let [dq, dk, dv] = [0, 1, 2].map(|at: usize| of.operation.gives[at]);
+        let q_and_k =
+            of.heads(self.takes(0), heads, 1, false).zip(of.heads(self.takes(1), heads, of_key, false));
+        let slopes = self.slopes.at(false).zip(self.slopes.at(true));
+        let others = self.scores.at(true).zip(of.heads(dq, heads, 1, false));
+        let (Some((q, k)), Some((slopes, turned)), Some((chances, dq)), Some(d_o)) =
+            (q_and_k, slopes, others, of.heads(self.takes(5), heads, 1, false))
+        else {
+            return Ok(false);
+        };
+        let [rows, columns] = &self.lengths;
+        let limits = [rows, &Operand::none(), columns];
+        Ok(of.product(heads, of_key, [queries, depth, keys], [&slopes, &k, &dq], limits, self.by)?
+            && of.shared_product(heads, of_key, (dk, depth), [&turned, &q], &self.lengths, self.by)?
+            && of.shared_product(heads, of_value, (dv, width), [&chances, &d_o], &self.lengths, 1.0)?)
+    }
 }
 
 impl Of<'_> {
@@ -405,7 +442,7 @@ impl Of<'_> {
         apart.strides.insert(0, apart.strides[0] * share as i64);
         let over =
             Over { sizes: &[shared.count, share, keys, columns], is_inner: &[false, true, false, false] };
-        let add = cudnn_cpu::reduction::Reduction::Add;
+        let add = Reduction::Add;
         self.run.call.reduce(add, true, [1.0, 0.0], over, [&apart, &to.moved(begin)])
     }
 
@@ -419,10 +456,7 @@ impl Of<'_> {
         let operands =
             (head(sink), self.run.strided(statistics.uid, strides.to_vec()), means.at(false), head(d_sink));
         let (Some(sink), Some(statistics), Some(means), Some(d_sink)) = operands else { return Ok(false) };
-        self.run.call.sink_backward(&means_sizes(&self.shape), &[sink, statistics, means, d_sink])
+        let sizes = [self.shape.batch, self.shape.heads, self.shape.queries];
+        self.run.call.sink_backward(&sizes, &[sink, statistics, means, d_sink])
     }
-}
-
-fn means_sizes(of: &Shape) -> [usize; 3] {
-    [of.batch, of.heads, of.queries]
 }

@@ -69,6 +69,17 @@ impl<'r> Run<'r> {
         uid.map_or_else(|| Some(Operand::none()), |uid| self.over(uid, sizes))
     }
 
+    /// Whether nothing that the operation gives lies in what it takes: its launches read again what others have written.
+    pub fn is_apart(&self, of: &Operation) -> bool {
+        let all = |uids: &[i64]| {
+            uids.iter().map(|uid| Some((self.own(*uid)?, self.sizes(*uid)))).collect::<Option<Vec<_>>>()
+        };
+        let (Some(given), Some(taken)) = (all(&of.gives), all(&of.takes)) else { return false };
+        given
+            .iter()
+            .all(|(to, sizes)| taken.iter().all(|(from, of_from)| to.is_apart(sizes, (from, of_from))))
+    }
+
     /// A number that the host has.
     pub fn number(&self, uid: i64) -> Option<f64> {
         match (self.tensor(uid).constant, self.places.get(&uid)) {
