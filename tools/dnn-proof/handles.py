@@ -255,10 +255,10 @@ def in_order(library, rng):
                 continue
             gate = threading.Event()
             held = HOST(lambda _: gate.wait(60) and None)
-            call = lambda: face("cudnnConvolutionForward", scope.handle, one, *tx.both, *tw.both, convolution, 1, None, ctypes.c_size_t(0),
+            call = lambda by: face("cudnnConvolutionForward", by, one, *tx.both, *tw.both, convolution, 1, None, ctypes.c_size_t(0),
                                 zero, *ty.both)
             face.runtime("cudaLaunchHostFunc", stream, held, None)
-            call()
+            call(scope.handle)
             # The descriptor may be set anew, and memory is read when the stream has come there.
             face("cudnnSetTensor4dDescriptor", ty.descriptor, 0, FLOAT, 1, 1, 1, 1)
             other = drawn(rng, it.x_sizes, FLOAT)
@@ -271,10 +271,14 @@ def in_order(library, rng):
             magnitude = it.forward(np.abs(other), np.abs(w))
             near(ty.get(), it.forward(other, w), magnitude, FLOAT, it.depth, "behind a held stream")
             face("cudnnSetTensor4dDescriptor", ty.descriptor, 0, FLOAT, *it.y_sizes)
-            graph, run = P(), P()
+            # A graph runs when the handle that it was made with is gone.
+            graph, run, by = P(), P(), P()
+            face("cudnnCreate", ctypes.byref(by))
+            face("cudnnSetStream", by, stream)
             face.runtime("cudaStreamBeginCapture", stream, 0)
-            call()
+            call(by)
             face.runtime("cudaStreamEndCapture", stream, ctypes.byref(graph))
+            face("cudnnDestroy", by)
             face.runtime("cudaGraphInstantiate", ctypes.byref(run), graph, ctypes.c_ulonglong(0))
             for _ in range(2):
                 values = drawn(rng, it.x_sizes, FLOAT)

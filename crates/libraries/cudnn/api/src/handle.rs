@@ -44,14 +44,19 @@ impl Context {
         self.stream.lock().0 = stream;
     }
 
-    /// MIOpen on the handle's stream; none on the CPU device, or where our own code computes. `enqueues`: work for the stream follows.
+    /// MIOpen on the handle's stream; none on the CPU device, where our own code computes, or where the stream is captured and work for it
+    /// follows (`enqueues`).
     pub fn hip(&self, enqueues: bool) -> Result<Option<HipCall>> {
         if !self.place.enter_hip()? {
             return Ok(None);
         }
         let Some(library) = Library::get() else { return Ok(None) };
         let stream = self.stream();
-        let hip = kit::hip::stream(stream, enqueues)?;
+        let hip = match kit::hip::stream(stream, enqueues) {
+            // A captured stream: kernels of ours may do the call.
+            Err(kit::Error::NotSupported(_)) => return Ok(None),
+            answer => answer?,
+        };
         let made = self.hip.get_or_init(|| match HipHandle::of(library) {
             Ok(handle) => Some(Arc::new(handle)),
             Err(error) => {
@@ -66,8 +71,14 @@ impl Context {
 
     /// Our own kernels on the handle's stream; none on the CPU device, unless they are asked for.
     pub fn kernels(&self) -> Result<Option<kernels::Call>> {
-        let is_there = self.place.enter_kernels(&config::get().dnn)?;
-        Ok(is_there.then(|| kernels::Call::new(Arc::clone(&self.kernels), self.stream())))
+        if !self.place.enter_kernels(&config::get().dnn)? {
+            return Ok(None);
+        }
+        let stream = self.stream();
+        if kit::stream::is_capturing(stream)? {
+            self.kernels.keep();
+        }
+        Ok(Some(kernels::Call::new(Arc::clone(&self.kernels), stream)))
     }
 
     /// Runs the work when the stream has come to it.

@@ -14,6 +14,7 @@ pub mod rows;
 pub mod tensor;
 
 use core::ffi::{CStr, c_uint, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use kit::kernels::Module;
@@ -37,6 +38,25 @@ pub struct Kernels {
     products: OnceCell<Option<Module>>,
     attention: OnceCell<Option<Module>>,
     convolutions: OnceCell<Option<Module>>,
+    is_captured: AtomicBool,
+}
+
+impl Kernels {
+    /// A graph has launches of them, which may be run when the handle is gone: the modules stay as long as their context.
+    pub fn keep(&self) {
+        self.is_captured.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Kernels {
+    fn drop(&mut self) {
+        if self.is_captured.load(Ordering::Relaxed) {
+            let Kernels { elements, rows, products, attention, convolutions, .. } = self;
+            for module in [elements, rows, products, attention, convolutions] {
+                core::mem::forget(module.take());
+            }
+        }
+    }
 }
 
 /// Blocks of a launch at most: each goes on with further work.
