@@ -1,11 +1,7 @@
 // Convolutions and their gradients of any types and strides, as products of matrices whose elements are looked up: a block makes 64 rows
 // by 64 columns of a group, a thread 4 by 4 of them. Sums are in `float`.
 
-#include "tensors.cuh"
-
-const int TILE = 64;
-const int DEPTH = 16;
-const int SIDE = 4;
+#include "tiles.cuh"
 
 // Of images, filters and results the outer strides are those of their five sizes: of images and results the image, the channel and three
 // of its own, of filters the filter, the channel and three of its taps.
@@ -58,13 +54,19 @@ static __device__ i64 offset(const Tensor &tensor, u32 first, u32 second, const 
     return found;
 }
 
-static __device__ float filter(const Convolution &how, u32 group, u32 k, u32 c, Place tap)
+// Where a filter's tap lies.
+static __device__ i64 tap_at(const Convolution &how, u32 group, u32 k, u32 c, Place tap)
 {
 #pragma unroll
     for (int axis = 0; axis < 3; axis++)
         if (how.is_flipped)
             tap.of[axis] = how.taps[axis] - 1 - tap.of[axis];
-    return load(how.w, offset(how.w, group * how.filters + k, c, tap));
+    return offset(how.w, group * how.filters + k, c, tap);
+}
+
+static __device__ float filter(const Convolution &how, u32 group, u32 k, u32 c, const Place &tap)
+{
+    return load(how.w, tap_at(how, group, k, c, tap));
 }
 
 // The image's element under a tap of a result's window; 0 in the padding.
@@ -161,11 +163,7 @@ struct Filter {
     static __device__ i64 at(const Convolution &how, u32 group, u32 row, u32 column)
     {
         Place tap = place(column, how.taps);
-#pragma unroll
-        for (int axis = 0; axis < 3; axis++)
-            if (how.is_flipped)
-                tap.of[axis] = how.taps[axis] - 1 - tap.of[axis];
-        return offset(how.w, group * how.filters + row, column, tap);
+        return tap_at(how, group, row, column, tap);
     }
 };
 
@@ -175,7 +173,6 @@ template <class Of> __device__ __forceinline__ void convolve(const Convolution &
     __shared__ float left[DEPTH][TILE + 1], right[DEPTH][TILE + 1];
     u32 rows = Of::rows(how), columns = Of::columns(how), depth = Of::depth(how), group = blockIdx.z;
     u32 first_row = blockIdx.y * TILE, first_column = blockIdx.x * TILE;
-    u32 x = threadIdx.x % (TILE / SIDE), y = threadIdx.x / (TILE / SIDE);
     float sums[SIDE][SIDE] = {};
     for (u32 begin = 0; begin < depth; begin += DEPTH) {
         for (u32 number = threadIdx.x; number < TILE * DEPTH; number += blockDim.x) {
@@ -188,28 +185,11 @@ template <class Of> __device__ __forceinline__ void convolve(const Convolution &
             right[k][row] = is_there ? Of::right(how, group, begin + k, first_column + row) : 0.0f;
         }
         __syncthreads();
-#pragma unroll
-        for (int k = 0; k < DEPTH; k++)
-#pragma unroll
-            for (int i = 0; i < SIDE; i++)
-#pragma unroll
-                for (int j = 0; j < SIDE; j++)
-                    sums[i][j] = __fmaf_rn(left[k][y * SIDE + i], right[k][x + j * (TILE / SIDE)], sums[i][j]);
+        multiply(left, right, sums);
         __syncthreads();
     }
-#pragma unroll
-    for (int i = 0; i < SIDE; i++)
-#pragma unroll
-        for (int j = 0; j < SIDE; j++) {
-            u32 row = first_row + y * SIDE + i, column = first_column + x + j * (TILE / SIDE);
-            if (row >= rows || column >= columns)
-                continue;
-            i64 at = Of::at(how, group, row, column);
-            float value = how.by * sums[i][j];
-            if (how.before != 0.0f)
-                value += how.before * load(Of::to(how), at);
-            store(Of::to(how), at, value);
-        }
+    auto at = [&](u32 row, u32 column) { return Of::at(how, group, row, column); };
+    give(Of::to(how), first_row, first_column, rows, columns, sums, how.by, how.before, at);
 }
 
 extern "C" __global__ void forward(Convolution how)

@@ -1,10 +1,6 @@
 // Products of matrices of any types and strides: a block makes 64 rows by 64 columns, a thread 4 by 4 of them. Sums are in `float`.
 
-#include "tensors.cuh"
-
-const int TILE = 64;
-const int DEPTH = 16;
-const int SIDE = 4;
+#include "tiles.cuh"
 
 struct Product {
     // a, b, what is given; how many rows and columns there are and how many products a sum has, in each of a batch: what is beyond is 0.
@@ -38,7 +34,6 @@ extern "C" __global__ void product(Product how)
     __shared__ float left[DEPTH][TILE + 1], right[DEPTH][TILE + 1];
     const Tensor &a = how.tensors[0], &b = how.tensors[1], &c = how.tensors[2];
     u32 first_row = blockIdx.y * TILE, first_column = blockIdx.x * TILE;
-    u32 x = threadIdx.x % (TILE / SIDE), y = threadIdx.x / (TILE / SIDE);
     for (u32 matrix = blockIdx.z; matrix < how.batch.count; matrix += gridDim.z) {
         Offsets<6> first = offsets<6, false>(how.batch, how.tensors, matrix);
         u32 rows = limited(how.tensors[3], first.of[3], how.rows), columns = limited(how.tensors[4], first.of[4], how.columns);
@@ -57,27 +52,10 @@ extern "C" __global__ void product(Product how)
                 right[k][row] = is_there ? load(b, first.of[1] + at(b, begin + k, first_column + row)) : 0.0f;
             }
             __syncthreads();
-#pragma unroll
-            for (int k = 0; k < DEPTH; k++)
-#pragma unroll
-                for (int i = 0; i < SIDE; i++)
-#pragma unroll
-                    for (int j = 0; j < SIDE; j++)
-                        sums[i][j] = __fmaf_rn(left[k][y * SIDE + i], right[k][x + j * (TILE / SIDE)], sums[i][j]);
+            multiply(left, right, sums);
             __syncthreads();
         }
-#pragma unroll
-        for (int i = 0; i < SIDE; i++)
-#pragma unroll
-            for (int j = 0; j < SIDE; j++) {
-                u32 row = first_row + y * SIDE + i, column = first_column + x + j * (TILE / SIDE);
-                if (row >= how.rows || column >= how.columns)
-                    continue;
-                i64 to = first.of[2] + at(c, row, column);
-                float value = how.by * sums[i][j];
-                if (how.before != 0.0f)
-                    value += how.before * load(c, to);
-                store(c, to, value);
-            }
+        auto to = [&](u32 row, u32 column) { return first.of[2] + at(c, row, column); };
+        give(c, first_row, first_column, how.rows, how.columns, sums, how.by, how.before, to);
     }
 }

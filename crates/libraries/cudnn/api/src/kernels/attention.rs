@@ -1,8 +1,8 @@
 //! What attention does with scores between its products: api/kernels/attention.cu.
 
-use super::Call;
 use super::rows::{How, Over};
 use super::tensor::{Operand, Space, space};
+use super::{Call, Part};
 use crate::Result;
 
 /// Scores of some heads: packed, by head, query and key.
@@ -54,7 +54,7 @@ impl Call {
         let [statistics, most, sums] = by.given;
         let [queries, keys] = by.lengths;
         let operands = [scores.at.clone(), statistics, most, sums, by.sink, queries, keys];
-        match (scores.space(&operands), self.attention_module()) {
+        match (scores.space(&operands), self.module(Part::Attention)) {
             (Some(space), Some(module)) => self.run_rows((module, c"attend"), how, &space),
             _ => Ok(false),
         }
@@ -67,7 +67,7 @@ impl Call {
         let [(o, o_step), (d_o, d_o_step)] = by.results;
         let [queries, keys] = by.lengths;
         let operands = [scores.at.clone(), by.at, by.statistics, by.means, o, d_o, queries, keys];
-        let (Some(mut space), Some(module)) = (scores.space(&operands), self.attention_module()) else {
+        let (Some(mut space), Some(module)) = (scores.space(&operands), self.module(Part::Attention)) else {
             return Ok(false);
         };
         space.tensors[4].lie(o_step, 0);
@@ -78,7 +78,7 @@ impl Call {
     /// The gradient of scores without a key; all strides are those of sequences, heads and queries.
     pub fn sink_backward(&self, sizes: &[usize; 3], operands: &[Operand; 4]) -> Result<bool> {
         let over = Over { sizes, is_inner: &[true, false, true] };
-        match (space(over.sizes, over.is_inner, operands), self.attention_module()) {
+        match (space(over.sizes, over.is_inner, operands), self.module(Part::Attention)) {
             (Some(space), Some(module)) => self.run_rows((module, c"sink_backward"), How::new(0), &space),
             _ => Ok(false),
         }

@@ -2,8 +2,8 @@
 
 use cudnn_cpu::convolution::Geometry;
 
-use super::Call;
 use super::tensor::{Operand, Tensor, space};
+use super::{Call, Part};
 use crate::Result;
 use crate::hip::convolution::Direction;
 
@@ -63,7 +63,7 @@ impl Call {
         operands: [(&Operand, &[usize]); 3],
         given: [f32; 2],
     ) -> Result<bool> {
-        let Some(module) = self.convolutions_module() else { return Ok(false) };
+        let Some(module) = self.module(Part::Convolutions) else { return Ok(false) };
         let (written, read) = match direction {
             Direction::Forward => (2, [0, 1]),
             Direction::Data => (0, [1, 2]),

@@ -4,7 +4,7 @@ use cudnn_cpu::activation::Activation;
 use cudnn_cpu::pointwise::{Mix, One, Pointwise, Two};
 
 use super::tensor::{Operand, Sizes, Tensor, space};
-use super::{BLOCKS, Call};
+use super::{BLOCKS, Call, Part};
 use crate::Result;
 
 const TAKEN: usize = 7;
@@ -183,7 +183,7 @@ impl Call {
             return Ok(false);
         }
         let space = space(sizes, &vec![false; sizes.len()], &operands);
-        let (Some(space), Some(module)) = (space, self.elements_module()) else { return Ok(false) };
+        let (Some(space), Some(module)) = (space, self.module(Part::Elements)) else { return Ok(false) };
         if space.outer.count == 0 {
             return Ok(true);
         }

@@ -23,21 +23,30 @@ use once_cell::sync::OnceCell;
 use crate::Result;
 use crate::types::cudaStream_t;
 
-/// What nvcc makes of a kernel's source, with C's end behind it; a test has the two belong together.
-macro_rules! ptx {
+/// A module: its name, and what nvcc makes of its source, with C's end behind it; a test has the two belong together.
+macro_rules! part {
     ($name:literal) => {
-        concat!(include_str!(concat!("../../kernels/", $name, ".ptx")), "\0")
+        ($name, concat!(include_str!(concat!("../../kernels/", $name, ".ptx")), "\0"))
     };
 }
+
+#[derive(Clone, Copy)]
+enum Part {
+    Elements,
+    Rows,
+    Products,
+    Attention,
+    Convolutions,
+}
+
+/// In the order of [`Part`].
+static PARTS: [(&str, &str); 5] =
+    [part!("elements"), part!("rows"), part!("products"), part!("attention"), part!("convolutions")];
 
 /// A handle's modules, each loaded when it is first asked for.
 #[derive(Default)]
 pub struct Kernels {
-    elements: OnceCell<Option<Module>>,
-    rows: OnceCell<Option<Module>>,
-    products: OnceCell<Option<Module>>,
-    attention: OnceCell<Option<Module>>,
-    convolutions: OnceCell<Option<Module>>,
+    modules: [OnceCell<Option<Module>>; PARTS.len()],
     is_captured: AtomicBool,
 }
 
@@ -51,10 +60,7 @@ impl Kernels {
 impl Drop for Kernels {
     fn drop(&mut self) {
         if self.is_captured.load(Ordering::Relaxed) {
-            let Kernels { elements, rows, products, attention, convolutions, .. } = self;
-            for module in [elements, rows, products, attention, convolutions] {
-                core::mem::forget(module.take());
-            }
+            self.modules.iter_mut().for_each(|module| core::mem::forget(module.take()));
         }
     }
 }
@@ -73,24 +79,9 @@ impl Call {
         Call { kernels, stream }
     }
 
-    fn elements_module(&self) -> Option<&Module> {
-        self.kernels.elements.get_or_init(|| loaded("elements", ptx!("elements"))).as_ref()
-    }
-
-    fn rows_module(&self) -> Option<&Module> {
-        self.kernels.rows.get_or_init(|| loaded("rows", ptx!("rows"))).as_ref()
-    }
-
-    fn products_module(&self) -> Option<&Module> {
-        self.kernels.products.get_or_init(|| loaded("products", ptx!("products"))).as_ref()
-    }
-
-    fn attention_module(&self) -> Option<&Module> {
-        self.kernels.attention.get_or_init(|| loaded("attention", ptx!("attention"))).as_ref()
-    }
-
-    fn convolutions_module(&self) -> Option<&Module> {
-        self.kernels.convolutions.get_or_init(|| loaded("convolutions", ptx!("convolutions"))).as_ref()
+    fn module(&self, part: Part) -> Option<&Module> {
+        let (name, ptx) = PARTS[part as usize];
+        self.kernels.modules[part as usize].get_or_init(|| loaded(name, ptx)).as_ref()
     }
 
     /// # Safety

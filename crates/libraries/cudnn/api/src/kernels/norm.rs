@@ -4,7 +4,7 @@ use cudnn_cpu::Kind;
 
 use super::Call;
 use super::rows::{How, Over};
-use super::tensor::Operand;
+use super::tensor::{Operand, packed};
 use crate::Result;
 use crate::hip::objects::Room;
 
@@ -108,13 +108,8 @@ impl Call {
 
     /// Mean and one over the deviation of x in memory of the device's, which has to be there until the launches that read it are enqueued.
     fn statistics(&self, of: &Normal) -> Result<Option<(Room, [Operand; 2])>> {
-        let Over { sizes, is_inner } = of.over;
-        let (mut strides, mut count) = (vec![0; sizes.len()], 1);
-        for at in (0..sizes.len()).rev().filter(|&at| !is_inner[at]) {
-            strides[at] = count;
-            count *= sizes[at] as i64;
-        }
-        let bytes = 4 * count as usize;
+        let (strides, count) = packed(of.over.sizes, of.over.is_inner);
+        let bytes = 4 * count;
         let room = Room::new(self.stream, 2 * bytes)?;
         let first = room.at().cast::<u8>().cast_const();
         let at = |first: *const u8| Operand::memory(first, Kind::F32, strides.clone());

@@ -1,7 +1,7 @@
 //! Products of matrices: api/kernels/products.cu.
 
-use super::Call;
 use super::tensor::{Operand, Sizes, Tensor, space};
+use super::{Call, Part};
 use crate::Result;
 
 /// `Product` of products.cu.
@@ -54,7 +54,7 @@ impl Call {
         }
         let operands: Vec<Operand> = [a, b, c].into_iter().chain(limits).cloned().collect();
         let space = space(&of.batch, &vec![false; n], &operands);
-        let (Some(mut space), Some(module)) = (space, self.products_module()) else { return Ok(false) };
+        let (Some(mut space), Some(module)) = (space, self.module(Part::Products)) else { return Ok(false) };
         for (tensor, operand) in space.tensors.iter_mut().zip(&operands).take(3) {
             tensor.lie(operand.strides[n], operand.strides[n + 1]);
         }

@@ -6,8 +6,8 @@ use cudnn_cpu::Kind;
 use cudnn_cpu::reduction::Reduction;
 use kit::kernels::Module;
 
-use super::tensor::{Operand, Sizes, Space, Tensor, space};
-use super::{BLOCKS, Call};
+use super::tensor::{Operand, Sizes, Space, Tensor, packed, space};
+use super::{BLOCKS, Call, Part};
 use crate::Result;
 use crate::hip::objects::Room;
 
@@ -55,7 +55,7 @@ const MANY: u32 = 256;
 impl Call {
     /// Runs a kernel for each result: whether it can do it.
     pub fn rows(&self, name: &'static CStr, how: How, over: Over, operands: &[Operand]) -> Result<bool> {
-        match (space(over.sizes, over.is_inner, operands), self.rows_module()) {
+        match (space(over.sizes, over.is_inner, operands), self.module(Part::Rows)) {
             (Some(space), Some(module)) => self.run_rows((module, name), how, &space),
             _ => Ok(false),
         }
@@ -106,7 +106,7 @@ impl Call {
             return self.reduce_in_parts(of, (numbers, given), over, [x, y], (axis, count));
         }
         let how = How { code: take | fold << 4 | give << 8, numbers, given };
-        match self.rows_module() {
+        match self.module(Part::Rows) {
             Some(module) => self.run_rows((module, c"reduce"), how, &space),
             None => Ok(false),
         }
@@ -121,14 +121,6 @@ impl Call {
         [x, y]: [&Operand; 2],
         (axis, count): (usize, usize),
     ) -> Result<bool> {
-        let outer: usize = over
-            .sizes
-            .iter()
-            .zip(over.is_inner)
-            .filter(|(_, inner)| !**inner)
-            .map(|(size, _)| size)
-            .product();
-        let room = Room::new(self.stream, 8 * outer * count)?;
         // The size is two: parts, and what is in each.
         let (mut sizes, mut is_inner) = (over.sizes.to_vec(), over.is_inner.to_vec());
         sizes[axis] /= count;
@@ -139,11 +131,8 @@ impl Call {
             of.strides.insert(axis, of.strides[axis] * sizes[axis + 1] as i64);
             of
         };
-        let (mut strides, mut stride) = (vec![0; sizes.len()], 1);
-        for at in (0..sizes.len()).rev().filter(|&at| !is_inner[at]) {
-            strides[at] = stride;
-            stride *= sizes[at] as i64;
-        }
+        let (strides, n_parts) = packed(&sizes, &is_inner);
+        let room = Room::new(self.stream, 8 * n_parts)?;
         let Some(parts_at) = Operand::memory(room.at().cast(), Kind::F64, strides) else { return Ok(false) };
         let (take, fold, give) = parts(of);
         let first = How { code: take | fold << 4, numbers, given: [1.0, 0.0] };

@@ -138,6 +138,16 @@ pub struct Space {
     pub tensors: Vec<Tensor>,
 }
 
+/// Strides of numbers without gaps, one for each place along the outer sizes; and how many they are.
+pub fn packed(sizes: &[usize], is_inner: &[bool]) -> (Vec<i64>, usize) {
+    let (mut strides, mut count) = (vec![0; sizes.len()], 1);
+    for at in (0..sizes.len()).rev().filter(|&at| !is_inner[at]) {
+        strides[at] = count as i64;
+        count *= sizes[at];
+    }
+    (strides, count)
+}
+
 /// The launch over these sizes, of which the inner ones are marked; none where there are too many places or sizes. Sizes along which all
 /// tensors go on as before are one, and elements of the first tensor that lie together follow each other.
 pub fn space(sizes: &[usize], is_inner: &[bool], operands: &[Operand]) -> Option<Space> {
