@@ -8,6 +8,8 @@
 //!
 //! Lock order: `LEGACY` → `STREAMS`; `ORDER` → `STREAMS` or `LEAVING` → a stream's `inner`. No lock is held while an operation runs.
 
+mod boxes;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -29,38 +31,7 @@ use crate::launch::Launched;
 use crate::memory::Allocation;
 use crate::thread;
 
-/// A box of memory to copy or set: rows of `width` bytes, `height` rows, `depth` slices.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    pub width: usize,
-    pub height: usize,
-    pub depth: usize,
-}
-
-impl Shape {
-    pub fn of_row(width: usize) -> Shape {
-        Shape { width, height: 1, depth: 1 }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.width == 0 || self.height == 0 || self.depth == 0
-    }
-}
-
-impl Place {
-    /// Of one row.
-    pub fn of_row(at: usize) -> Place {
-        Place { at, pitch: 0, slice: 0 }
-    }
-}
-
-/// Where a box begins and how far its rows and slices are apart.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    pub at: usize,
-    pub pitch: usize,
-    pub slice: usize,
-}
+pub use boxes::{Place, Shape, copy_box, set_box};
 
 pub enum Op {
     Copy {
@@ -749,38 +720,6 @@ fn await_value(from: usize, value: u64, mask: u64, bytes: usize, flags: u32) {
         }
         tries = tries.saturating_add(1);
         if tries < 100 { std::thread::yield_now() } else { std::thread::sleep(Duration::from_micros(50)) }
-    }
-}
-
-/// # Safety
-/// Both boxes lie in memory that stays valid.
-pub unsafe fn copy_box(to: Place, from: Place, shape: Shape) {
-    for z in 0..shape.depth {
-        for y in 0..shape.height {
-            let to = to.at + z * to.slice + y * to.pitch;
-            let from = from.at + z * from.slice + y * from.pitch;
-            // SAFETY: a row of each box.
-            unsafe { std::ptr::copy(from as *const u8, to as *mut u8, shape.width) };
-        }
-    }
-}
-
-/// # Safety
-/// The box lies in memory that stays valid; its places are multiples of `unit`.
-pub unsafe fn set_box(to: Place, shape: Shape, value: u32, unit: usize) {
-    for z in 0..shape.depth {
-        for y in 0..shape.height {
-            let row = to.at + z * to.slice + y * to.pitch;
-            let count = shape.width / unit;
-            // SAFETY: a row of the box, aligned to its unit (checked at enqueue).
-            unsafe {
-                match unit {
-                    1 => (row as *mut u8).write_bytes(value as u8, count),
-                    2 => std::slice::from_raw_parts_mut(row as *mut u16, count).fill(value as u16),
-                    _ => std::slice::from_raw_parts_mut(row as *mut u32, count).fill(value),
-                }
-            }
-        }
     }
 }
 
