@@ -8,7 +8,7 @@ use cudnn_cpu::pooling::{self, Pooling, Window};
 
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
-use crate::handle::{compute, computing, on_hip};
+use crate::handle::{compute, computing, on_hip, on_kernels};
 use crate::hip;
 use crate::tensor::{MOST, Tensor, argument, factor, give, is_double, is_plain, list, tensor, three};
 use crate::types::*;
@@ -240,6 +240,8 @@ pub unsafe fn cudnnPoolingForward(
     if let Some(how) = settings.on_hip(&x, &y).filter(|_| is_plain(alpha, beta)) {
         on_hip!(context, hip => hip.pool(&how, &x, &y));
     }
+    let factors = [alpha as f32, beta as f32];
+    on_kernels!(context, kernels => kernels.pool_tensor((mode, &window), factors, [&x, &y]));
     // SAFETY: the caller's promise.
     let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
     compute!(context, is_double(to.kind()), V => {
@@ -283,6 +285,8 @@ pub unsafe fn cudnnPoolingBackward(
     if let Some(how) = settings.on_hip(&x, &y).filter(|_| is_plain(alpha, beta)) {
         on_hip!(context, hip => hip.pooling_gradient(&how, &x, Some(&y), &dy, &dx));
     }
+    let factors = [alpha as f32, beta as f32];
+    on_kernels!(context, kernels => kernels.pool_gradient((mode, &window), factors, [&x, &dy, &dx]));
     // SAFETY: the caller's promise.
     unsafe { y.view() }?;
     // SAFETY: the caller's promise.

@@ -6,7 +6,7 @@ use cudnn_cpu::pointwise::{Pointwise, Two};
 use cudnn_cpu::reduction::Reduction;
 use kit::Address;
 
-use super::attention::{Attention, AttentionBackward, Scores as Changes};
+use super::attention::{Attention, AttentionBackward, Drop, Scores as Changes};
 use super::device::{Places, Tensors};
 use super::kernels::{self, Run};
 use super::parts::Part;
@@ -15,6 +15,7 @@ use crate::Result;
 use crate::hip::objects::Room;
 use crate::kernels::attention::{Beside, Scores, Slopes};
 use crate::kernels::elements;
+use crate::kernels::moves::{Random, Spread, Whole};
 use crate::kernels::product::Matrices;
 use crate::kernels::rows::Over;
 use crate::kernels::tensor::Operand;
@@ -172,11 +173,10 @@ const MULTIPLIED: Pointwise = Pointwise::Two(Two::Mul);
 impl Attention {
     /// Whether kernels have all of it: not what is dropped or computed in 8 bits, masks of tiles and pages.
     pub fn is_for_kernels(&self) -> bool {
-        self.drop.is_none()
-            && self.eight.is_none()
+        self.eight.is_none()
             && self.blocks.is_none()
             && self.pages == [None; 2]
-            && self.gives[3..] == [false; 3]
+            && self.gives[4..] == [false; 2]
             && self.shape.queries * self.shape.keys > 0
     }
 
@@ -196,8 +196,8 @@ impl Attention {
     fn heads_on_kernels(&self, of: &Of, heads: Heads) -> Result<bool> {
         let Shape { queries, keys, width, .. } = self.shape;
         let mut given = of.operation.gives[1..].iter().copied();
-        let [statistics, most, sums] =
-            [0, 1, 2].map(|at: usize| self.gives[at].then(|| given.next()).flatten());
+        let [statistics, most, sums, dump] =
+            [0, 1, 2, 3].map(|at: usize| self.gives[at].then(|| given.next()).flatten());
         let share = self.shape.heads / self.shape.value_heads;
         let operands = || {
             Some((
@@ -222,9 +222,39 @@ impl Attention {
         if !of.run.call.attend(&scores, beside)? {
             return Ok(false);
         }
+        if let Some(drop) = &self.drop
+            && !of.dropped(drop, heads, &made, dump)?
+        {
+            return Ok(false);
+        }
         let [rows, depth] = &lengths;
         let limits = [rows, &Operand::none(), depth];
         of.product(heads, share, [queries, width, keys], [&scores.at, &v, &o], limits, 1.0)
+    }
+}
+
+impl Of<'_> {
+    /// Drops chances; what is kept is told to a tensor, if there is one for it.
+    fn dropped(&self, drop: &Drop, of: Heads, chances: &Made, dump: Option<i64>) -> Result<bool> {
+        let Shape { heads, queries, keys, .. } = self.shape;
+        let first = (of.batch * heads + of.first) * queries * keys;
+        let whole = |place: Option<usize>| match place {
+            Some(place) => self.run.whole(self.operation.takes[place]),
+            None => Some(Whole::Number(0)),
+        };
+        let (Some(seed), Some(offset), Some(at)) = (whole(drop.seed), whole(drop.offset), chances.at(false))
+        else {
+            return Ok(false);
+        };
+        let mut how = Random { seed, offset, spread: Spread::Bernoulli(drop.kept), factor: 1.0 };
+        if let Some(uid) = dump {
+            let Some(to) = self.heads(uid, of, 1, false) else { return Ok(false) };
+            if !self.run.call.draw(&how, (&chances.sizes, first), &to, &Operand::none())? {
+                return Ok(false);
+            }
+        }
+        how.factor = 1.0 / drop.kept;
+        self.run.call.draw(&how, (&chances.sizes, first), &at, &at)
     }
 }
 

@@ -44,9 +44,9 @@ pub struct Attention {
 
 /// How often a chance is kept, and where the seed and the offset are.
 pub(super) struct Drop {
-    kept: f64,
-    seed: Option<usize>,
-    offset: Option<usize>,
+    pub(super) kept: f64,
+    pub(super) seed: Option<usize>,
+    pub(super) offset: Option<usize>,
 }
 
 /// Factors of attention in 8 bits, by where they are.
@@ -359,6 +359,11 @@ impl Attention {
             .flat_map(|(queries, keys)| [queries, keys])
             .chain(self.pages.into_iter().flatten())
             .chain(self.blocks)
+    }
+
+    /// Where the seed and the offset of what is dropped are.
+    pub fn seeds(&self) -> impl Iterator<Item = usize> {
+        self.drop.iter().flat_map(|drop| [drop.seed, drop.offset]).flatten()
     }
 
     fn scale<V: Value>(&self, taken: &[Taken<V>]) -> V {

@@ -102,7 +102,7 @@ impl Graph {
     fn steps<'g>(&'g self, device: &Device<'g>, given: &'g Places) -> Vec<Vec<Way<'g>>> {
         let of = |operation: &'g Operation| self.ways(device, given, operation);
         let mut steps: Vec<Vec<Way<'g>>> = self.operations.iter().map(of).collect();
-        if self.is_double {
+        if self.is_double_to_kernels {
             steps.iter_mut().for_each(Vec::clear);
         }
         for stretch in &self.stretches {

@@ -4,6 +4,7 @@
 //! Strides and sizes are looked at when a run has all tensors' memory: what kernels cannot do then is our own code's, on copies.
 
 use cudnn_cpu::pointwise::{Pointwise, Two};
+use cudnn_cpu::pooling::{Pooling, Window};
 use cudnn_cpu::reduction::Reduction;
 
 use super::device::{Places, Step, Tensors};
@@ -13,10 +14,12 @@ use super::plan::{Convolution, Given, Limits, Operation, Tensor, Work};
 use crate::Result;
 use crate::hip::convolution::Direction;
 use crate::kernels::Call;
+use crate::kernels::moves::Whole;
 use crate::kernels::norm::{Gradients, Normal, Running, Statistics};
 use crate::kernels::product::Matrices;
 use crate::kernels::rows::Over;
 use crate::kernels::tensor::{self, Operand};
+use crate::kernels::windows::Pooled;
 use crate::kernels::{calls, elements, rows};
 
 /// Whether it lies so that kernels can follow it; what is virtual lies in a type that they have.
@@ -37,12 +40,12 @@ impl<'r> Run<'r> {
         &self.tensors[&uid]
     }
 
-    fn sizes(&self, uid: i64) -> &'r [usize] {
+    pub fn sizes(&self, uid: i64) -> &'r [usize] {
         &self.tensor(uid).sizes
     }
 
     /// Over the tensor's own sizes.
-    fn own(&self, uid: i64) -> Option<Operand> {
+    pub fn own(&self, uid: i64) -> Option<Operand> {
         self.strided(uid, self.tensor(uid).strides.iter().map(|stride| *stride as i64).collect())
     }
 
@@ -62,6 +65,15 @@ impl<'r> Run<'r> {
         let strides = tensor.sizes.iter().zip(&tensor.strides).zip(sizes);
         let strides = strides.map(|((own, stride), size)| if own == size { *stride as i64 } else { 0 });
         self.strided(uid, strides.collect())
+    }
+
+    /// One number for all, or one for each of the first of so many sizes.
+    pub fn of_sequences(&self, uid: i64, n: usize) -> Option<Operand> {
+        let mut strides = vec![0; n];
+        let tensor = self.tensor(uid);
+        let axis = (0..tensor.sizes.len()).find(|&at| tensor.sizes[at] > 1);
+        strides[0] = axis.map_or(0, |axis| tensor.strides[axis] as i64);
+        self.strided(uid, strides)
     }
 
     /// Nothing, where there is no tensor.
@@ -85,6 +97,14 @@ impl<'r> Run<'r> {
         match (self.tensor(uid).constant, self.places.get(&uid)) {
             (None, Some(Given::Value(value))) => Some(*value),
             (constant, _) => constant,
+        }
+    }
+
+    /// A whole number that the host has, or where it lies.
+    pub fn whole(&self, uid: i64) -> Option<Whole> {
+        match self.number(uid) {
+            Some(number) => Some(Whole::Number(number as i64)),
+            None => self.strided(uid, Vec::new()).map(Whole::Memory),
         }
     }
 
@@ -112,11 +132,13 @@ impl<'r> Run<'r> {
             }
             Work::Attention(by) => by.run_on_kernels(*self, of),
             Work::AttentionBackward(by) => by.run_on_kernels(*self, of),
-            _ => Ok(false),
+            Work::Pool(mode, window, alpha) => self.pool((*mode, window, *alpha), of),
+            Work::PoolBackward(mode, window, alpha) => self.pool_backward((*mode, window, *alpha), of),
+            Work::Layer(by) => by.run_on_kernels(self, of),
         }
     }
 
-    fn elements(&self, how: elements::How, to: i64, from: Option<Vec<Operand>>) -> Result<bool> {
+    pub fn elements(&self, how: elements::How, to: i64, from: Option<Vec<Operand>>) -> Result<bool> {
         match (self.own(to), from) {
             (Some(to_), Some(from)) => self.call.elements(how, self.sizes(to), &to_, &from),
             _ => Ok(false),
@@ -154,6 +176,46 @@ impl<'r> Run<'r> {
         let operands = [(&x, sizes[0]), (&w, sizes[1]), (&y, sizes[2])];
         let how = (&by.geometry, by.flipped > 0);
         self.call.convolve(direction, how, operands, [by.alpha as f32, before])
+    }
+
+    fn pool(&self, by: (Pooling, &Window, f64), of: &Operation) -> Result<bool> {
+        self.pool_with_places(by, [of.takes[0], of.gives[0]], None)
+    }
+
+    /// Makes the second of the first, and where the largest elements are, if that is asked for.
+    pub fn pool_with_places(
+        &self,
+        (mode, window, alpha): (Pooling, &Window, f64),
+        [x, y]: [i64; 2],
+        places: Option<i64>,
+    ) -> Result<bool> {
+        let places = places.map_or_else(|| Some(Operand::none()), |uid| self.own(uid));
+        let (Some(x_at), Some(y_at), Some(places)) = (self.own(x), self.own(y), places) else {
+            return Ok(false);
+        };
+        let (x, y) = ((&x_at, self.sizes(x)), (&y_at, self.sizes(y)));
+        self.call.pool(&Pooled { mode, window, x, y, places, given: [alpha as f32, 0.0] })
+    }
+
+    fn pool_backward(&self, by: (Pooling, &Window, f64), of: &Operation) -> Result<bool> {
+        let images = of.takes.get(1).map(|uid| self.own(*uid));
+        match images {
+            Some(None) => Ok(false),
+            images => self.pool_gradient(by, [of.takes[0], of.gives[0]], (Operand::none(), images.flatten())),
+        }
+    }
+
+    /// Makes the second, the gradient of the images, of the first, by places or by what the images were.
+    pub fn pool_gradient(
+        &self,
+        (mode, window, alpha): (Pooling, &Window, f64),
+        [dy, dx]: [i64; 2],
+        (places, images): (Operand, Option<Operand>),
+    ) -> Result<bool> {
+        let (Some(dx_at), Some(dy_at)) = (self.own(dx), self.own(dy)) else { return Ok(false) };
+        let (x, y) = ((&dx_at, self.sizes(dx)), (&dy_at, self.sizes(dy)));
+        let pooled = Pooled { mode, window, x, y, places, given: [alpha as f32, 0.0] };
+        self.call.pool_backward(&pooled, images.as_ref())
     }
 
     fn slice(&self, by: &Slice, of: &Operation) -> Result<bool> {
@@ -198,14 +260,9 @@ impl<'r> Run<'r> {
     fn band(&self, by: &Band, of: &Operation) -> Result<bool> {
         let sizes = self.sizes(of.gives[0]);
         let bounds = by.bounds();
-        // One for all, or one for each sequence.
-        let number = |place: Option<usize>| {
-            let Some(place) = place else { return Some(Operand::number(0.0)) };
-            let mut strides = vec![0; sizes.len()];
-            let tensor = self.tensor(of.takes[place]);
-            let axis = (0..tensor.sizes.len()).find(|&at| tensor.sizes[at] > 1);
-            strides[0] = axis.map_or(0, |axis| tensor.strides[axis] as i64);
-            self.strided(tensor.uid, strides)
+        let number = |place: Option<usize>| match place {
+            Some(place) => self.of_sequences(of.takes[place], sizes.len()),
+            None => Some(Operand::number(0.0)),
         };
         let first = self.tensor(of.gives[0]).first[2];
         let from: Option<Vec<Operand>> = [
@@ -464,8 +521,10 @@ pub fn is_there(tensors: &Tensors, of: &Operation) -> bool {
         | Work::Slice(_)
         | Work::Concat(_)
         | Work::Reshape(_)
-        | Work::Band(_) => true,
-        _ => false,
+        | Work::Band(_)
+        | Work::Pool(..)
+        | Work::PoolBackward(..) => true,
+        Work::Layer(by) => by.has_kernels(),
     };
     has_work && of.takes.iter().chain(&of.gives).all(|uid| is_known(&tensors[uid]))
 }

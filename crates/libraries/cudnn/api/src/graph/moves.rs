@@ -1,8 +1,11 @@
 //! Operations that give elements other places: transposes, and keys and values that are gathered from pages.
 
 use super::descriptor::Descriptor;
+use super::kernels::Run;
 use super::plan::{Layer, Operation, Tensor, Tensors, Work};
 use crate::error::require;
+use crate::kernels::elements::How;
+use crate::kernels::moves;
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -47,6 +50,17 @@ impl Layer for Transpose {
 
     fn only_moves(&self) -> bool {
         true
+    }
+
+    fn has_kernels(&self) -> bool {
+        true
+    }
+
+    fn run_on_kernels(&self, run: &Run, of: &Operation) -> Result<bool> {
+        let along = &run.tensor(of.takes[0]).strides;
+        let strides = self.0.iter().map(|&at| along[at] as i64).collect();
+        let from = run.strided(of.takes[0], strides).map(|from| vec![from]);
+        run.elements(How::copy(), of.gives[0], from)
     }
 }
 
@@ -107,5 +121,37 @@ impl Layer for Pages {
             }
         }
         vec![y]
+    }
+
+    fn has_kernels(&self) -> bool {
+        true
+    }
+
+    fn run_on_kernels(&self, run: &Run, of: &Operation) -> Result<bool> {
+        if !run.is_apart(of) {
+            return Ok(false);
+        }
+        let [pages, table, lengths] = [0, 1, 2].map(|at: usize| run.tensor(of.takes[at]));
+        let stride = |of: &Tensor, at: usize| of.strides[at] as i64;
+        let along_columns = [0, stride(pages, 1), 0, stride(pages, 3)];
+        let (axis, along_pages) = match self.is_turned {
+            false => (2, along_columns.to_vec()),
+            true => (3, [0, 1, 3, 2].map(|at: usize| along_columns[at]).to_vec()),
+        };
+        let operands = [
+            run.own(of.gives[0]),
+            run.strided(pages.uid, along_pages),
+            run.strided(table.uid, vec![stride(table, 0), 0, 0, 0]),
+            run.of_sequences(lengths.uid, 4),
+        ];
+        let [Some(to), Some(from), Some(table_at), Some(lengths)] = operands else { return Ok(false) };
+        let how = moves::Pages {
+            count: pages.sizes[0],
+            rows: pages.sizes[2],
+            page: stride(pages, 0),
+            row: stride(pages, 2),
+            table: stride(table, 2),
+        };
+        run.call.gather(how, (run.sizes(of.gives[0]), axis), [&to, &from, &table_at, &lengths])
     }
 }

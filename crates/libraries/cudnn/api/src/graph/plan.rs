@@ -18,6 +18,7 @@ use kit::Address;
 
 use super::attention::{Attention, AttentionBackward};
 use super::descriptor::{Descriptor, Node};
+use super::kernels::Run;
 use super::layers::{self, Band, Norm, NormBackward, Slice, Softmax};
 use super::layout::Layout;
 use super::parts::{Part, Stretch};
@@ -62,6 +63,21 @@ pub trait Layer: Send + Sync {
     /// What is taken and counts others, which is exact in any type.
     fn counts(&self) -> Vec<usize> {
         Vec::new()
+    }
+
+    /// Which tensors have numbers of more digits than a `float` that kernels take and give as they are.
+    fn exact(&self, _of: &Operation) -> Vec<i64> {
+        Vec::new()
+    }
+
+    /// Whether kernels have it.
+    fn has_kernels(&self) -> bool {
+        false
+    }
+
+    /// Enqueues its kernels; whether they can do it.
+    fn run_on_kernels(&self, _run: &Run, _of: &Operation) -> Result<bool> {
+        Ok(false)
     }
 
     /// Whether what it takes and gives are complex numbers.
@@ -115,6 +131,8 @@ pub struct Graph {
     pub(super) operations: Vec<Operation>,
     pub(super) stretches: Vec<Stretch>,
     pub(super) is_double: bool,
+    /// Whether that is for more than kernels take and give exactly.
+    pub(super) is_double_to_kernels: bool,
     lacks: Option<i64>,
     /// What it was made of.
     pub nodes: Vec<Arc<Node>>,
@@ -634,9 +652,13 @@ impl Graph {
         let counts: BTreeSet<i64> =
             counts.chain(tensors.values().filter_map(|tensor| tensor.layout.offsets())).collect();
         let is_exact = |tensor: &Tensor| tensor.is_virtual || counts.contains(&tensor.uid);
-        let is_double = tensors
-            .values()
-            .any(|tensor| tensor.kind == Kind::F64 || (tensor::is_double(tensor.kind) && !is_exact(tensor)));
+        let is_wide = |tensor: &&Tensor| {
+            tensor.kind == Kind::F64 || (tensor::is_double(tensor.kind) && !is_exact(tensor))
+        };
+        let wide: Vec<&Tensor> = tensors.values().filter(is_wide).collect();
+        let exact: BTreeSet<i64> = operations.iter().flat_map(Operation::exact).collect();
+        let is_double = !wide.is_empty();
+        let is_double_to_kernels = wide.iter().any(|it| it.kind == Kind::F64 || !exact.contains(&it.uid));
         let operations = in_order(operations, &gives)?;
         let stretches = parts::stretches(&operations, &tensors);
         Ok(Graph {
@@ -644,6 +666,7 @@ impl Graph {
             stretches,
             tensors,
             is_double,
+            is_double_to_kernels,
             lacks: lacks.first().copied(),
             nodes: nodes.to_vec(),
         })
@@ -907,6 +930,15 @@ impl Operation {
             _ => Vec::new(),
         };
         places.into_iter().map(|place| self.takes[place])
+    }
+
+    /// The tensors whose numbers kernels take and give exactly, whatever their type.
+    fn exact(&self) -> Vec<i64> {
+        match &self.work {
+            Work::Layer(of) => of.exact(self),
+            Work::Attention(of) => of.seeds().map(|place| self.takes[place]).collect(),
+            _ => Vec::new(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use cudnn_cpu::Kind;
 use cudnn_cpu::pooling::{Pooling, Window, backward_by_places, places};
 
 use super::descriptor::Descriptor;
+use super::kernels::Run;
 use super::plan::{Layer, Operation, Tensor, Tensors, Work, described, three};
 use crate::error::{require, supports};
 use crate::types::*;
@@ -58,6 +59,20 @@ impl Layer for Places {
         cudnn_cpu::pooling::forward(Pooling::Max(self.0), &self.1, taken[0].1, &mut y);
         vec![y, places(self.0, &self.1, taken[0].1)]
     }
+
+    /// Places are smaller numbers than a `float` has.
+    fn exact(&self, of: &Operation) -> Vec<i64> {
+        vec![of.gives[1]]
+    }
+
+    fn has_kernels(&self) -> bool {
+        true
+    }
+
+    fn run_on_kernels(&self, run: &Run, of: &Operation) -> Result<bool> {
+        let by = (Pooling::Max(self.0), &self.1, 1.0);
+        run.pool_with_places(by, [of.takes[0], of.gives[0]], Some(of.gives[1]))
+    }
 }
 
 /// The gradient goes to places that are given.
@@ -97,6 +112,16 @@ impl Layer for Back {
         backward_by_places(&self.0, taken[1].1, taken[0].1, &mut dx);
         dx.iter_mut().for_each(|value| *value *= self.1);
         vec![dx]
+    }
+
+    fn has_kernels(&self) -> bool {
+        true
+    }
+
+    fn run_on_kernels(&self, run: &Run, of: &Operation) -> Result<bool> {
+        let Some(places) = run.own(of.takes[1]) else { return Ok(false) };
+        let by = (Pooling::Max(false), &self.0, self.1);
+        run.pool_gradient(by, [of.takes[0], of.gives[0]], (places, None))
     }
 }
 

@@ -4,23 +4,19 @@
 use cudnn_cpu::random::word;
 
 use super::descriptor::Descriptor;
+use super::kernels::Run;
 use super::layers::Takes;
 use super::plan::{Layer, Operation, Tensor, Tensors, Work, described};
 use crate::error::{require, supports};
+use crate::kernels::moves::{self, Spread, Whole};
+use crate::kernels::tensor::Operand;
 use crate::types::*;
 use crate::{Error, Result};
 
 type Name = cudnnBackendAttributeName_t;
 
-#[derive(Clone, Copy)]
-enum Distribution {
-    /// 1 so often, else 0.
-    Bernoulli(f64),
-    Uniform(f64, f64),
-}
-
 struct Random {
-    distribution: Distribution,
+    spread: Spread,
     seed: Seed,
     offset: Option<usize>,
 }
@@ -37,20 +33,20 @@ pub fn operation(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
         Name::CUDNN_ATTR_OPERATION_RNG_DESC,
         cudnnBackendDescriptorType_t::CUDNN_BACKEND_RNG_DESCRIPTOR,
     )?;
-    let distribution = {
+    let spread = {
         let by = by.lock();
         let real = |name: Name| Ok::<f64, Error>(by.real(name)?.unwrap_or(-1.0));
         match by.number(Name::CUDNN_ATTR_RNG_DISTRIBUTION)? {
             0 => {
                 let chance = real(Name::CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY)?;
                 require((0.0..=1.0).contains(&chance), "a probability is not between 0 and 1")?;
-                Distribution::Bernoulli(chance)
+                Spread::Bernoulli(chance)
             }
             1 => {
                 let least = real(Name::CUDNN_ATTR_RNG_UNIFORM_DIST_MINIMUM)?;
                 let most = real(Name::CUDNN_ATTR_RNG_UNIFORM_DIST_MAXIMUM)?;
                 require(most >= least, "a range ends before it begins")?;
-                Distribution::Uniform(least, most)
+                Spread::Uniform(least, most)
             }
             _ => return Err(Error::NotSupported("random numbers of this distribution")),
         }
@@ -68,7 +64,7 @@ pub fn operation(of: &Descriptor, tensors: &mut Tensors) -> Result<Operation> {
     require(offset.as_ref().is_none_or(Tensor::is_one_number), "an offset is not one number")?;
     supports(y.sizes.iter().product::<usize>() > 0, "a random tensor without elements")?;
     let offset = takes.add_if(offset.as_ref());
-    let work = Random { distribution, seed, offset };
+    let work = Random { spread, seed, offset };
     Ok(Operation { work: Work::Layer(Box::new(work)), takes: takes.0, gives: vec![y.uid] })
 }
 
@@ -89,10 +85,31 @@ impl Layer for Random {
             Seed::Taken(place) => taken[place].1[0] as i64,
         };
         let offset = self.offset.map_or(0, |place| taken[place].1[0] as i64);
-        let number = |number: usize| match self.distribution {
-            Distribution::Bernoulli(chance) => f64::from(u8::from(is_drawn(chance, seed, offset, number))),
-            Distribution::Uniform(least, most) => least + (most - least) * unit(seed, offset, number),
+        let number = |number: usize| match self.spread {
+            Spread::Bernoulli(chance) => f64::from(u8::from(is_drawn(chance, seed, offset, number))),
+            Spread::Uniform(least, most) => least + (most - least) * unit(seed, offset, number),
         };
         vec![(0..gives[0].sizes.iter().product()).map(number).collect()]
+    }
+
+    fn exact(&self, of: &Operation) -> Vec<i64> {
+        of.takes.clone()
+    }
+
+    fn has_kernels(&self) -> bool {
+        true
+    }
+
+    fn run_on_kernels(&self, run: &Run, of: &Operation) -> Result<bool> {
+        let seed = match self.seed {
+            Seed::Number(seed) => Some(Whole::Number(seed)),
+            Seed::Taken(place) => run.whole(of.takes[place]),
+        };
+        let offset = self.offset.map_or(Some(Whole::Number(0)), |place| run.whole(of.takes[place]));
+        let (Some(seed), Some(offset), Some(to)) = (seed, offset, run.own(of.gives[0])) else {
+            return Ok(false);
+        };
+        let how = moves::Random { seed, offset, spread: self.spread, factor: 1.0 };
+        run.call.draw(&how, (run.sizes(of.gives[0]), 0), &to, &Operand::none())
     }
 }

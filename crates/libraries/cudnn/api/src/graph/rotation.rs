@@ -1,8 +1,10 @@
 //! Rotary position embedding: pairs of elements turned by an angle that a position has for them. Source: cuDNN manual, "RoPE".
 
 use super::descriptor::Descriptor;
+use super::kernels::Run;
 use super::plan::{Layer, Operation, Tensor, Tensors, Work};
 use crate::error::require;
+use crate::kernels::moves::Turn;
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -84,5 +86,21 @@ impl Layer for Rotation {
             }
         }
         vec![to]
+    }
+
+    fn has_kernels(&self) -> bool {
+        true
+    }
+
+    fn run_on_kernels(&self, run: &Run, of: &Operation) -> Result<bool> {
+        let strides = &run.tensor(of.takes[1]).strides;
+        let angles = run.strided(of.takes[1], vec![0, 0, strides[0] as i64, 0]);
+        let (Some(to), Some(from), Some(angles)) = (run.own(of.gives[0]), run.own(of.takes[0]), angles)
+        else {
+            return Ok(false);
+        };
+        let along = strides[3] as i64;
+        let how = Turn { turned: self.turned, factor: self.factor, direction: self.direction, along };
+        run.call.rotate(how, run.sizes(of.gives[0]), [&to, &from, &angles])
     }
 }

@@ -4,11 +4,13 @@ use core::ffi::c_void;
 
 use cudnn_cpu::Kind;
 use cudnn_cpu::convolution::Geometry;
+use cudnn_cpu::pooling::{Pooling, Window};
 use cudnn_cpu::reduction::Reduction;
 
 use super::norm::{Gradients, Normal, Running, Statistics};
 use super::rows::{self, Over};
 use super::tensor::Operand;
+use super::windows::Pooled;
 use super::{Call, elements};
 use crate::Result;
 use crate::hip::convolution::Direction;
@@ -118,6 +120,37 @@ impl Call {
 }
 
 impl Call {
+    pub fn pool_tensor(
+        &self,
+        (mode, window): (Pooling, &Window),
+        given: [f32; 2],
+        [x, y]: [&Argument; 2],
+    ) -> Result<bool> {
+        let [x_sizes, y_sizes] = [x, y].map(|it| sizes_of(it));
+        let (Some(x), Some(y)) = (Operand::of(x, &x_sizes), Operand::of(y, &y_sizes)) else {
+            return Ok(false);
+        };
+        let (x, y) = ((&x, &x_sizes[..]), (&y, &y_sizes[..]));
+        self.pool(&Pooled { mode, window, x, y, places: Operand::none(), given })
+    }
+
+    /// The images, and the gradients of what was made of them and of themselves.
+    pub fn pool_gradient(
+        &self,
+        (mode, window): (Pooling, &Window),
+        given: [f32; 2],
+        all: [&Argument; 3],
+    ) -> Result<bool> {
+        let sizes = all.map(|it| sizes_of(it));
+        let [Some(x), Some(dy), Some(dx)] = [0, 1, 2].map(|at: usize| Operand::of(all[at], &sizes[at]))
+        else {
+            return Ok(false);
+        };
+        let (of_dx, of_dy) = ((&dx, &sizes[2][..]), (&dy, &sizes[1][..]));
+        let pooled = Pooled { mode, window, x: of_dx, y: of_dy, places: Operand::none(), given };
+        self.pool_backward(&pooled, Some(&x))
+    }
+
     /// Images, filters and results in this order.
     pub fn convolve_tensors(
         &self,

@@ -2,7 +2,7 @@
 
 use cudnn_cpu::convolution::Geometry;
 
-use super::tensor::{Operand, Tensor, space};
+use super::tensor::{Operand, Tensor, five};
 use super::{Call, Part};
 use crate::Result;
 use crate::hip::convolution::Direction;
@@ -41,17 +41,6 @@ fn small(of: usize) -> Option<u32> {
 fn all(of: [usize; 3]) -> Option<[u32; 3]> {
     let [a, b, c] = of.map(small);
     Some([a?, b?, c?])
-}
-
-/// A tensor as kernels take it, with strides of five sizes.
-fn lain(of: &Operand) -> Option<Tensor> {
-    let mut strides = of.strides.clone();
-    while strides.len() < 5 {
-        strides.insert(2, 0);
-    }
-    let mut tensor = space(&[], &[], core::slice::from_ref(of))?.tensors[0];
-    tensor.go_along(&strides);
-    Some(tensor)
 }
 
 impl Call {
@@ -107,7 +96,7 @@ fn convolution(
     operands: [&Operand; 3],
     given: [f32; 2],
 ) -> Option<Convolution> {
-    let [x, w, y] = operands.map(lain);
+    let [x, w, y] = operands.map(five);
     let padding = of.padding.map(|padding| i32::try_from(padding).ok());
     Some(Convolution {
         x: x?,

@@ -4,7 +4,7 @@ use cudnn_cpu::activation::Activation;
 use cudnn_cpu::pointwise::{Mix, One, Pointwise, Two};
 
 use super::tensor::{Operand, Sizes, Tensor, space};
-use super::{BLOCKS, Call, Part};
+use super::{Call, Part};
 use crate::Result;
 
 const TAKEN: usize = 7;
@@ -199,9 +199,9 @@ impl Call {
             by: how.given[0],
             before: if reads_before { how.given[1] } else { 0.0 },
         };
-        let blocks = space.outer.count.div_ceil(THREADS).min(BLOCKS);
+        let blocks = [super::blocks(space.outer.count, THREADS), 1, 1];
         // SAFETY: the kernel's structure; cuDNN's contract: the tensors are there until the stream has come here.
-        unsafe { self.launch(module, c"elements", [blocks, 1, 1], THREADS, &mut elements) }?;
+        unsafe { self.launch(module, c"elements", blocks, THREADS, &mut elements) }?;
         Ok(true)
     }
 }

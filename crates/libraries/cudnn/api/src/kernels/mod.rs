@@ -8,10 +8,12 @@ pub mod attention;
 pub mod calls;
 pub mod convolution;
 pub mod elements;
+pub mod moves;
 pub mod norm;
 pub mod product;
 pub mod rows;
 pub mod tensor;
+pub mod windows;
 
 use core::ffi::{CStr, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -37,11 +39,20 @@ enum Part {
     Products,
     Attention,
     Convolutions,
+    Windows,
+    Moves,
 }
 
 /// In the order of [`Part`].
-static PARTS: [(&str, &str); 5] =
-    [part!("elements"), part!("rows"), part!("products"), part!("attention"), part!("convolutions")];
+static PARTS: [(&str, &str); 7] = [
+    part!("elements"),
+    part!("rows"),
+    part!("products"),
+    part!("attention"),
+    part!("convolutions"),
+    part!("windows"),
+    part!("moves"),
+];
 
 /// A handle's modules, each loaded when it is first asked for.
 #[derive(Default)]
@@ -67,6 +78,11 @@ impl Drop for Kernels {
 
 /// Blocks of a launch at most: each goes on with further work.
 const BLOCKS: u32 = 1 << 16;
+
+/// Blocks of a launch with a thread for each of so many.
+fn blocks(count: u32, threads: u32) -> u32 {
+    count.div_ceil(threads).min(BLOCKS)
+}
 
 /// The kernels during a call, on its stream.
 pub struct Call {

@@ -87,6 +87,11 @@ impl Operand {
         Operand { at: first as u64, kind: PLACE, bytes: 0, strides }
     }
 
+    /// The number of each element of these sizes, the last of which goes first.
+    pub fn element(sizes: &[usize]) -> Operand {
+        Operand { at: 0, kind: PLACE, bytes: 0, strides: packed(sizes, &vec![false; sizes.len()]).0 }
+    }
+
     /// Nothing is taken or given.
     pub fn none() -> Operand {
         Operand { at: 0, kind: NONE, bytes: 0, strides: Vec::new() }
@@ -97,6 +102,10 @@ impl Operand {
     pub fn moved(mut self, by: i64) -> Operand {
         self.at = self.at.wrapping_add_signed(by * self.bytes as i64);
         self
+    }
+
+    pub fn is_none(&self) -> bool {
+        self.kind == NONE
     }
 
     fn is_memory(&self) -> bool {
@@ -129,6 +138,17 @@ impl Operand {
     fn stride(&self, axis: usize) -> i64 {
         self.strides.get(axis).copied().unwrap_or(0)
     }
+}
+
+/// A tensor as kernels take it that go along five sizes: the image, the channel and three of its own.
+pub fn five(of: &Operand) -> Option<Tensor> {
+    let mut strides = of.strides.clone();
+    while strides.len() < 5 {
+        strides.insert(2, 0);
+    }
+    let mut tensor = space(&[], &[], core::slice::from_ref(of))?.tensors[0];
+    tensor.go_along(&strides);
+    Some(tensor)
 }
 
 /// What a launch goes over: places along outer sizes, and along inner ones for each of those.
