@@ -502,6 +502,12 @@ pub unsafe fn cudnnConvolutionBiasActivationForward(
         let added = added.as_ref().map(|z| (alpha2, z));
         on_hip!(context, hip => hip.convolve_and_finish(&on_hip, at, area, (&y, added, &bias, function)));
     }
+    let behind: Vec<(f32, &Argument)> =
+        added.iter().map(|z| (alpha2 as f32, z)).chain([(1.0, &bias)]).collect();
+    on_kernels!(context, kernels => {
+        let all = [&x, &w_there, &y];
+        kernels.convolve_and_finish(problem.on_kernels(), all, alpha1 as f32, (&behind, function))
+    });
     // SAFETY: the caller's promise.
     let (from, by, to, bias_at) =
         (unsafe { x.view() }?, unsafe { problem.filter(&filter, w) }?, unsafe { y.view() }?, unsafe {

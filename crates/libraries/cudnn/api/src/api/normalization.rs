@@ -15,7 +15,7 @@ use crate::error::{require, supports};
 use crate::handle::{compute, computing, on_hip, on_kernels};
 use crate::hip::norm::Norm;
 use crate::kernels::calls::{Averages, BatchNorm};
-use crate::tensor::{Argument, TENSORS, Tensor, argument, at, factor, is_plain, tensor};
+use crate::tensor::{Argument, TENSORS, Tensor, argument, factor, is_plain, tensor};
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -116,8 +116,14 @@ impl Parameters {
     }
 
     /// As our own kernels take it.
-    fn on_kernels<'t>(&'t self, x: &'t Argument, scale: *const c_void, epsilon: f64) -> BatchNorm<'t> {
-        BatchNorm { x, parameters: &self.tensor, scale, epsilon }
+    fn on_kernels<'t>(
+        &'t self,
+        x: &'t Argument,
+        scale: *const c_void,
+        epsilon: f64,
+        (added, function): (Option<&'t Argument>, Activation),
+    ) -> BatchNorm<'t> {
+        BatchNorm { x, parameters: &self.tensor, scale, epsilon, added, function }
     }
 
     /// Two that are both there or both not.
@@ -145,6 +151,53 @@ fn images(x: &Tensor, others: &[&Tensor]) -> Result {
 }
 
 /// What is added before the activation, and the activation.
+struct Behind {
+    added: Option<Argument>,
+    function: Activation,
+}
+
+impl Behind {
+    const NOTHING: Behind = Behind { added: None, function: Activation::Identity };
+
+    /// The operations have the numbers 0 (nothing), 1 (an activation) and 2 (a sum and an activation).
+    fn new(
+        ops: u32,
+        z: (cudnnTensorDescriptor_t, *const c_void),
+        activation: cudnnActivationDescriptor_t,
+        x: &Tensor,
+    ) -> Result<Behind> {
+        require(ops <= 2, "there are no such operations")?;
+        if ops == 0 {
+            return Ok(Behind::NOTHING);
+        }
+        let added = (ops == 2).then(|| argument(z.0, z.1)).transpose()?;
+        if let Some(z) = &added {
+            images(x, &[z])?;
+        }
+        Ok(Behind { added, function: function(activation)? })
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.added.is_none() && self.function == Activation::Identity
+    }
+
+    /// As our own code takes it.
+    ///
+    /// # Safety
+    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
+    unsafe fn view(&self) -> Result<After> {
+        // SAFETY: the caller's promise.
+        let added = self.added.as_ref().map(|added| unsafe { added.view() }).transpose()?;
+        Ok(After { added, function: self.function })
+    }
+
+    /// As kernels take it.
+    fn on_kernels(&self) -> (Option<&Argument>, Activation) {
+        (self.added.as_ref(), self.function)
+    }
+}
+
+/// The same in memory.
 #[derive(Clone, Copy)]
 struct After {
     added: Option<View>,
@@ -155,37 +208,6 @@ impl After {
     /// What is read while results are written.
     fn reads(&self, x: View) -> Vec<View> {
         core::iter::once(x).chain(self.added).collect()
-    }
-
-    fn is_nothing(&self) -> bool {
-        self.added.is_none() && self.function == Activation::Identity
-    }
-
-    const NOTHING: After = After { added: None, function: Activation::Identity };
-
-    /// The operations have the numbers 0 (nothing), 1 (an activation) and 2 (a sum and an activation).
-    ///
-    /// # Safety
-    /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
-    unsafe fn new(
-        ops: u32,
-        z: (cudnnTensorDescriptor_t, *const c_void),
-        activation: cudnnActivationDescriptor_t,
-        x: &Tensor,
-    ) -> Result<After> {
-        require(ops <= 2, "there are no such operations")?;
-        if ops == 0 {
-            return Ok(After::NOTHING);
-        }
-        let added = if ops == 2 {
-            // SAFETY: the caller's promise.
-            let (z, view) = unsafe { at(z.0, z.1) }?;
-            images(x, &[&z])?;
-            Some(view)
-        } else {
-            None
-        };
-        Ok(After { added, function: function(activation)? })
     }
 
     /// # Safety
@@ -249,10 +271,11 @@ impl Training {
             let (read, running) = ([self.scale, self.bias].map(<*const _>::cast_mut), (self.factor, running));
             on_hip!(context, hip => hip.normalize_training(&how, [&x, &y], read, running, saved));
         }
-        if self.ops == 0 && pairs.iter().all(|(a, b)| a.is_null() == b.is_null()) {
+        let behind = Behind::new(self.ops, self.z, self.activation, &x)?;
+        if pairs.iter().all(|(a, b)| a.is_null() == b.is_null()) {
             let [running, saved] = pairs.map(|(a, b)| [a.cast_const(), b.cast_const()]);
             let averages = Averages::Own { factor: self.factor, running, saved };
-            let how = parameters.on_kernels(&x, self.scale, self.epsilon);
+            let how = parameters.on_kernels(&x, self.scale, self.epsilon, behind.on_kernels());
             let factors = [alpha as f32, beta as f32];
             on_kernels!(context, kernels => kernels.batch_norm(&how, (&y, self.bias), &averages, factors));
         }
@@ -265,7 +288,7 @@ impl Training {
         // SAFETY: the caller's promise.
         let saved = unsafe { parameters.both(self.saved.0, self.saved.1) }?;
         // SAFETY: the caller's promise.
-        let after = unsafe { After::new(self.ops, self.z, self.activation, &x) }?;
+        let after = unsafe { behind.view() }?;
         let (epsilon, average) = (self.epsilon, self.factor);
         compute!(context, parameters.is_double, V => {
             // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.
@@ -463,7 +486,7 @@ unsafe fn infer(
     y: (cudnnTensorDescriptor_t, *mut c_void),
     (descriptor, scale, bias): (cudnnTensorDescriptor_t, *const c_void, *const c_void),
     statistics: Statistics,
-    after: impl FnOnce(&Tensor) -> Result<After>,
+    behind: impl FnOnce(&Tensor) -> Result<Behind>,
 ) -> Result {
     let context = computing(handle)?;
     require(statistics.epsilon >= 0.0, "epsilon is negative")?;
@@ -473,19 +496,19 @@ unsafe fn infer(
     let parameters = Parameters::new(descriptor, mode, &x)?;
     // SAFETY: the caller's promise.
     let (alpha, beta) = (unsafe { factor(alpha, x.kind) }?, unsafe { factor(beta, x.kind) }?);
-    let after = after(&x)?;
-    if after.is_nothing() && is_plain(alpha, beta) {
+    let behind = behind(&x)?;
+    if behind.is_nothing() && is_plain(alpha, beta) {
         let how = parameters.on_hip(mode, statistics.epsilon);
         let read = [scale, bias].map(<*const _>::cast_mut);
         let there = [statistics.mean, statistics.variance].map(<*const _>::cast_mut);
         on_hip!(context, hip => hip.normalize(&how, [&x, &y], read, there));
     }
-    if after.is_nothing() {
-        let averages = Averages::Estimated([statistics.mean, statistics.variance]);
-        let how = parameters.on_kernels(&x, scale, statistics.epsilon);
-        let factors = [alpha as f32, beta as f32];
-        on_kernels!(context, kernels => kernels.batch_norm(&how, (&y, bias), &averages, factors));
-    }
+    let averages = Averages::Estimated([statistics.mean, statistics.variance]);
+    let how = parameters.on_kernels(&x, scale, statistics.epsilon, behind.on_kernels());
+    let factors = [alpha as f32, beta as f32];
+    on_kernels!(context, kernels => kernels.batch_norm(&how, (&y, bias), &averages, factors));
+    // SAFETY: the caller's promise.
+    let after = unsafe { behind.view() }?;
     // SAFETY: the caller's promise.
     let (from, to) = (unsafe { x.view() }?, unsafe { y.view() }?);
     // SAFETY: the caller's promise.
@@ -531,7 +554,7 @@ pub unsafe fn cudnnBatchNormalizationForwardInference(
     let (x, y) = ((xDesc, x), (yDesc, y));
     // SAFETY: the caller's promise.
     unsafe {
-        infer(handle, mode_of(mode)?, [alpha, beta], x, y, parameters, statistics, |_| Ok(After::NOTHING))
+        infer(handle, mode_of(mode)?, [alpha, beta], x, y, parameters, statistics, |_| Ok(Behind::NOTHING))
     }
 }
 
@@ -564,10 +587,9 @@ pub unsafe fn cudnnNormalizationForwardInference(
     let parameters = (normScaleBiasDesc, normScale, normBias);
     let statistics = Statistics { mean: estimatedMean, variance: estimatedVariance, epsilon };
     let (x, y, mode) = ((xDesc, x), (yDesc, y), mode_of_norm(mode, groupCnt)?);
+    let behind = |of: &Tensor| Behind::new(normOps.0, (zDesc, z), activationDesc, of);
     // SAFETY: the caller's promise.
-    let after = |of: &Tensor| unsafe { After::new(normOps.0, (zDesc, z), activationDesc, of) };
-    // SAFETY: the caller's promise.
-    unsafe { infer(handle, mode, [alpha, beta], x, y, parameters, statistics, after) }
+    unsafe { infer(handle, mode, [alpha, beta], x, y, parameters, statistics, behind) }
 }
 
 /// A backward pass.
@@ -591,6 +613,23 @@ struct Backward {
 }
 
 impl Backward {
+    /// The result, and the activation that made it.
+    fn activated(&self, x: &Tensor) -> Result<(Argument, Activation)> {
+        let y = argument(self.y.0, self.y.1)?;
+        images(x, &[&y])?;
+        let function = function(self.activation)?;
+        let is_told = matches!(
+            function,
+            Activation::Relu(_)
+                | Activation::Sigmoid
+                | Activation::Tanh
+                | Activation::ClippedRelu(..)
+                | Activation::Identity
+        );
+        supports(is_told, "the gradient of this activation behind a normalization")?;
+        Ok((y, function))
+    }
+
     /// # Safety
     /// The memory is there as the manual says of it: the device's until the stream has done the work, the host's while the call lasts.
     unsafe fn run(self, handle: cudnnHandle_t) -> Result {
@@ -614,11 +653,19 @@ impl Backward {
             let (scale, gradients) = (self.scale.cast_mut(), [self.dscale, self.dbias]);
             on_hip!(context, hip => hip.normalization_gradient(&how, [&x, &dy, &dx], scale, gradients, saved));
         }
-        if self.ops == 0 && self.saved.0.is_null() == self.saved.1.is_null() {
-            let how = parameters.on_kernels(&x, self.scale, self.epsilon);
+        // Of a sum with z only y is there, which tells the derivative of some.
+        let activated = (self.ops != 0).then(|| self.activated(&x)).transpose()?;
+        let dz = (self.ops == 2).then(|| argument(self.dz.0, self.dz.1)).transpose()?;
+        if let Some(dz) = &dz {
+            images(&x, &[dz])?;
+        }
+        if self.saved.0.is_null() == self.saved.1.is_null() {
+            let function = activated.as_ref().map_or(Activation::Identity, |(_, function)| *function);
+            let how = parameters.on_kernels(&x, self.scale, self.epsilon, (dz.as_ref(), function));
             let arrays = [[self.dscale.cast_const(), self.dbias.cast_const()], self.saved.into()];
             let given = [[alpha as f32, beta as f32], [alpha_of as f32, beta_of as f32]];
-            on_kernels!(context, kernels => kernels.batch_norm_gradient(&how, [&dy, &dx], arrays, given));
+            let y = activated.as_ref().map(|(y, _)| y);
+            on_kernels!(context, kernels => kernels.batch_norm_gradient(&how, (y, [&dy, &dx]), arrays, given));
         }
         // SAFETY: the caller's promise.
         let (x_at, dy_at, dx_at) = (unsafe { x.view() }?, unsafe { dy.view() }?, unsafe { dx.view() }?);
@@ -628,33 +675,14 @@ impl Backward {
         let (dscale, dbias) = (unsafe { parameters.at(self.dscale) }?, unsafe { parameters.at(self.dbias) }?);
         // SAFETY: the caller's promise.
         let saved = unsafe { parameters.both(self.saved.0, self.saved.1) }?;
-        let activated = if self.ops == 0 {
-            None
-        } else {
+        let view = |(y, function): (Argument, Activation)| {
             // SAFETY: the caller's promise.
-            let (y, y_at) = unsafe { at(self.y.0, self.y.1) }?;
-            images(&x, &[&y])?;
-            let function = function(self.activation)?;
-            // Of a sum with z only y is there, which tells the derivative of these.
-            let is_told = matches!(
-                function,
-                Activation::Relu(_)
-                    | Activation::Sigmoid
-                    | Activation::Tanh
-                    | Activation::ClippedRelu(..)
-                    | Activation::Identity
-            );
-            supports(is_told, "the gradient of this activation behind a normalization")?;
-            Some((y_at, function))
+            let view = unsafe { y.view() }?;
+            Ok::<_, Error>((view, function))
         };
-        let dz = if self.ops == 2 {
-            // SAFETY: the caller's promise.
-            let (dz, view) = unsafe { at(self.dz.0, self.dz.1) }?;
-            images(&x, &[&dz])?;
-            Some(view)
-        } else {
-            None
-        };
+        let activated = activated.map(view).transpose()?;
+        // SAFETY: the caller's promise.
+        let dz = dz.map(|dz| unsafe { dz.view() }).transpose()?;
         let epsilon = self.epsilon;
         compute!(context, parameters.is_double, V => {
             // SAFETY: cuDNN's contract: the tensors are there until the stream has come here.

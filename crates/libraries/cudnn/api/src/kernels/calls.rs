@@ -3,10 +3,13 @@
 use core::ffi::c_void;
 
 use cudnn_cpu::Kind;
+use cudnn_cpu::activation::Activation;
 use cudnn_cpu::convolution::Geometry;
 use cudnn_cpu::pooling::{Pooling, Window};
 use cudnn_cpu::reduction::Reduction;
 
+use super::after::After;
+use super::elements::How;
 use super::norm::{Gradients, Normal, Running, Statistics};
 use super::rows::{self, Over};
 use super::tensor::Operand;
@@ -14,6 +17,7 @@ use super::windows::Pooled;
 use super::{Call, elements};
 use crate::Result;
 use crate::hip::convolution::Direction;
+use crate::hip::objects::Room;
 use crate::tensor::{self, Argument, Tensor};
 use crate::types::*;
 
@@ -172,6 +176,32 @@ impl Call {
     }
 }
 
+impl Call {
+    /// A convolution with what is added, each with its factor, and an activation behind it. Images, filters and results in this order.
+    pub fn convolve_and_finish(
+        &self,
+        how: (&Geometry, bool),
+        all: [&Argument; 3],
+        by: f32,
+        (added, function): (&[(f32, &Argument)], Activation),
+    ) -> Result<bool> {
+        let sizes = all.map(|it| sizes_of(it));
+        let [Some(x), Some(w), Some(y)] = [0, 1, 2].map(|at: usize| Operand::of(all[at], &sizes[at])) else {
+            return Ok(false);
+        };
+        let added = added.iter().map(|(by, it)| Some((*by, Operand::of(it, &sizes[2])?)));
+        let added = added.collect::<Option<Vec<_>>>();
+        let (Some(added), true) = (added, all.iter().all(|it| it.element().is_ok_and(is_float))) else {
+            return Ok(false);
+        };
+        let after = After { added, function };
+        self.finished(&after, (&y, &sizes[2]), [1.0, 0.0], |y, given| {
+            let operands = [(&x, &sizes[0][..]), (&w, &sizes[1][..]), (y, &sizes[2][..])];
+            self.convolve(Direction::Forward, how, operands, [by * given[0], given[1]])
+        })
+    }
+}
+
 /// Whether convolutions by kernels are of the type.
 pub fn is_float(of: Kind) -> bool {
     matches!(of, Kind::F32 | Kind::F16 | Kind::Bf16)
@@ -183,6 +213,9 @@ pub struct BatchNorm<'t> {
     pub parameters: &'t Tensor,
     pub scale: *const c_void,
     pub epsilon: f64,
+    /// What is added before the activation, or, on the way back, where its gradient goes.
+    pub added: Option<&'t Argument>,
+    pub function: Activation,
 }
 
 impl BatchNorm<'_> {
@@ -198,6 +231,12 @@ impl BatchNorm<'_> {
     /// Which sizes one statistic is of.
     fn is_inner(&self, sizes: &[usize]) -> Vec<bool> {
         sizes.iter().zip(sizes_of(self.parameters)).map(|(size, own)| *size != own).collect()
+    }
+
+    fn after(&self, sizes: &[usize]) -> Option<After> {
+        let added = self.added.map(|z| Operand::of(z, sizes).map(|z| (1.0, z)));
+        let added = added.into_iter().collect::<Option<Vec<_>>>()?;
+        Some(After { added, function: self.function })
     }
 
     fn normal<'s>(&self, over: Over<'s>) -> Option<Normal<'s>> {
@@ -241,28 +280,39 @@ impl Call {
             })
         };
         let y_and_bias = Operand::of(y, &sizes).zip(of.parameter(bias, &sizes));
+        let Some(after) = of.after(&sizes) else { return Ok(false) };
         match (of.normal(over), y_and_bias, statistics()) {
             (Some(normal), Some((y, bias)), Some((statistics, running))) => {
-                self.normalize(&normal, (&y, &bias), statistics, running, given)
+                self.finished(&after, (&y, &sizes), given, |y, given| {
+                    self.normalize(&normal, (y, &bias), statistics, running, given)
+                })
             }
             _ => Ok(false),
         }
     }
 
-    /// Of dy and dx, the gradients of scale and bias, and the statistics that a way forward saved.
+    /// Of dy and dx, the gradients of scale and bias, and the statistics that a way forward saved; with y where an activation made it.
     pub fn batch_norm_gradient(
         &self,
         of: &BatchNorm,
-        [dy, dx]: [&Argument; 2],
+        (y, [dy, dx]): (Option<&Argument>, [&Argument; 2]),
         [parameters, saved]: [[*const c_void; 2]; 2],
         given: [[f32; 2]; 2],
     ) -> Result<bool> {
         let sizes = sizes_of(of.x);
         let is_inner = of.is_inner(&sizes);
         let over = Over { sizes: &sizes, is_inner: &is_inner };
+        let Some(dy) = Operand::of(dy, &sizes) else { return Ok(false) };
+        let (_room, dy) = match y {
+            Some(y) => match self.behind_activation(of, (y, &dy), &sizes, given[0])? {
+                Some((room, dy)) => (Some(room), dy),
+                None => return Ok(false),
+            },
+            None => (None, dy),
+        };
         let gradients = || {
             Some(Gradients {
-                dy: Operand::of(dy, &sizes)?,
+                dy,
                 dx: Operand::of(dx, &sizes)?,
                 parameters: of.both(parameters, &sizes)?,
                 is_repeated: is_inner.clone(),
@@ -277,6 +327,30 @@ impl Call {
             }
             _ => Ok(false),
         }
+    }
+
+    /// The gradient of what an activation made y of, which is that of what was added, too.
+    fn behind_activation(
+        &self,
+        of: &BatchNorm,
+        (y, dy): (&Argument, &Operand),
+        sizes: &[usize],
+        given: [f32; 2],
+    ) -> Result<Option<(Room, Operand)>> {
+        let (Some(y), Some(after)) = (Operand::of(y, sizes), of.after(sizes)) else { return Ok(None) };
+        let Some((room, made)) = self.floats(sizes)? else { return Ok(None) };
+        // The function is 0 or at its ceiling where its argument is not between.
+        let from = [y.clone(), y, dy.clone()];
+        if !self.elements(How::gradient(of.function), sizes, &made, &from)? {
+            return Ok(None);
+        }
+        for (_, dz) in &after.added {
+            let copy = How::copy().blended(given[0].into(), given[1].into());
+            if !self.elements(copy, sizes, dz, core::slice::from_ref(&made))? {
+                return Ok(None);
+            }
+        }
+        Ok(Some((room, made)))
     }
 }
 

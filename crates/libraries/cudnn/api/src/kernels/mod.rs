@@ -4,6 +4,7 @@
 //! The rule: a call answers whether its kernel can do it; what it cannot is our own code's for the CPU, on copies. Numbers are computed in
 //! `float`, sums of reductions and normalizations in `double`.
 
+pub mod after;
 pub mod attention;
 pub mod calls;
 pub mod convolution;
