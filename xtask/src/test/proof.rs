@@ -54,7 +54,7 @@ pub const DNN: Proof = Proof {
     on_copies: true,
     kernels: Some((
         "crates/libraries/cudnn/api/kernels",
-        &["elements", "rows", "products", "attention", "convolutions", "windows", "moves"],
+        &["elements", "rows", "products", "attention", "convolutions", "windows", "moves", "cells"],
     )),
 };
 

@@ -4,11 +4,6 @@
 
 #include "tensors.cuh"
 
-static __device__ float absolute(float x)
-{
-    return __uint_as_float(__float_as_uint(x) & 0x7fffffff);
-}
-
 static __device__ float infinity()
 {
     return __uint_as_float(0x7f800000);

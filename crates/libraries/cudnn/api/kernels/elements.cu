@@ -50,26 +50,10 @@ static __device__ float floor_of(float x)
     return whole;
 }
 
-static __device__ float with_sign_of(float x, float sign)
-{
-    return __uint_as_float((__float_as_uint(x) & 0x7fffffff) | (__float_as_uint(sign) & 0x80000000));
-}
-
 static __device__ float power_less_one(float x)
 {
     float near = x + x * x * curve(x);
     return absolute(x) < 0.346f ? with_sign_of(near, x) : power(x) - 1.0f;
-}
-
-static __device__ float hyperbolic_tangent(float x)
-{
-    float z = x * x, far = 1.0f - 2.0f / (power(2.0f * absolute(x)) + 1.0f);
-    float q = 0.02058979f + z * -0.005648282f;
-    q = -0.053725116f + z * q;
-    q = 0.13331275f + z * q;
-    q = -0.33333275f + z * q;
-    float size = absolute(x) < 0.6f ? absolute(x) + absolute(x) * (z * q) : far;
-    return with_sign_of(x != x ? x : size, x);
 }
 
 // The error function of numbers up to 1. The polynomials of this one and the next were fitted for this file.
@@ -178,11 +162,6 @@ static __device__ float remainder_of(float x, float y)
 }
 
 // ---- Operations.
-
-static __device__ float sigmoid(float x)
-{
-    return 1.0f / (1.0f + power(-x));
-}
 
 static __device__ float rectified(float x, bool keeps_nan)
 {

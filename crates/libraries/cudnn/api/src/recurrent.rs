@@ -5,14 +5,17 @@
 
 use core::ffi::{c_int, c_void};
 
-use cudnn_cpu::dropout::{STATE, State};
+use cudnn_cpu::dropout::{self, STATE, State};
 use cudnn_cpu::recurrent::{self, Batches, Cell, Clip, Dropping, Network};
 use cudnn_cpu::{Kind, Value, View};
 use kit::Address;
 
+use crate::api::dropout::Inside;
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
-use crate::handle::{Context, compute};
+use crate::handle::{Context, compute, on_kernels};
+use crate::kernels::cells::Block;
+use crate::kernels::networks::{Begun, Problem, Training, Vectors};
 use crate::tensor::{kind, tensor};
 use crate::types::*;
 use crate::{Error, Result};
@@ -169,11 +172,10 @@ impl Sequences {
             "the memory of sequences is not aligned to its type",
         )?;
         let vectors = if self.is_packed() { self.batches().rows } else { self.most_rows() };
+        let own = memory.cast::<u8>().cast_mut();
         Ok(Lying {
-            at: crate::memory::array(
-                memory.cast::<u8>().cast_mut(),
-                vectors * self.width as usize * kind.bytes(),
-            )?,
+            own: Address(own),
+            at: crate::memory::array(own, vectors * self.width as usize * kind.bytes())?,
             kind,
             layout: self.layout,
             steps: self.steps as usize,
@@ -187,6 +189,8 @@ impl Sequences {
 /// Sequences in memory.
 #[derive(Clone, Copy)]
 pub struct Lying {
+    /// The program's own address.
+    own: Address<*mut u8>,
     at: Address<*mut u8>,
     kind: Kind,
     layout: cudnnRNNDataLayout_t,
@@ -257,9 +261,35 @@ impl Lying {
     }
 }
 
+impl Lying {
+    /// As kernels take them.
+    fn on_kernels(&self, batches: &Batches) -> Vectors {
+        let all = self.steps * self.batch;
+        let numbers: Vec<u32> = batches.places().map(|place| self.place(place) as u32).collect();
+        let is_in_order = self.is_packed() || numbers.iter().copied().eq(0..batches.rows as u32);
+        let has_padding = !self.is_packed() && batches.rows < all;
+        let fill = self.fill.filter(|_| has_padding).map(|mut fill| {
+            // SAFETY: a number of the type lies there.
+            let number = unsafe { View::packed(fill.as_mut_ptr(), self.kind, &[1]).load::<f64>() };
+            number[0]
+        });
+        Vectors {
+            at: Block::new(self.own.get(), self.kind, self.width),
+            width: self.width,
+            numbers: (!is_in_order).then_some(numbers),
+            padding: fill.map(|fill| (all, fill)),
+        }
+    }
+}
+
 /// First or last states: where they lie, if anywhere, and how many numbers they are.
 #[derive(Clone, Copy)]
-pub struct States(Option<View>, usize);
+pub struct States {
+    view: Option<View>,
+    /// The program's own address.
+    own: Address<*mut u8>,
+    count: usize,
+}
 
 impl States {
     /// Packed, with these sizes; NULL is none.
@@ -272,9 +302,9 @@ impl States {
         of: cudnnDataType_t,
         sizes: [usize; 3],
     ) -> Result<States> {
-        let count = sizes.iter().product();
+        let (count, own) = (sizes.iter().product(), Address(memory.cast::<u8>().cast_mut()));
         if memory.is_null() {
-            return Ok(States(None, count));
+            return Ok(States { view: None, own, count });
         }
         let tensor = tensor(descriptor)?;
         let has: Vec<usize> = tensor.sizes.iter().map(|&size| size as usize).collect();
@@ -284,23 +314,28 @@ impl States {
         let packed = [(sizes[1] * sizes[2]) as isize, sizes[2] as isize, 1];
         let is_packed = (0..3).all(|at| sizes[at] == 1 || view.strides()[at] == packed[at]);
         supports(is_packed, "states with gaps between them")?;
-        Ok(States(Some(view), count))
+        Ok(States { view: Some(view), own, count })
+    }
+
+    /// As kernels take them.
+    fn on_kernels(&self) -> Option<Block> {
+        self.view.map(|view| Block::new(self.own.get(), view.kind(), 1))
     }
 
     /// # Safety
     /// They are there, and nobody writes them meanwhile.
     unsafe fn load<V: Value>(&self) -> Vec<V> {
-        match self.0 {
+        match self.view {
             // SAFETY: the caller's word.
             Some(view) => unsafe { view.load() },
-            None => vec![V::zero(); self.1],
+            None => vec![V::zero(); self.count],
         }
     }
 
     /// # Safety
     /// They are there, and nobody else uses them meanwhile.
     unsafe fn store<V: Value>(&self, values: &[V]) {
-        if let (Some(view), false) = (self.0, values.is_empty()) {
+        if let (Some(view), false) = (self.view, values.is_empty()) {
             // SAFETY: the caller's word.
             unsafe { view.store(values, V::one(), V::zero()) };
         }
@@ -314,13 +349,35 @@ pub struct Call {
     pub batches: Batches,
     pub is_double: bool,
     pub weights: View,
+    /// The weights' own address in the program.
+    pub own_weights: Address<*mut u8>,
 }
 
 impl Call {
+    /// # Safety
+    /// The weights are there until the stream has come to the call.
+    pub unsafe fn new(
+        network: Network,
+        batches: Batches,
+        weights: *const c_void,
+        kind: Kind,
+    ) -> Result<Call> {
+        let at = weights.cast::<u8>().cast_mut();
+        // SAFETY: the caller's promise.
+        let weights = crate::memory::tensor(unsafe { View::packed(at, kind, &[network.weights()]) })?;
+        Ok(Call { network, batches, is_double: kind == Kind::F64, weights, own_weights: Address(at) })
+    }
+
     /// Sizes of states: of the hidden ones, and of an LSTM's cells.
     pub fn states(&self) -> [[usize; 3]; 2] {
         let (pseudo, batch) = (self.network.pseudo_layers(), self.batches.size());
         [[pseudo, batch, self.network.output()], [pseudo, batch, self.network.hidden]]
+    }
+
+    /// As kernels take it.
+    fn on_kernels(&self) -> Problem<'_> {
+        let weights = Block::new(self.own_weights.get(), self.weights.kind(), 1);
+        Problem { network: &self.network, batches: &self.batches, weights }
     }
 }
 
@@ -334,8 +391,9 @@ pub fn reserve_bytes(network: &Network, rows: usize, is_double: bool) -> usize {
     HEADER + network.reserve(rows) * if is_double { 8 } else { 4 }
 }
 
+/// Where a reserve space lies for our own code, and the program's own address.
 #[derive(Clone, Copy)]
-pub struct Reserve(Address<*mut u8>);
+pub struct Reserve(Address<*mut u8>, Address<*mut u8>);
 
 impl Reserve {
     pub fn of(call: &Call, rows: usize, memory: *const c_void, bytes: usize) -> Result<Reserve> {
@@ -343,7 +401,15 @@ impl Reserve {
         require(memory.addr().is_multiple_of(8), "the reserve space is not aligned")?;
         let needed = reserve_bytes(&call.network, rows, call.is_double);
         require(bytes >= needed, "the reserve space is too small")?;
-        Ok(Reserve(crate::memory::array(memory.cast::<u8>().cast_mut(), needed)?))
+        let own = memory.cast::<u8>().cast_mut();
+        Ok(Reserve(crate::memory::array(own, needed)?, Address(own)))
+    }
+
+    /// As kernels take it.
+    fn on_kernels(&self) -> Training {
+        let at = self.1.get();
+        let numbers = Block::new(at.wrapping_add(HEADER), Kind::F32, 1);
+        Training { header: Block::new(at, Kind::F32, 1), numbers }
     }
 
     /// # Safety
@@ -387,8 +453,8 @@ impl Reserve {
 ///
 /// # Safety
 /// The states are there, and nobody else uses them meanwhile.
-unsafe fn take(from: Option<(f64, Address<*mut u8>)>, call: &Call) -> Option<Dropping> {
-    let (dropped, states) = from?;
+unsafe fn take(from: Option<Inside>, call: &Call) -> Option<Dropping> {
+    let Inside { dropped, states, .. } = from?;
     let mut bytes = [0; STATE];
     // SAFETY: the caller's word.
     unsafe { core::ptr::copy_nonoverlapping(states.get().cast_const(), bytes.as_mut_ptr(), STATE) };
@@ -410,9 +476,22 @@ pub fn forward(
     (x, y): (Lying, Lying),
     (hx, hy): (States, States),
     (cx, cy): (States, States),
-    dropout: Option<(f64, Address<*mut u8>)>,
+    dropout: Option<Inside>,
     reserve: Option<Reserve>,
 ) -> Result {
+    let training = reserve.map(|reserve| {
+        let drops = dropout.map(|it| (it.dropped, Block::new(it.own.get(), Kind::F32, 1)));
+        let header = Reserve::header(&call, None);
+        let header = [header[0], header[1], header[2]];
+        (reserve.on_kernels(), Begun { header, drops, states_mark: dropout::MARK })
+    });
+    if !call.is_double {
+        let vectors = (&x.on_kernels(&call.batches), &y.on_kernels(&call.batches));
+        let states = [[hx, hy], [cx, cy]].map(|both| both.map(|it| it.on_kernels()));
+        on_kernels!(context, kernels => {
+            kernels.network_forward(&call.on_kernels(), vectors, states.into(), training)
+        });
+    }
     compute!(context, call.is_double, V => {
         // SAFETY: cuDNN's contract: all that was given is there until the stream has come here.
         unsafe {
@@ -441,6 +520,14 @@ pub fn backward_data(
     (cx, dcy, dcx): (States, States, States),
     reserve: Reserve,
 ) -> Result {
+    if !call.is_double {
+        let vectors = (&dy.on_kernels(&call.batches), &dx.on_kernels(&call.batches));
+        let first = (hx.on_kernels(), cx.on_kernels());
+        let states = [[dhy, dhx], [dcy, dcx]].map(|both| both.map(|it| it.on_kernels()));
+        on_kernels!(context, kernels => {
+            kernels.network_backward(&call.on_kernels(), vectors, first, states.into(), reserve.on_kernels())
+        });
+    }
     compute!(context, call.is_double, V => {
         // SAFETY: as above.
         unsafe {
@@ -462,6 +549,12 @@ pub fn backward_data(
 
 /// The weights' gradients are added to those in memory.
 pub fn backward_weights(context: &Context, call: Call, x: Lying, hx: States, reserve: Reserve) -> Result {
+    if !call.is_double {
+        let (x, h) = (x.on_kernels(&call.batches), hx.on_kernels());
+        on_kernels!(context, kernels => {
+            kernels.network_weights(&call.on_kernels(), &x, h, reserve.on_kernels())
+        });
+    }
     compute!(context, call.is_double, V => {
         // SAFETY: as above.
         unsafe {

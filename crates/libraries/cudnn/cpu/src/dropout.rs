@@ -3,7 +3,7 @@
 //! A state is a seed and how many words were taken; it lies in the program's memory.
 
 /// In front of a state, so that memory that never got one is told.
-const MARK: u64 = 0x6375_6461_7761_7964;
+pub const MARK: u64 = 0x6375_6461_7761_7964;
 
 /// Bytes of a state.
 pub const STATE: usize = 24;

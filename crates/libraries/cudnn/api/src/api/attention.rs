@@ -11,7 +11,7 @@ use cudnn_cpu::multihead::{Drops, Layer, Sequence};
 use cudnn_cpu::{Value, View};
 use kit::Address;
 
-use crate::api::dropout;
+use crate::api::dropout::{self, Inside};
 use crate::descriptor::Descriptors;
 use crate::error::{require, supports};
 use crate::handle::{compute, computing};
@@ -606,8 +606,8 @@ pub unsafe fn cudnnMultiHeadAttnForward(
 ///
 /// # Safety
 /// The states are there, and nobody else uses them meanwhile.
-unsafe fn take(from: Option<(f64, Address<*mut u8>)>, count: usize) -> Option<(f64, State)> {
-    let (dropped, states) = from?;
+unsafe fn take(from: Option<Inside>, count: usize) -> Option<(f64, State)> {
+    let Inside { dropped, states, .. } = from?;
     let mut bytes = [0; STATE];
     // SAFETY: the caller's word.
     unsafe { core::ptr::copy_nonoverlapping(states.get().cast_const(), bytes.as_mut_ptr(), STATE) };

@@ -29,15 +29,25 @@ impl Default for Dropout {
 
 static DROPOUTS: Descriptors<Dropout> = Descriptors::new();
 
-/// For layers that drop between others, whose call asks for it: the probability and the states; `None` where nothing is dropped.
-pub(crate) fn inside(of: cudnnDropoutDescriptor_t) -> Result<Option<(f64, Address<*mut u8>)>> {
+/// What is dropped between layers: the probability and the states, with the program's own address of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Inside {
+    pub dropped: f64,
+    pub states: Address<*mut u8>,
+    pub own: Address<*mut u8>,
+}
+
+/// For layers that drop between others, whose call asks for it; `None` where nothing is dropped.
+pub(crate) fn inside(of: cudnnDropoutDescriptor_t) -> Result<Option<Inside>> {
     if of.is_null() {
         return Ok(None);
     }
     let Dropout { dropped, states, .. } = DROPOUTS.get(of)?;
     require(dropped == 0.0 || !states.get().is_null(), "the dropout descriptor has no states")?;
-    let is_dropping = dropped > 0.0;
-    is_dropping.then(|| Ok((f64::from(dropped), memory::array(states.get(), STATE)?))).transpose()
+    if dropped == 0.0 {
+        return Ok(None);
+    }
+    Ok(Some(Inside { dropped: dropped.into(), states: memory::array(states.get(), STATE)?, own: states }))
 }
 
 pub fn cudnnCreateDropoutDescriptor(descriptor: Out<'_, cudnnDropoutDescriptor_t>) -> Result {

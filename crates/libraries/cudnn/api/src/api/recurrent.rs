@@ -3,7 +3,6 @@
 use core::ffi::{c_int, c_void};
 
 use border::{OptOut, Out};
-use cudnn_cpu::View;
 use kit::Address;
 
 use crate::api::dropout;
@@ -14,7 +13,7 @@ use crate::recurrent::{
 };
 use crate::tensor::{TENSORS, Tensor, give, kind, list};
 use crate::types::*;
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 
 pub fn cudnnCreateRNNDescriptor(rnnDesc: Out<'_, cudnnRNNDescriptor_t>) -> Result {
     rnnDesc.write(NETWORKS.add());
@@ -404,14 +403,12 @@ fn call(
     require(y.width as usize == output, "the vectors of y have not the network's output size")?;
     let is_whole = x.is_packed() || x.lengths.iter().all(|length| *length == x.steps);
     require(network.is_padded() || is_whole, "the network's flags say that there is no padding")?;
-    let (_, needed, is_double) = sizes(network)?;
+    let (_, needed, _) = sizes(network)?;
     require(!weights.is_null() && bytes >= needed, "the weight space is NULL or too small")?;
     let kind = supported(network.kind)?;
     require(weights.addr().is_multiple_of(kind.bytes()), "the weight space is not aligned to its type")?;
-    let at = weights.cast::<u8>().cast_mut();
     // SAFETY: cuDNN's contract: the weights are there until the stream has come to the call.
-    let weights = memory::tensor(unsafe { View::packed(at, kind, &[shape.weights()]) })?;
-    Ok(Call { network: shape, batches: x.batches(), is_double, weights })
+    unsafe { Call::new(shape, x.batches(), weights, kind) }
 }
 
 /// # Safety

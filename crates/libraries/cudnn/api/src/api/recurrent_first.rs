@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
 use border::{OptOut, Out};
-use cudnn_cpu::View;
+
 use cudnn_cpu::recurrent::Place;
 use kit::Address;
 
@@ -19,7 +19,7 @@ use crate::recurrent::{
 };
 use crate::tensor::{FILTERS, Filter, filter, kind, list, tensor};
 use crate::types::*;
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 
 /// What the descriptor had of projections, bounds and biases stays.
 pub fn cudnnSetRNNDescriptor_v6(
@@ -401,10 +401,8 @@ fn begin(
     require(weights.bytes()? >= shape.weights() * kind.bytes(), "the weights are too few")?;
     require(!w.is_null() && w.addr().is_multiple_of(kind.bytes()), "the weights are NULL or not aligned")?;
     // SAFETY: cuDNN's contract: the weights are there until the stream has come to the call.
-    let view = unsafe { View::packed(w.cast::<u8>().cast_mut(), kind, &[shape.weights()]) };
-    let weights = memory::tensor(view)?;
-    let is_double = x.kind == cudnnDataType_t::CUDNN_DATA_DOUBLE;
-    Ok(Begun { context, network, call: Call { network: shape, batches: x.batches(), is_double, weights } })
+    let call = unsafe { Call::new(shape, x.batches(), w, kind) }?;
+    Ok(Begun { context, network, call })
 }
 
 impl Begun {

@@ -7,9 +7,11 @@
 pub mod after;
 pub mod attention;
 pub mod calls;
+pub mod cells;
 pub mod convolution;
 pub mod elements;
 pub mod moves;
+pub mod networks;
 pub mod norm;
 pub mod product;
 pub mod rows;
@@ -42,10 +44,11 @@ enum Part {
     Convolutions,
     Windows,
     Moves,
+    Cells,
 }
 
 /// In the order of [`Part`].
-static PARTS: [(&str, &str); 7] = [
+static PARTS: [(&str, &str); 8] = [
     part!("elements"),
     part!("rows"),
     part!("products"),
@@ -53,6 +56,7 @@ static PARTS: [(&str, &str); 7] = [
     part!("convolutions"),
     part!("windows"),
     part!("moves"),
+    part!("cells"),
 ];
 
 /// A handle's modules, each loaded when it is first asked for.

@@ -33,7 +33,7 @@ impl Cell {
     }
 
     /// Numbers per row and hidden element that the way back needs: gates, and the GRU's share of the state in its new memory.
-    fn kept(self) -> usize {
+    pub fn kept(self) -> usize {
         match self {
             Cell::Gru => 4,
             _ => self.gates(),
@@ -83,7 +83,7 @@ impl Network {
         self.layers * self.directions
     }
 
-    fn inputs(&self, layer: usize) -> usize {
+    pub fn inputs(&self, layer: usize) -> usize {
         if layer == 0 { self.input } else { self.directions * self.output() }
     }
 
@@ -169,13 +169,13 @@ impl Network {
     }
 
     /// Elements of a pseudo layer's record that the way forward writes: gates, cells and outputs.
-    fn ahead(&self, rows: usize) -> usize {
+    pub fn ahead(&self, rows: usize) -> usize {
         let cells = if self.cell == Cell::Lstm { self.hidden } else { 0 };
         rows * (self.cell.kept() * self.hidden + cells + self.output())
     }
 
     /// Elements that the way back writes: gradients in front of the gates' functions, and of what is projected.
-    fn back(&self, rows: usize) -> usize {
+    pub fn back(&self, rows: usize) -> usize {
         rows * (self.cell.kept() * self.hidden + self.projected.unwrap_or(0))
     }
 }
@@ -207,9 +207,9 @@ pub struct Batches {
     /// Which of the batch is at each place.
     pub order: Vec<usize>,
     /// How many sequences have each step, as far as one has it.
-    counts: Vec<usize>,
+    pub counts: Vec<usize>,
     /// The first row of each step.
-    firsts: Vec<usize>,
+    pub firsts: Vec<usize>,
     pub rows: usize,
 }
 
@@ -242,11 +242,11 @@ impl Batches {
     }
 
     /// The steps in a direction's order.
-    fn steps(&self, is_reversed: bool) -> Vec<usize> {
+    pub fn steps(&self, is_reversed: bool) -> Vec<usize> {
         if is_reversed { (0..self.counts.len()).rev().collect() } else { (0..self.counts.len()).collect() }
     }
 
-    fn step(&self, step: usize) -> core::ops::Range<usize> {
+    pub fn step(&self, step: usize) -> core::ops::Range<usize> {
         self.firsts[step]..self.firsts[step] + self.counts[step]
     }
 
