@@ -82,7 +82,7 @@ const BY_MIOPEN: [(&[&str], &str); 13] = [
 ];
 
 /// Calls with what our own kernels do of them.
-const BY_KERNELS: [(&[&str], &str); 5] = [
+const BY_KERNELS: [(&[&str], &str); 8] = [
     (
         &["cudnnConvolutionForward", "cudnnConvolutionBackwardData", "cudnnConvolutionBackwardFilter"],
         "`float`, half and bfloat16, results apart from what is read",
@@ -116,11 +116,35 @@ const BY_KERNELS: [(&[&str], &str); 5] = [
             "cudnnNormalizationForwardTraining",
             "cudnnNormalizationBackward",
         ],
-        "`float`, half and bfloat16, any strides, with nothing behind it",
+        "`float`, half and bfloat16, any strides, with sums and activations behind them too",
+    ),
+    (
+        &["cudnnConvolutionBiasActivationForward"],
+        "`float`, half and bfloat16, whose sums stay `float` until the activation is done",
+    ),
+    (
+        &["cudnnPoolingForward", "cudnnPoolingBackward"],
+        "`float`, half and bfloat16, any strides, results apart from what is read",
+    ),
+    (
+        &[
+            "cudnnRNNForward",
+            "cudnnRNNForwardInference",
+            "cudnnRNNForwardInferenceEx",
+            "cudnnRNNForwardTraining",
+            "cudnnRNNForwardTrainingEx",
+            "cudnnRNNBackwardData",
+            "cudnnRNNBackwardDataEx",
+            "cudnnRNNBackwardData_v8",
+            "cudnnRNNBackwardWeights",
+            "cudnnRNNBackwardWeightsEx",
+            "cudnnRNNBackwardWeights_v8",
+        ],
+        "`float`, half and bfloat16, computed in `float`",
     ),
     (
         &["cudnnBackendExecute"],
-        "operation by operation, where tensors lie by strides: convolutions in three directions; products of matrices, with limits too; pointwise operations of every mode; reductions; softmax with statistics and sinks; normalizations of every mode and their gradients; joined, parted and reshaped tensors; masks along a diagonal; attention as one operation and its gradient, with lengths, sinks and graphs for scores",
+        "operation by operation, where tensors lie by strides: convolutions in three directions; products of matrices, with limits too; pointwise operations of every mode; reductions; softmax with statistics and sinks; normalizations of every mode and their gradients; pooling and its gradients, with places too; joined, parted, reshaped and transposed tensors, rows gathered from pages; rotary positions; random numbers; masks along a diagonal; attention as one operation and its gradient, with lengths, sinks, graphs for scores and, on the way forward, dropout",
     ),
 ];
 
