@@ -488,48 +488,66 @@ def shapes(library, rng):
 
 
 def native(library, rng):
-    """A plan as a node of the program's CUDA graph, which runs as often as it is launched, and for another pack once it is updated."""
+    """A plan as nodes of the program's CUDA graph, which runs as often as it is launched, for another pack once it is updated, and within another
+    graph when the first one is gone."""
     for face in library.faces[1:]:
         with Scope(face) as scope:
             graph, x = Graph(scope), drawn(rng, (2, 3, 4, 5), FLOAT)
             tx, ty, tz = (scope.tensor(values, FLOAT) for values in (x, x * 0, x * 0))
-            gx, gy = graph.memory(tx), graph.memory(ty)
-            graph.pointwise(101, gx, gy)
+            gx, middle, gy = graph.memory(tx), graph.virtual(x.shape), graph.memory(ty)
+            graph.pointwise(101, gx, middle)
+            graph.pointwise(101, middle, gy)
+            expected = np.tanh(np.tanh(x))
             plan, pack = graph.plan(), graph.pack()
-            made, run, stream, count = P(), P(), P(), ctypes.c_size_t()
-            face.runtime("cudaGraphCreate", ctypes.byref(made), 0)
-            if device.ON_COPIES:
-                face.refused("NOT_SUPPORTED", "cudnnBackendPopulateCudaGraph", scope.handle, plan, pack, made)
+            made, outer, run, stream = P(), P(), P(), P()
+
+            def is_of(nodes):
+                count = ctypes.c_size_t()
                 face.runtime("cudaGraphGetNodes", made, None, ctypes.byref(count))
-                assert count.value == 0 and (ty.get() == 0).all()
+                assert count.value == nodes, (count.value, nodes)
+
+            face.runtime("cudaGraphCreate", ctypes.byref(made), 0)
+            if device.ON_COPIES and not device.BY_KERNELS:
+                face.refused("NOT_SUPPORTED", "cudnnBackendPopulateCudaGraph", scope.handle, plan, pack, made)
+                is_of(0)
+                assert (ty.get() == 0).all()
                 face.runtime("cudaGraphDestroy", made)
                 return 1
+            # Kernels have a node for each launch.
+            nodes = 2 if device.BY_KERNELS else 1
             face("cudnnBackendPopulateCudaGraph", scope.handle, plan, pack, made)
             face.refused("BAD_PARAM", "cudnnBackendPopulateCudaGraph", scope.handle, plan, pack, made)
             face.refused("BAD_PARAM", "cudnnBackendPopulateCudaGraph", scope.handle, plan, pack, None)
-            face.runtime("cudaGraphGetNodes", made, None, ctypes.byref(count))
-            assert count.value == 1 and (ty.get() == 0).all()
+            is_of(nodes)
+            assert (ty.get() == 0).all()
             face.runtime("cudaStreamCreate", ctypes.byref(stream))
             face.runtime("cudaGraphInstantiate", ctypes.byref(run), made, ctypes.c_ulonglong(0))
             launch = lambda: (face.runtime("cudaGraphLaunch", run, stream), face.synchronize())
             launch()
-            near(ty.get(), np.tanh(x), 1, FLOAT, 1, "a graph's node")
+            near(ty.get(), expected, 1, FLOAT, 1, "a graph's nodes")
             graph.given = {uid: tz.at.value if at == ty.at.value else at for uid, at in graph.given.items()}
             face("cudnnBackendUpdateCudaGraph", scope.handle, plan, graph.pack(), made)
-            face.runtime("cudaGraphGetNodes", made, None, ctypes.byref(count))
-            assert count.value == 1
+            is_of(nodes)
             launch()
             assert (tz.get() == 0).all()
             other = (ctypes.c_byte * 64)()
             face.runtime("cudaGraphExecUpdate", run, made, other)
             launch()
-            near(tz.get(), np.tanh(x), 1, FLOAT, 1, "an updated graph's node")
+            near(tz.get(), expected, 1, FLOAT, 1, "an updated graph's nodes")
+            face.runtime("cudaGraphExecDestroy", run)
+            face.runtime("cudaGraphCreate", ctypes.byref(outer), 0)
+            face.runtime("cudaGraphAddChildGraphNode", ctypes.byref(P()), outer, None, ctypes.c_size_t(0), made)
+            face.runtime("cudaGraphDestroy", made)
+            face.runtime("cudaGraphInstantiate", ctypes.byref(run), outer, ctypes.c_ulonglong(0))
+            face.runtime("cudaMemset", tz.at, 0, ctypes.c_size_t(4 * x.size))
+            launch()
+            near(tz.get(), expected, 1, FLOAT, 1, "a graph within another")
             empty = P()
             face.runtime("cudaGraphCreate", ctypes.byref(empty), 0)
             face.refused("BAD_PARAM", "cudnnBackendUpdateCudaGraph", scope.handle, plan, pack, empty)
-            for name, it in (("cudaGraphExecDestroy", run), ("cudaGraphDestroy", made), ("cudaGraphDestroy", empty), ("cudaStreamDestroy", stream)):
+            for name, it in (("cudaGraphExecDestroy", run), ("cudaGraphDestroy", outer), ("cudaGraphDestroy", empty), ("cudaStreamDestroy", stream)):
                 face.runtime(name, it)
-    return 8
+    return 9
 
 
 def refusals(library, rng):

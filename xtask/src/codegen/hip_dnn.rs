@@ -82,7 +82,7 @@ const BY_MIOPEN: [(&[&str], &str); 13] = [
 ];
 
 /// Calls with what our own kernels do of them.
-const BY_KERNELS: [(&[&str], &str); 8] = [
+const BY_KERNELS: [(&[&str], &str); 9] = [
     (
         &["cudnnConvolutionForward", "cudnnConvolutionBackwardData", "cudnnConvolutionBackwardFilter"],
         "`float`, half and bfloat16, results apart from what is read",
@@ -146,6 +146,10 @@ const BY_KERNELS: [(&[&str], &str); 8] = [
         &["cudnnBackendExecute"],
         "operation by operation, where tensors lie by strides: convolutions in three directions; products of matrices, with limits too; pointwise operations of every mode; reductions; softmax with statistics and sinks; normalizations of every mode and their gradients; pooling and its gradients, with places too; joined, parted, reshaped and transposed tensors, rows gathered from pages; rotary positions; random numbers; masks along a diagonal; attention as one operation and its gradient, with lengths, sinks, graphs for scores and, on the way forward, dropout",
     ),
+    (
+        &["cudnnBackendPopulateCudaGraph", "cudnnBackendUpdateCudaGraph"],
+        "plans of which they have each operation, a node for each launch",
+    ),
 ];
 
 /// Who answers on an AMD GPU.
@@ -175,9 +179,9 @@ impl OnHip {
         let kernels = self.by_kernels.get(name).map(|what| format!("kernels of ours ({what})"));
         let miopen = self.by_miopen.get(name).map(|what| format!("MIOpen ({what})"));
         match [miopen, kernels].into_iter().flatten().reduce(|first, then| format!("{first}; else {then}")) {
-            Some(what) => format!("{what}; else our own code, on copies"),
             // What our own code does on copies cannot be captured.
-            None if name.ends_with("CudaGraph") => "no".to_owned(),
+            Some(what) if name.ends_with("CudaGraph") => format!("{what}; else no"),
+            Some(what) => format!("{what}; else our own code, on copies"),
             None if on_cpu != "yes" => "no".to_owned(),
             None if takes_handle && computes(name) => "our own code, on copies".to_owned(),
             None => "ours".to_owned(),

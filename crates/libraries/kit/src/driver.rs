@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use cuda_abi::{
     CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphNode, CUhostFn,
     CUmodule, CUpointer_attribute, CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureStatus,
-    CudawayHipStream,
+    CUuserObject, CudawayHipStream,
 };
 use libloading::os::unix::Library;
 
@@ -35,6 +35,10 @@ macro_rules! driver {
             pub cudaway_launch_host_function:
                 Option<unsafe extern "C" fn(CUstream, CUhostFn, *mut c_void, CUhostFn) -> CUresult>,
             pub cuStreamBeginCaptureToGraph: Option<CaptureToGraph>,
+            pub cuUserObjectCreate:
+                Option<unsafe extern "C" fn(*mut CUuserObject, *mut c_void, CUhostFn, c_uint, c_uint) -> CUresult>,
+            pub cuGraphRetainUserObject:
+                Option<unsafe extern "C" fn(Number<CUgraph>, CUuserObject, c_uint, c_uint) -> CUresult>,
         }
 
         impl Driver {
@@ -48,6 +52,9 @@ macro_rules! driver {
                             library.get("cudaway_launch_host_function\0").ok().map(|symbol| *symbol),
                         cuStreamBeginCaptureToGraph:
                             library.get("cuStreamBeginCaptureToGraph\0").ok().map(|symbol| *symbol),
+                        cuUserObjectCreate: library.get("cuUserObjectCreate\0").ok().map(|symbol| *symbol),
+                        cuGraphRetainUserObject:
+                            library.get("cuGraphRetainUserObject\0").ok().map(|symbol| *symbol),
                     })
                 }
             }

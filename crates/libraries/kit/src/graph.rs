@@ -38,6 +38,33 @@ pub fn fill(graph: CUgraph, enqueue: impl FnOnce(CUstream) -> Result) -> Result 
     filled.and(destroyed)
 }
 
+/// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`: the end may come at any time.
+const NO_DESTRUCTOR_SYNC: u32 = 1;
+/// `CU_GRAPH_USER_OBJECT_MOVE`: the reference becomes the graph's.
+const MOVE: u32 = 1;
+
+/// Has the graph, and those that are made of it, keep a thing until they are gone. The thing's end may not call the driver.
+pub fn keep<T: Send + Sync + 'static>(graph: CUgraph, thing: T) -> Result {
+    extern "C" fn end<T>(thing: *mut c_void) {
+        // SAFETY: of `keep`, which gave it away.
+        drop(unsafe { Box::from_raw(thing.cast::<T>()) });
+    }
+    let driver = driver()?;
+    let (Some(create), Some(retain)) = (driver.cuUserObjectCreate, driver.cuGraphRetainUserObject) else {
+        return Err(Error::NotSupported("things that graphs keep: CUDA's driver is older than 11.3"));
+    };
+    let mut object = core::ptr::null_mut();
+    let thing = Box::into_raw(Box::new(thing)).cast::<c_void>();
+    // SAFETY: `object` outlives the call; the end takes what it is given.
+    let created = unsafe { create(&mut object, thing, Some(end::<T>), 1, NO_DESTRUCTOR_SYNC) };
+    if let Err(error) = check("cuUserObjectCreate", created) {
+        end::<T>(thing);
+        return Err(error);
+    }
+    // SAFETY: the driver looks at the graph itself; the object's one reference is given away.
+    check("cuGraphRetainUserObject", unsafe { retain(Number(graph), object, 1, MOVE) })
+}
+
 pub fn nodes(of: CUgraph) -> Result<Vec<CUgraphNode>> {
     let driver = driver()?;
     let mut count = 0;

@@ -156,7 +156,7 @@ pub fn on_stream(stream: cudaStream_t) -> Result<Context> {
 /// What it was asked for is still done.
 pub fn remove(handle: cudnnHandle_t) -> Result {
     CONTEXTS.remove(handle).map_err(|_| Error::NotInitialized)?;
-    Ok(())
+    kernels::kept::free_gone()
 }
 
 /// Ends a body's call where MIOpen does it: the block answers whether it has.

@@ -15,7 +15,8 @@ use crate::graph::descriptor::{DESCRIPTORS, Descriptor, Node, find};
 use crate::graph::device::Device;
 use crate::graph::plan::{Given, Graph, Tensor};
 use crate::graph::{overrides, written};
-use crate::handle::computing;
+use crate::handle::{Context, computing};
+use crate::kernels::kept::Kept;
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -370,22 +371,6 @@ unsafe fn given_to(
     Ok((graph, given))
 }
 
-/// A run of a plan.
-///
-/// # Safety
-/// As [`cudnnBackendSetAttribute`].
-unsafe fn run_of(
-    executionPlan: cudnnBackendDescriptor_t,
-    variantPack: cudnnBackendDescriptor_t,
-) -> Result<impl Fn() + Send + Sync + 'static> {
-    // SAFETY: the caller's promise.
-    let (graph, given) = unsafe { given_to(executionPlan, variantPack) }?;
-    Ok(move || {
-        // SAFETY: cuDNN's contract: the tensors are there until the stream, or the graph, has come here.
-        unsafe { graph.run(&given) };
-    })
-}
-
 /// # Safety
 /// As [`cudnnBackendSetAttribute`].
 pub unsafe fn cudnnBackendExecute(
@@ -415,7 +400,7 @@ pub unsafe fn cudnnBackendExecute(
     context.enqueue(move || unsafe { graph.run(&given) })
 }
 
-/// Makes a run of the plan the one node of a graph that has none.
+/// Makes a run of the plan the nodes of a graph that has none: one of our own code's, or the launches of our kernels.
 ///
 /// # Safety
 /// As [`cudnnBackendSetAttribute`].
@@ -427,15 +412,16 @@ pub unsafe fn cudnnBackendPopulateCudaGraph(
 ) -> Result {
     let context = computing(handle)?;
     // SAFETY: the caller's promise.
-    let run = unsafe { run_of(executionPlan, variantPack) }?;
+    let run = unsafe { given_to(executionPlan, variantPack) }?;
     require(
         !graph.is_null() && kit::graph::nodes(graph)?.is_empty(),
         "the graph is NULL or has nodes already",
     )?;
-    context.add_to_graph(graph, run)
+    // SAFETY: the caller's promise.
+    unsafe { fill(&context, graph, run, false) }
 }
 
-/// The one node of a graph that was populated is for another pack from now on.
+/// The nodes of a graph that was populated are for another pack from now on.
 ///
 /// # Safety
 /// As [`cudnnBackendSetAttribute`].
@@ -447,14 +433,53 @@ pub unsafe fn cudnnBackendUpdateCudaGraph(
 ) -> Result {
     let context = computing(handle)?;
     // SAFETY: the caller's promise.
-    let run = unsafe { run_of(executionPlan, variantPack) }?;
+    let run = unsafe { given_to(executionPlan, variantPack) }?;
     require(!graph.is_null(), "the graph is NULL")?;
-    let [node] = kit::graph::nodes(graph)?[..] else {
-        return Err(Error::BadParam("the graph is none that cudnnBackendPopulateCudaGraph has made"));
-    };
-    kit::graph::remove(node)?;
-    context.add_to_graph(graph, run)
+    let nodes = kit::graph::nodes(graph)?;
+    let may_be_several = context.kernels()?.is_some();
+    require(
+        nodes.len() == 1 || (may_be_several && !nodes.is_empty()),
+        "the graph is none that cudnnBackendPopulateCudaGraph has made",
+    )?;
+    nodes.into_iter().try_for_each(kit::graph::remove)?;
+    // SAFETY: the caller's promise.
+    unsafe { fill(&context, graph, run, true) }
 }
+
+/// Fills a graph that has no nodes, or has none any more.
+///
+/// # Safety
+/// As [`cudnnBackendSetAttribute`].
+unsafe fn fill(
+    context: &Context,
+    to: cudaGraph_t,
+    (graph, given): (Arc<Graph>, BTreeMap<i64, Given>),
+    is_again: bool,
+) -> Result {
+    if let Some(kernels) = context.kernels()? {
+        let kept = Kept::of(to, is_again)?;
+        let mut done = Ok(false);
+        kit::graph::fill(to, |stream| {
+            let call = kernels.for_graph(kept, stream);
+            let device = Device { hip: None, kernels: Some(&call), stream };
+            // SAFETY: cuDNN's contract: the tensors are there until the graph has come here.
+            done = unsafe { graph.run_on_device(&device, &given, |_, _| Err(LACKS)) };
+            Ok(())
+        })?;
+        match done {
+            Ok(true) => return Ok(()),
+            Err(error) if error != LACKS => return Err(error),
+            // What was begun is our own code's as a whole.
+            _ => kit::graph::nodes(to)?.into_iter().try_for_each(kit::graph::remove)?,
+        }
+    }
+    context.add_to_graph(to, move || {
+        // SAFETY: as above.
+        unsafe { graph.run(&given) };
+    })
+}
+
+const LACKS: Error = Error::NotSupported("what kernels have not got, in a graph");
 
 /// The graph of a descriptor that is final and of that kind.
 fn final_of(node: &Arc<Node>, kind: Of) -> Result<Option<Arc<Graph>>> {

@@ -47,7 +47,7 @@ struct Made {
 
 impl Made {
     fn new(run: &Run, sizes: [usize; 3]) -> Option<Made> {
-        let room = Room::new(run.call.stream, 4 * sizes.iter().product::<usize>()).ok()?;
+        let room = run.call.room(4 * sizes.iter().product::<usize>()).ok()?;
         Some(Made { room, sizes })
     }
 
@@ -278,7 +278,7 @@ impl Run<'_> {
             }
             own.strides = packed(&own.sizes);
             let count = own.elements();
-            let room = if *uid == input { None } else { Room::new(self.call.stream, 4 * count).ok() };
+            let room = if *uid == input { None } else { self.call.room(4 * count).ok() };
             let at = match &room {
                 Some(room) => room.at(),
                 None if *uid == input => scores.room.at(),

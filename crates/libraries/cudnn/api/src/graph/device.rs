@@ -49,6 +49,16 @@ pub struct Device<'c> {
     pub stream: cudaStream_t,
 }
 
+impl Device<'_> {
+    /// Memory of the run's.
+    fn room(&self, bytes: usize) -> Result<Room> {
+        match self.kernels {
+            Some(kernels) => kernels.room(bytes),
+            None => Room::new(self.stream, bytes),
+        }
+    }
+}
+
 impl Graph {
     /// Runs the graph where one of its operations can be done on the device's memory, with `ours` for the others; whether that is so.
     ///
@@ -69,7 +79,7 @@ impl Graph {
         for (uid, kind) in shared {
             // Where there is no room for all, our own code goes by parts.
             let bytes = self.tensors[&uid].span() * kind.bytes();
-            let Ok(room) = Room::new(device.stream, bytes) else { return Ok(false) };
+            let Ok(room) = device.room(bytes) else { return Ok(false) };
             places.insert(uid, Given::Made(Address(room.at().cast()), kind));
             rooms.push(room);
         }

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
+use std::sync::Arc;
 
 use cuda_abi::CUdeviceptr;
 use kit::driver::{check, driver};
@@ -10,6 +11,7 @@ use super::call::call;
 use super::convert::{self, DATA_TYPES, number};
 use super::library::{Library, Memory, Raw};
 use crate::Result;
+use crate::kernels::kept::Kept;
 use crate::tensor::{Argument, Tensor, dense};
 use crate::types::*;
 
@@ -188,7 +190,13 @@ pub fn copy(stream: cudaStream_t, from: Memory, to: Memory, bytes: usize) -> Res
 /// Memory of the device's that is there in stream order.
 pub struct Room {
     at: CUdeviceptr,
-    stream: cudaStream_t,
+    of: Source,
+}
+
+/// Who has the memory when it is not needed any more.
+enum Source {
+    Stream(cudaStream_t),
+    Graph(Arc<Kept>),
 }
 
 impl Room {
@@ -199,7 +207,12 @@ impl Room {
             let code = unsafe { (driver()?.cuMemAllocAsync)(&mut at, bytes, stream) };
             check("cuMemAllocAsync", code)?;
         }
-        Ok(Room { at, stream })
+        Ok(Room { at, of: Source::Stream(stream) })
+    }
+
+    /// What a graph keeps.
+    pub fn kept(of: Arc<Kept>, at: CUdeviceptr) -> Room {
+        Room { at, of: Source::Graph(of) }
     }
 
     /// NULL where it has no bytes.
@@ -210,11 +223,16 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        if self.at != 0
-            && let Ok(driver) = driver()
-        {
-            // SAFETY: of `new`; what was enqueued before uses it before it is gone.
-            unsafe { (driver.cuMemFreeAsync)(self.at, self.stream) };
+        match &self.of {
+            Source::Graph(kept) => kept.give_back(self.at),
+            Source::Stream(stream) => {
+                if self.at != 0
+                    && let Ok(driver) = driver()
+                {
+                    // SAFETY: of `new`; what was enqueued before uses it before it is gone.
+                    unsafe { (driver.cuMemFreeAsync)(self.at, *stream) };
+                }
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ impl Call {
     /// Floats of these sizes in memory of the device's, which has to be there until the launches that read it are enqueued.
     pub fn floats(&self, sizes: &[usize]) -> Result<Option<(Room, Operand)>> {
         let (strides, count) = packed(sizes, &vec![false; sizes.len()]);
-        let room = Room::new(self.stream, 4 * count)?;
+        let room = self.room(4 * count)?;
         Ok(Operand::memory(room.at().cast(), Kind::F32, strides).map(|at| (room, at)))
     }
 

@@ -161,7 +161,7 @@ impl Call {
 
     /// Floats in memory of the device's, which has to be there until the launches that read it are enqueued.
     pub fn block(&self, rows: usize, pitch: usize) -> Result<(Room, Block)> {
-        let room = Room::new(self.stream, 4 * (rows * pitch).max(1))?;
+        let room = self.room(4 * (rows * pitch).max(1))?;
         let block = Block::new(room.at().cast(), Kind::F32, pitch);
         Ok((room, block))
     }

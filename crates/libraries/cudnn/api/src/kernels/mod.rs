@@ -10,6 +10,7 @@ pub mod calls;
 pub mod cells;
 pub mod convolution;
 pub mod elements;
+pub mod kept;
 pub mod moves;
 pub mod networks;
 pub mod norm;
@@ -25,7 +26,9 @@ use std::sync::Arc;
 use kit::kernels::Module;
 use once_cell::sync::OnceCell;
 
+use self::kept::Kept;
 use crate::Result;
+use crate::hip::objects::Room;
 use crate::types::cudaStream_t;
 
 /// A module: its name, and what nvcc makes of its source, with C's end behind it; a test has the two belong together.
@@ -93,11 +96,28 @@ fn blocks(count: u32, threads: u32) -> u32 {
 pub struct Call {
     kernels: Arc<Kernels>,
     pub stream: cudaStream_t,
+    /// Of launches that become nodes of a graph: their memory.
+    kept: Option<Arc<Kept>>,
 }
 
 impl Call {
     pub fn new(kernels: Arc<Kernels>, stream: cudaStream_t) -> Call {
-        Call { kernels, stream }
+        Call { kernels, stream, kept: None }
+    }
+
+    /// The same call for a graph that keeps its memory, whose nodes are what is enqueued into the stream.
+    #[must_use]
+    pub fn for_graph(&self, kept: Arc<Kept>, stream: cudaStream_t) -> Call {
+        self.kernels.keep();
+        Call { kernels: Arc::clone(&self.kernels), stream, kept: Some(kept) }
+    }
+
+    /// Memory of the device's until it is dropped, in stream order.
+    pub fn room(&self, bytes: usize) -> Result<Room> {
+        match &self.kept {
+            Some(kept) if bytes > 0 => Ok(Room::kept(Arc::clone(kept), kept.take(bytes)?)),
+            _ => Room::new(self.stream, bytes),
+        }
     }
 
     fn module(&self, part: Part) -> Option<&Module> {

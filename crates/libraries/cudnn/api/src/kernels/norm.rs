@@ -110,7 +110,7 @@ impl Call {
     fn statistics(&self, of: &Normal) -> Result<Option<(Room, [Operand; 2])>> {
         let (strides, count) = packed(of.over.sizes, of.over.is_inner);
         let bytes = 4 * count;
-        let room = Room::new(self.stream, 2 * bytes)?;
+        let room = self.room(2 * bytes)?;
         let first = room.at().cast::<u8>().cast_const();
         let at = |first: *const u8| Operand::memory(first, Kind::F32, strides.clone());
         let Some(both) = at(first).zip(at(first.wrapping_add(bytes))).map(<[Operand; 2]>::from) else {

@@ -9,7 +9,6 @@ use kit::kernels::Module;
 use super::tensor::{Operand, Sizes, Space, Tensor, packed, space};
 use super::{BLOCKS, Call, Part};
 use crate::Result;
-use crate::hip::objects::Room;
 
 const TENSORS: usize = 10;
 const THREADS: u32 = 256;
@@ -132,7 +131,7 @@ impl Call {
             of
         };
         let (strides, n_parts) = packed(&sizes, &is_inner);
-        let room = Room::new(self.stream, 8 * n_parts)?;
+        let room = self.room(8 * n_parts)?;
         let Some(parts_at) = Operand::memory(room.at().cast(), Kind::F64, strides) else { return Ok(false) };
         let (take, fold, give) = parts(of);
         let first = How { code: take | fold << 4, numbers, given: [1.0, 0.0] };

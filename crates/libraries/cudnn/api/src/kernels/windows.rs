@@ -8,7 +8,6 @@ use cudnn_cpu::pooling::{Pooling, Window};
 use super::tensor::{Operand, Tensor, five, packed};
 use super::{Call, Part};
 use crate::Result;
-use crate::hip::objects::Room;
 
 /// `Windows` of windows.cu.
 #[repr(C)]
@@ -103,7 +102,7 @@ impl Call {
             return self.run_windows(c"pool_backward", windows, x.1);
         };
         let (strides, count) = packed(y.1, &vec![false; y.1.len()]);
-        let room = Room::new(self.stream, 4 * count)?;
+        let room = self.room(4 * count)?;
         let places = Operand::memory(room.at().cast(), Kind::I32, strides);
         let Some(places) = places.as_ref().and_then(five) else { return Ok(false) };
         let Some(images) = five(images) else { return Ok(false) };
