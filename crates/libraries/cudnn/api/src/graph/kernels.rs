@@ -4,7 +4,6 @@
 //! Strides and sizes are looked at when a run has all tensors' memory: what kernels cannot do then is our own code's, on copies.
 
 use cudnn_cpu::pointwise::{Pointwise, Two};
-use cudnn_cpu::pooling::{Pooling, Window};
 use cudnn_cpu::reduction::Reduction;
 
 use super::device::{Places, Step, Tensors};
@@ -19,7 +18,6 @@ use crate::kernels::norm::{Gradients, Normal, Running, Statistics};
 use crate::kernels::product::Matrices;
 use crate::kernels::rows::Over;
 use crate::kernels::tensor::{self, Operand};
-use crate::kernels::windows::Pooled;
 use crate::kernels::{calls, elements, rows};
 
 /// Whether it lies so that kernels can follow it; what is virtual lies in a type that they have.
@@ -176,46 +174,6 @@ impl<'r> Run<'r> {
         let operands = [(&x, sizes[0]), (&w, sizes[1]), (&y, sizes[2])];
         let how = (&by.geometry, by.flipped > 0);
         self.call.convolve(direction, how, operands, [by.alpha as f32, before])
-    }
-
-    fn pool(&self, by: (Pooling, &Window, f64), of: &Operation) -> Result<bool> {
-        self.pool_with_places(by, [of.takes[0], of.gives[0]], None)
-    }
-
-    /// Makes the second of the first, and where the largest elements are, if that is asked for.
-    pub fn pool_with_places(
-        &self,
-        (mode, window, alpha): (Pooling, &Window, f64),
-        [x, y]: [i64; 2],
-        places: Option<i64>,
-    ) -> Result<bool> {
-        let places = places.map_or_else(|| Some(Operand::none()), |uid| self.own(uid));
-        let (Some(x_at), Some(y_at), Some(places)) = (self.own(x), self.own(y), places) else {
-            return Ok(false);
-        };
-        let (x, y) = ((&x_at, self.sizes(x)), (&y_at, self.sizes(y)));
-        self.call.pool(&Pooled { mode, window, x, y, places, given: [alpha as f32, 0.0] })
-    }
-
-    fn pool_backward(&self, by: (Pooling, &Window, f64), of: &Operation) -> Result<bool> {
-        let images = of.takes.get(1).map(|uid| self.own(*uid));
-        match images {
-            Some(None) => Ok(false),
-            images => self.pool_gradient(by, [of.takes[0], of.gives[0]], (Operand::none(), images.flatten())),
-        }
-    }
-
-    /// Makes the second, the gradient of the images, of the first, by places or by what the images were.
-    pub fn pool_gradient(
-        &self,
-        (mode, window, alpha): (Pooling, &Window, f64),
-        [dy, dx]: [i64; 2],
-        (places, images): (Operand, Option<Operand>),
-    ) -> Result<bool> {
-        let (Some(dx_at), Some(dy_at)) = (self.own(dx), self.own(dy)) else { return Ok(false) };
-        let (x, y) = ((&dx_at, self.sizes(dx)), (&dy_at, self.sizes(dy)));
-        let pooled = Pooled { mode, window, x, y, places, given: [alpha as f32, 0.0] };
-        self.call.pool_backward(&pooled, images.as_ref())
     }
 
     fn slice(&self, by: &Slice, of: &Operation) -> Result<bool> {

@@ -10,6 +10,8 @@ use super::descriptor::Descriptor;
 use super::kernels::Run;
 use super::plan::{Layer, Operation, Tensor, Tensors, Work, described, three};
 use crate::error::{require, supports};
+use crate::kernels::tensor::Operand;
+use crate::kernels::windows::Pooled;
 use crate::types::*;
 use crate::{Error, Result};
 
@@ -122,6 +124,48 @@ impl Layer for Back {
         let Some(places) = run.own(of.takes[1]) else { return Ok(false) };
         let by = (Pooling::Max(false), &self.0, self.1);
         run.pool_gradient(by, [of.takes[0], of.gives[0]], (places, None))
+    }
+}
+
+impl Run<'_> {
+    pub fn pool(&self, by: (Pooling, &Window, f64), of: &Operation) -> Result<bool> {
+        self.pool_with_places(by, [of.takes[0], of.gives[0]], None)
+    }
+
+    /// Makes the second of the first, and where the largest elements are, if that is asked for.
+    fn pool_with_places(
+        &self,
+        (mode, window, alpha): (Pooling, &Window, f64),
+        [x, y]: [i64; 2],
+        places: Option<i64>,
+    ) -> Result<bool> {
+        let places = places.map_or_else(|| Some(Operand::none()), |uid| self.own(uid));
+        let (Some(x_at), Some(y_at), Some(places)) = (self.own(x), self.own(y), places) else {
+            return Ok(false);
+        };
+        let (x, y) = ((&x_at, self.sizes(x)), (&y_at, self.sizes(y)));
+        self.call.pool(&Pooled { mode, window, x, y, places, given: [alpha as f32, 0.0] })
+    }
+
+    pub fn pool_backward(&self, by: (Pooling, &Window, f64), of: &Operation) -> Result<bool> {
+        let images = of.takes.get(1).map(|uid| self.own(*uid));
+        match images {
+            Some(None) => Ok(false),
+            images => self.pool_gradient(by, [of.takes[0], of.gives[0]], (Operand::none(), images.flatten())),
+        }
+    }
+
+    /// Makes the second, the gradient of the images, of the first, by places or by what the images were.
+    fn pool_gradient(
+        &self,
+        (mode, window, alpha): (Pooling, &Window, f64),
+        [dy, dx]: [i64; 2],
+        (places, images): (Operand, Option<Operand>),
+    ) -> Result<bool> {
+        let (Some(dx_at), Some(dy_at)) = (self.own(dx), self.own(dy)) else { return Ok(false) };
+        let (x, y) = ((&dx_at, self.sizes(dx)), (&dy_at, self.sizes(dy)));
+        let pooled = Pooled { mode, window, x, y, places, given: [alpha as f32, 0.0] };
+        self.call.pool_backward(&pooled, images.as_ref())
     }
 }
 
