@@ -144,7 +144,7 @@ const BY_KERNELS: [(&[&str], &str); 9] = [
     ),
     (
         &["cudnnBackendExecute"],
-        "operation by operation, where tensors lie by strides: convolutions in three directions; products of matrices, with limits too; pointwise operations of every mode; reductions; softmax with statistics and sinks; normalizations of every mode and their gradients; pooling and its gradients, with places too; joined, parted, reshaped and transposed tensors, rows gathered from pages; rotary positions; random numbers; masks along a diagonal; attention as one operation and its gradient, with lengths, sinks, graphs for scores and, on the way forward, dropout",
+        "operation by operation, where tensors lie by strides: convolutions in three directions; products of matrices, with limits too; pointwise operations of every mode; reductions; softmax with statistics and sinks; normalizations of every mode and their gradients, also in parts; pooling and its gradients, with places too; joined, parted, reshaped and transposed tensors, rows gathered from pages; rotary positions; random numbers; masks along a diagonal; attention as one operation and its gradient, with lengths, sinks, graphs for scores and, on the way forward, dropout",
     ),
     (
         &["cudnnBackendPopulateCudaGraph", "cudnnBackendUpdateCudaGraph"],

@@ -270,3 +270,47 @@ extern "C" __global__ void scale_backward(Rows how)
         __syncthreads();
     }
 }
+
+// ---- A batch norm in parts, each result a channel's.
+
+// Tensors 0 to 5: sums and those of squares, the averages over runs before, scale and bias. 6 to 11: the factor and the bias that they
+// make, the mean, one over the deviation, and the new averages. Numbers: epsilon, how much of new averages is this one's, and how many
+// elements a sum is of. The code is 1 where the sums tell the mean.
+extern "C" __global__ void finalize(Rows how)
+{
+    const Tensor *t = how.tensors;
+    for (u64 number = blockIdx.x * blockDim.x + threadIdx.x; number < how.outer.count; number += gridDim.x * blockDim.x) {
+        Offsets<12> at = offsets<12, false>(how.outer, t, (u32)number);
+        double count = how.numbers[2], share = how.numbers[1], corrected = count > 1.0 ? count / (count - 1.0) : 1.0;
+        double mean_before = taken(t[2], at.of[2]), variance_before = taken(t[3], at.of[3]);
+        double mean = mean_before, variance = variance_before;
+        if (how.code) {
+            mean = taken(t[0], at.of[0]) / count;
+            variance = taken(t[1], at.of[1]) / count - mean * mean;
+            variance = variance > 0.0 ? variance : 0.0;
+        }
+        double inverse = 1.0 / __dsqrt_rn(variance + how.numbers[0]), factor = taken(t[4], at.of[4]) * inverse;
+        double results[6] = {factor, taken(t[5], at.of[5]) - mean * factor, mean, inverse,
+                             (1.0 - share) * mean_before + share * mean,
+                             (1.0 - share) * variance_before + share * variance * corrected};
+#pragma unroll
+        for (int k = 0; k < 6; k++)
+            if (t[6 + k].kind != NONE)
+                write(t[6 + k], at.of[6 + k], results[k]);
+    }
+}
+
+// The factors of `a * dy + b * x + c`, the gradient of x, tensors 5 to 7: of the gradients of scale and bias, tensors 0 and 1, the mean,
+// one over the deviation and the scale. The number says how many elements a channel has.
+extern "C" __global__ void gradient_factors(Rows how)
+{
+    const Tensor *t = how.tensors;
+    for (u64 number = blockIdx.x * blockDim.x + threadIdx.x; number < how.outer.count; number += gridDim.x * blockDim.x) {
+        Offsets<8> at = offsets<8, false>(how.outer, t, (u32)number);
+        double inverse = taken(t[3], at.of[3]), a = taken(t[4], at.of[4]) * inverse;
+        double b = -a * inverse * taken(t[0], at.of[0]) / how.numbers[0];
+        write(t[5], at.of[5], a);
+        write(t[6], at.of[6], b);
+        write(t[7], at.of[7], -a * taken(t[1], at.of[1]) / how.numbers[0] - b * taken(t[2], at.of[2]));
+    }
+}

@@ -9,7 +9,7 @@
 const int THREADS = 256;
 
 // The most tensors that are taken or given.
-const int TENSORS = 10;
+const int TENSORS = 12;
 
 struct Rows {
     Tensor tensors[TENSORS];

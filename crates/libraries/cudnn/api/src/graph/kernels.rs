@@ -58,7 +58,7 @@ impl<'r> Run<'r> {
     }
 
     /// Over these sizes, along which those of 1 are repeated.
-    fn over(&self, uid: i64, sizes: &[usize]) -> Option<Operand> {
+    pub fn over(&self, uid: i64, sizes: &[usize]) -> Option<Operand> {
         let tensor = self.tensor(uid);
         let strides = tensor.sizes.iter().zip(&tensor.strides).zip(sizes);
         let strides = strides.map(|((own, stride), size)| if own == size { *stride as i64 } else { 0 });
@@ -75,7 +75,7 @@ impl<'r> Run<'r> {
     }
 
     /// Nothing, where there is no tensor.
-    fn over_or_none(&self, uid: Option<i64>, sizes: &[usize]) -> Option<Operand> {
+    pub fn over_or_none(&self, uid: Option<i64>, sizes: &[usize]) -> Option<Operand> {
         uid.map_or_else(|| Some(Operand::none()), |uid| self.over(uid, sizes))
     }
 

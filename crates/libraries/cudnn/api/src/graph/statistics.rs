@@ -1,11 +1,16 @@
 //! A batch norm in parts, as networks have it where convolutions do the sums: sums of each channel, what they say of factors and averages, and
 //! what a way back needs of its own. Source: cuDNN manual, backend descriptors "GEN_STATS", "BN_FINALIZE_STATISTICS", "BN_BWD_WEIGHTS".
 
+use core::ffi::CStr;
+
 use super::descriptor::Descriptor;
+use super::kernels::Run;
 use super::layers::Takes;
 use super::plan::{Layer, Operation, Tensor, Tensors, Work};
 use crate::Result;
 use crate::error::{require, supports};
+use crate::kernels::rows::{How, Over};
+use crate::kernels::tensor::Operand;
 use crate::types::*;
 
 type Name = cudnnBackendAttributeName_t;
@@ -47,6 +52,22 @@ impl Layer for Sums {
         }
         sums
     }
+
+    fn has_kernels(&self) -> bool {
+        true
+    }
+
+    fn run_on_kernels(&self, run: &Run, of: &Operation) -> Result<bool> {
+        let sizes = run.sizes(of.takes[0]);
+        let to = [run.over(of.gives[0], sizes), run.over(of.gives[1], sizes)];
+        let (Some(x), [Some(sum), Some(squares)]) = (run.own(of.takes[0]), to) else { return Ok(false) };
+        run.call.sums(Over { sizes, is_inner: &within(sizes) }, &x, [&sum, &squares])
+    }
+}
+
+/// The sizes along which a channel has its elements.
+fn within(sizes: &[usize]) -> Vec<bool> {
+    (0..sizes.len()).map(|at| at != 1).collect()
 }
 
 /// Where each is among what is taken; what is given, in the order of [`Finalize::run`].
@@ -179,6 +200,33 @@ impl Layer for Finalize {
         let all = [scales, biases, means, inverses, next, next_variance];
         all.into_iter().zip(self.gives).filter(|(_, gives)| *gives).map(|(list, _)| list).collect()
     }
+
+    fn has_kernels(&self) -> bool {
+        true
+    }
+
+    fn run_on_kernels(&self, run: &Run, of: &Operation) -> Result<bool> {
+        let sizes = run.sizes(of.gives[0]);
+        let taken = |place: Option<usize>| run.over_or_none(place.map(|place| of.takes[place]), sizes);
+        let number = |place: Option<usize>| place.map_or(Some(0.0), |place| run.number(of.takes[place]));
+        let (sums, before) = (self.sums, self.before);
+        let places =
+            [sums.map(|it| it[0]), sums.map(|it| it[1]), before.map(|it| it[0]), before.map(|it| it[1])];
+        let mut operands: Vec<Option<Operand>> =
+            places.into_iter().chain([self.scale, self.bias]).map(taken).collect();
+        let mut given = of.gives.iter().copied();
+        let next = |gives: bool| run.over_or_none(if gives { given.next() } else { None }, sizes);
+        operands.extend(self.gives.map(next));
+        let operands = operands.into_iter().collect::<Option<Vec<_>>>();
+        let numbers = [self.epsilon, self.factor, sums.map(|it| it[2])].map(number);
+        let (Some(operands), [Some(epsilon), Some(factor), Some(count)]) = (operands, numbers) else {
+            return Ok(false);
+        };
+        // A mean that is not trained on is that of the averages.
+        let mut how = How::new((self.trains && sums.is_some()).into());
+        how.numbers = [epsilon, factor, count, 0.0];
+        run.of_channels(c"finalize", how, sizes, &operands)
+    }
 }
 
 /// Gradients of factor and bias, and the three factors of `a · dy + b · x + c`, which is the gradient of x.
@@ -225,5 +273,45 @@ impl Layer for Backward {
             factors[2].push(-a * d_bias[channel] / count - b * mean[channel]);
         }
         [d_scale, d_bias].into_iter().chain(factors).collect()
+    }
+
+    fn has_kernels(&self) -> bool {
+        true
+    }
+
+    fn run_on_kernels(&self, run: &Run, of: &Operation) -> Result<bool> {
+        let sizes = run.sizes(of.takes[0]);
+        let over = |uids: &[i64]| uids.iter().map(|uid| run.over(*uid, sizes)).collect::<Option<Vec<_>>>();
+        let (Some(taken), Some(given)) = (over(&of.takes), over(&of.gives)) else { return Ok(false) };
+        if !run.is_apart(of) {
+            return Ok(false);
+        }
+        let [x, dy, mean, inverse, scale] = &taken[..] else { return Ok(false) };
+        let gradients = [&given[0], &given[1]];
+        let sums: Vec<Operand> = [x, dy, mean, inverse].into_iter().chain(gradients).cloned().collect();
+        let is_inner = within(sizes);
+        let all = Over { sizes, is_inner: &is_inner };
+        if !run.call.rows(c"scale_backward", How::new(1), all, &sums)? {
+            return Ok(false);
+        }
+        let factors = gradients.into_iter().chain([mean, inverse, scale]).chain(&given[2..]);
+        let factors: Vec<Operand> = factors.cloned().collect();
+        let count = sizes.iter().product::<usize>() / sizes[1];
+        let how = How { numbers: [count as f64, 0.0, 0.0, 0.0], ..How::new(0) };
+        let one: Vec<usize> = (0..sizes.len()).map(|at| if at == 1 { sizes[1] } else { 1 }).collect();
+        run.of_channels(c"gradient_factors", how, &one, &factors)
+    }
+}
+
+impl Run<'_> {
+    /// A kernel whose results are of these sizes, one for each channel.
+    fn of_channels(
+        &self,
+        name: &'static CStr,
+        how: How,
+        sizes: &[usize],
+        operands: &[Operand],
+    ) -> Result<bool> {
+        self.call.rows(name, how, Over { sizes, is_inner: &vec![false; sizes.len()] }, operands)
     }
 }

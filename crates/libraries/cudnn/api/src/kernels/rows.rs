@@ -10,7 +10,7 @@ use super::tensor::{Operand, Sizes, Space, Tensor, packed, space};
 use super::{BLOCKS, Call, Part};
 use crate::Result;
 
-const TENSORS: usize = 10;
+const TENSORS: usize = 12;
 const THREADS: u32 = 256;
 
 /// `Rows` of rows.cuh.
@@ -85,6 +85,21 @@ impl Call {
         Ok(true)
     }
 
+    /// The sums of x and of its squares along the inner sizes.
+    pub fn sums(&self, over: Over, x: &Operand, to: [&Operand; 2]) -> Result<bool> {
+        if !to.iter().all(|to| to.is_apart(over.sizes, (x, over.sizes))) {
+            return Ok(false);
+        }
+        let numbers = [1.0, 0.0, 0.0, 0.0];
+        for (square, to) in to.into_iter().enumerate() {
+            let how = How { numbers, ..How::new(if square == 1 { SQUARES } else { 0 }) };
+            if !self.rows(c"reduce", how, over, &[x.clone(), to.clone()])? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Reduces x to y along the inner sizes.
     pub fn reduce(
         &self,
@@ -156,6 +171,9 @@ fn split(over: Over, x: &Operand) -> Option<(usize, usize)> {
     let count = (2..=MANY as usize).rev().find(|count| over.sizes[axis].is_multiple_of(*count))?;
     Some((axis, count))
 }
+
+/// Squares are added.
+const SQUARES: u32 = 2;
 
 /// How elements are taken, put together and given, by rows.cu's numbers.
 fn parts(of: Reduction) -> (u32, u32, u32) {
