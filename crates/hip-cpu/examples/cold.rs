@@ -6,7 +6,7 @@
 //! block has (256), `--only WORD` takes kernels whose name has it, `--named FILE` those that
 //! the file names, a line each. `cargo xtask bench first` makes a table of it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use compiler::back::cpu::{Compiled, Options, emit_baseline};
 use compiler::{Diagnostic, Module, Program, Source};
@@ -29,10 +29,12 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, cpu_ms() - start)
 }
 
-/// Instructions of the kernel `name`.
-fn instructions(module: &ptx::Module<'_>, name: &str) -> usize {
-    let is_it = |it: &&Function<'_>| it.name.value == name && it.kind == FunctionKind::Entry;
-    module.functions().filter(is_it).filter_map(|it| it.body.as_ref()).map(Block::n_instructions).sum()
+/// Instructions of each kernel of the text, by its name.
+fn instructions(text: &str) -> HashMap<String, usize> {
+    let parsed = ptx::parse(text);
+    let kernels = parsed.module.functions().filter(|it| it.kind == FunctionKind::Entry);
+    let of = |it: &Function<'_>| it.body.as_ref().map_or(0, Block::n_instructions);
+    kernels.map(|it| (it.name.value.to_string(), of(it))).collect()
 }
 
 /// The peak of this process's memory counts from now on, without what was freed.
@@ -59,7 +61,7 @@ struct Asked {
 }
 
 fn measure(text: &str, path: &str, asked: &Asked) {
-    let parsed = ptx::parse(text);
+    let instructions = instructions(text);
     let sources = vec![Source { name: path.to_owned(), text: text.to_owned() }];
     let module = match Module::link(sources) {
         Ok(module) => module,
@@ -85,7 +87,7 @@ fn measure(text: &str, path: &str, asked: &Asked) {
         let Some(first) = Made::of(&program, baseline) else { continue };
         let mut line = format!(
             "{}\t{lower:.2}\t{:.2}\t{:.2}\t{:.2}\t{}",
-            instructions(&parsed.module, name),
+            instructions.get(name).copied().unwrap_or(0),
             first.text_ms,
             first.llvm_ms,
             first.load_ms,

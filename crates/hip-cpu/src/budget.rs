@@ -21,16 +21,22 @@ const PATIENCE: f64 = 150.0;
 /// Triton's products on tensor memory, of up to 62,000 lines and 1,800 vectors in a block, which took LLVM up to 6.0 s where the other
 /// prices came to 3.0 s.
 const BEST: [f64; 5] = [0.02, 0.25, 77e-6, 0.035, 50e-6];
+/// Of long text in setting `lane`, whose blocks are long too: fitted to hashcat's kernels of 35,000 to 151,000 lines.
+const BEST_OF_LONG: [f64; 5] = [0.06, 0.25, 77e-6, 0.035, 50e-6];
 /// Of code that carries nothing and stays in its order.
 const THRIFTY: [f64; 5] = [0.015, 0.0, 0.0, 0.0, 0.0];
 
+/// Lines of text in setting `lane` beyond which what takes many lines is called there: LLVM would look for ways through all of them at
+/// once, in time that grows with their square. Of hashcat's MD5, whose permutations of bytes have 57 lines each, 184,000 lines took 11 s.
+const LONG: usize = 60_000;
+
 /// How much LLVM may do for the code; `None` where anything would be too much.
 pub fn affordable(code: &Compiled) -> Option<Effort> {
-    within(code, BUDGET)
+    within(code, BEST, BUDGET)
 }
 
-fn within(code: &Compiled, budget: f64) -> Option<Effort> {
-    let costs = costs(code, [BEST, THRIFTY]);
+fn within(code: &Compiled, best: [f64; 5], budget: f64) -> Option<Effort> {
+    let costs = costs(code, [best, THRIFTY]);
     let efforts = [Effort::Best, Effort::Thrifty];
     efforts.into_iter().zip(costs).find_map(|(effort, cost)| (cost <= budget).then_some(effort))
 }
@@ -62,8 +68,8 @@ pub fn at_first(code: &Compiled, best: Effort) -> Effort {
     if best == Effort::Best && cost > PATIENCE { Effort::Thrifty } else { best }
 }
 
-/// The best code that can be afforded: as the translator chooses, else in setting `lane`, whose text is the shortest, else what
-/// baseline code is made by, whose price grows with the text alone.
+/// The best code that can be afforded: as the translator chooses, else in setting `lane`, whose text is the shortest, with calls
+/// of what would make it long, else what baseline code is made by, whose price grows with the text alone.
 pub fn emit(
     program: &Program,
     kernel: &Kernel,
@@ -79,27 +85,41 @@ fn emit_within(
     budget: f64,
 ) -> Result<(Compiled, Effort), Vec<Diagnostic>> {
     let chosen = cpu::emit(program, kernel, options)?;
-    match within(&chosen, budget) {
+    let of_lanes = match within(&chosen, BEST, budget) {
+        _ if chosen.setting == Setting::Lane => chosen,
         Some(Effort::Best) => return Ok((chosen, Effort::Best)),
         // A trial would take as long once more.
         Some(effort) => return Ok((Compiled { rival: None, ..chosen }, effort)),
-        None => {}
-    }
-    let effort = |code: &Compiled| within(code, budget).unwrap_or(Effort::Baseline);
-    if chosen.setting == Setting::Lane {
-        let effort = effort(&chosen);
-        return Ok((chosen, effort));
-    }
-    let why = || Some("LLVM would take too long for it".to_owned());
-    let (why_not_simd, why_not_warp) = match chosen.setting {
-        Setting::Simd => (why(), why()),
-        _ => (chosen.why_not_simd.clone(), why()),
+        None => instead(program, kernel, options, chosen)?,
     };
-    drop(chosen);
+    let is_long = of_lanes.text.lines().nth(LONG).is_some();
+    let (code, prices) = match is_long {
+        true => {
+            let brief = Options { brief: true, ..options.clone() };
+            (instead(program, kernel, &brief, of_lanes)?, BEST_OF_LONG)
+        }
+        false => (of_lanes, BEST),
+    };
+    let effort = within(&code, prices, budget).unwrap_or(Effort::Baseline);
+    Ok((code, effort))
+}
+
+/// Code in setting `lane` in the place of what is too long, which is gone before that is made.
+fn instead(
+    program: &Program,
+    kernel: &Kernel,
+    options: &Options,
+    long: Compiled,
+) -> Result<Compiled, Vec<Diagnostic>> {
+    let why = || Some("LLVM would take too long for it".to_owned());
+    let (why_not_simd, why_not_warp) = match long.setting {
+        Setting::Simd => (why(), why()),
+        Setting::Warp => (long.why_not_simd.clone(), why()),
+        Setting::Lane => (long.why_not_simd.clone(), long.why_not_warp.clone()),
+    };
+    drop(long);
     let lanes = Options { setting: Some(Setting::Lane), width: None, ..options.clone() };
-    let compiled = Compiled { why_not_simd, why_not_warp, ..cpu::emit(program, kernel, &lanes)? };
-    let effort = effort(&compiled);
-    Ok((compiled, effort))
+    Ok(Compiled { why_not_simd, why_not_warp, ..cpu::emit(program, kernel, &lanes)? })
 }
 
 #[cfg(test)]
