@@ -90,26 +90,39 @@ fn emit_within(
         Some(Effort::Best) => return Ok((chosen, Effort::Best)),
         // A trial would take as long once more.
         Some(effort) => return Ok((Compiled { rival: None, ..chosen }, effort)),
-        None => instead(program, kernel, options, chosen)?,
+        None => instead(program, kernel, options, &chosen)?,
     };
-    let is_long = of_lanes.text.lines().nth(LONG).is_some();
-    let (code, prices) = match is_long {
-        true => {
-            let brief = Options { brief: true, ..options.clone() };
-            (instead(program, kernel, &brief, of_lanes)?, BEST_OF_LONG)
-        }
-        false => (of_lanes, BEST),
-    };
-    let effort = within(&code, prices, budget).unwrap_or(Effort::Baseline);
-    Ok((code, effort))
+    if of_lanes.text.lines().nth(LONG).is_none() {
+        let effort = within(&of_lanes, BEST, budget).unwrap_or(Effort::Baseline);
+        return Ok((of_lanes, effort));
+    }
+    long(program, kernel, options, of_lanes, budget)
 }
 
-/// Code in setting `lane` in the place of what is too long, which is gone before that is made.
+/// Of long code in setting `lane` the short text where that gets the best code, else the whole text, if something can be done for it.
+fn long(
+    program: &Program,
+    kernel: &Kernel,
+    options: &Options,
+    whole: Compiled,
+    budget: f64,
+) -> Result<(Compiled, Effort), Vec<Diagnostic>> {
+    let is_affordable = within(&whole, BEST_OF_LONG, budget).is_some();
+    let options = Options { brief: true, ..options.clone() };
+    let brief = instead(program, kernel, &options, &whole)?;
+    match within(&brief, BEST_OF_LONG, budget) {
+        Some(Effort::Best) => Ok((brief, Effort::Best)),
+        _ if is_affordable => Ok((whole, Effort::Thrifty)),
+        effort => Ok((brief, effort.unwrap_or(Effort::Baseline))),
+    }
+}
+
+/// Code in setting `lane` in the place of what is too long.
 fn instead(
     program: &Program,
     kernel: &Kernel,
     options: &Options,
-    long: Compiled,
+    long: &Compiled,
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let why = || Some("LLVM would take too long for it".to_owned());
     let (why_not_simd, why_not_warp) = match long.setting {
@@ -117,7 +130,6 @@ fn instead(
         Setting::Warp => (long.why_not_simd.clone(), why()),
         Setting::Lane => (long.why_not_simd.clone(), long.why_not_warp.clone()),
     };
-    drop(long);
     let lanes = Options { setting: Some(Setting::Lane), width: None, ..options.clone() };
     Ok(Compiled { why_not_simd, why_not_warp, ..cpu::emit(program, kernel, &lanes)? })
 }
@@ -206,5 +218,32 @@ mod tests {
         );
         let (lanes, effort) = made(0.0);
         assert_eq!((lanes.setting, effort), (Setting::Lane, Effort::Baseline));
+    }
+
+    #[test]
+    fn long_code_in_lanes_calls_what_takes_many_lines() {
+        let kernel = |n: usize| {
+            let text = format!(
+                ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words) {{\n\
+                 .reg .b32 %t, %x;\n.reg .b64 %at;\nld.param.u64 %at, [words];\nmov.u32 %t, %tid.x;\n\
+                 mov.u32 %x, %t;\n{}st.global.u32 [%at], %x;\nret;\n}}\n",
+                "prmt.b32 %x, %t, %x, %x;\n".repeat(n)
+            );
+            Program::load(&[Source { name: "k".to_owned(), text }]).unwrap()
+        };
+        let options = Options { setting: Some(Setting::Lane), ..Options::new([128, 1, 1], 512) };
+        let made = |program: &Program, budget: f64| {
+            emit_within(program, program.kernel("k").unwrap(), &options, budget).unwrap()
+        };
+        let lines = |code: &Compiled| code.text.lines().count();
+        let (short, effort) = made(&kernel(100), BUDGET);
+        assert!(lines(&short) > 5_000 && effort == Effort::Best);
+        let long = kernel(LONG / 50);
+        let (brief, effort) = made(&long, BUDGET);
+        assert!(lines(&brief) < 10_000 && effort == Effort::Best, "{}", lines(&brief));
+        let (code, effort) = made(&long, lines(&brief) as f64 * THRIFTY[0]);
+        assert_eq!((code.text == brief.text, effort), (true, Effort::Thrifty));
+        let (code, effort) = made(&long, 0.0);
+        assert_eq!((code.text == brief.text, effort), (true, Effort::Baseline));
     }
 }
