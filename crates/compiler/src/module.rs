@@ -63,6 +63,14 @@ impl Module {
         Lowering::new(self).program(kernel..kernel + 1)
     }
 
+    /// The same with all calls inlined that can be, however long the kernel becomes.
+    ///
+    /// # Panics
+    /// When there are fewer kernels.
+    pub fn lower_whole(&self, kernel: usize) -> Program {
+        Lowering::whole(self).program(kernel..kernel + 1)
+    }
+
     /// A program with all kernels.
     pub fn lower_all(&self) -> Program {
         Lowering::new(self).program(0..self.kernels().len())

@@ -1,19 +1,19 @@
 //! What the first launch of each kernel of PTX files costs: `cargo run --release -p hip-cpu --example cold -- FILE.ptx …`.
 //!
-//! A line for each kernel, fields joined by tabs: instructions in the PTX; milliseconds of CPU for reading and lowering, for the
+//! A line for each kernel, fields joined by tabs: instructions in the PTX, with those of the functions it calls; milliseconds of CPU for reading and lowering, for the
 //! baseline code's text, for LLVM's work on it, for loading it; lines of its text; setting, milliseconds for the text and for
 //! LLVM, lines and effort of the best code; the process's peak memory while the kernel was compiled, in MB; the kernel. `--baseline` leaves the best code out, `--block N` says how many threads a
 //! block has (256), `--only WORD` takes kernels whose name has it, `--named FILE` those that
 //! the file names, a line each. `cargo xtask bench first` makes a table of it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use compiler::back::cpu::{Compiled, Options, emit_baseline};
 use compiler::{Diagnostic, Module, Program, Source};
 use hip_cpu::budget;
 use hip_cpu::exec;
 use hip_cpu::jit::{self, Effort, Target};
-use ptx::ast::{Block, Function, FunctionKind};
+use ptx::ast::{Block, Function, FunctionKind, OperandKind, Statement};
 
 /// CPU time of this process, in milliseconds.
 fn cpu_ms() -> f64 {
@@ -29,10 +29,39 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, cpu_ms() - start)
 }
 
-/// Instructions of the kernel `name`.
-fn instructions(module: &ptx::Module<'_>, name: &str) -> usize {
-    let is_it = |it: &&Function<'_>| it.name.value == name && it.kind == FunctionKind::Entry;
-    module.functions().filter(is_it).filter_map(|it| it.body.as_ref()).map(Block::n_instructions).sum()
+/// Instructions of each kernel of the text and of the functions that it calls by their names, each of them once, by the kernel's name.
+fn instructions(text: &str) -> HashMap<String, usize> {
+    let parsed = ptx::parse(text);
+    let bodies = parsed.module.functions().filter_map(|it| Some((it.name.value, it.body.as_ref()?)));
+    let bodies: HashMap<&str, &Block<'_>> = bodies.collect();
+    let kernels = parsed.module.functions().filter(|it| it.kind == FunctionKind::Entry);
+    let of = |kernel: &Function<'_>| {
+        let (mut seen, mut work, mut n) = (HashSet::new(), vec![kernel.name.value], 0);
+        while let Some(name) = work.pop() {
+            if let (true, Some(body)) = (seen.insert(name), bodies.get(name)) {
+                n += body.n_instructions();
+                called(body, &mut work);
+            }
+        }
+        (kernel.name.value.to_owned(), n)
+    };
+    kernels.map(of).collect()
+}
+
+/// The names that calls have, those of registers and prototypes included.
+fn called<'a>(body: &Block<'a>, names: &mut Vec<&'a str>) {
+    for statement in &body.statements {
+        match statement {
+            Statement::Block(inner) => called(inner, names),
+            Statement::Instruction(call) if call.opcode.value == "call" => {
+                names.extend(call.operands.iter().filter_map(|it| match it.kind {
+                    OperandKind::Name(name) => Some(name),
+                    _ => None,
+                }));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The peak of this process's memory counts from now on, without what was freed.
@@ -59,7 +88,7 @@ struct Asked {
 }
 
 fn measure(text: &str, path: &str, asked: &Asked) {
-    let parsed = ptx::parse(text);
+    let instructions = instructions(text);
     let sources = vec![Source { name: path.to_owned(), text: text.to_owned() }];
     let module = match Module::link(sources) {
         Ok(module) => module,
@@ -85,7 +114,7 @@ fn measure(text: &str, path: &str, asked: &Asked) {
         let Some(first) = Made::of(&program, baseline) else { continue };
         let mut line = format!(
             "{}\t{lower:.2}\t{:.2}\t{:.2}\t{:.2}\t{}",
-            instructions(&parsed.module, name),
+            instructions.get(name).copied().unwrap_or(0),
             first.text_ms,
             first.llvm_ms,
             first.load_ms,

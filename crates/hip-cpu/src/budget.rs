@@ -21,16 +21,22 @@ const PATIENCE: f64 = 150.0;
 /// Triton's products on tensor memory, of up to 62,000 lines and 1,800 vectors in a block, which took LLVM up to 6.0 s where the other
 /// prices came to 3.0 s.
 const BEST: [f64; 5] = [0.02, 0.25, 77e-6, 0.035, 50e-6];
+/// Of long text in setting `lane`, whose blocks are long too: fitted to hashcat's kernels of 35,000 to 151,000 lines.
+const BEST_OF_LONG: [f64; 5] = [0.06, 0.25, 77e-6, 0.035, 50e-6];
 /// Of code that carries nothing and stays in its order.
 const THRIFTY: [f64; 5] = [0.015, 0.0, 0.0, 0.0, 0.0];
 
+/// Lines of text in setting `lane` beyond which what takes many lines is called there: LLVM would look for ways through all of them at
+/// once, in time that grows with their square. Of hashcat's MD5, whose permutations of bytes have 57 lines each, 184,000 lines took 11 s.
+const LONG: usize = 60_000;
+
 /// How much LLVM may do for the code; `None` where anything would be too much.
 pub fn affordable(code: &Compiled) -> Option<Effort> {
-    within(code, BUDGET)
+    within(code, BEST, BUDGET)
 }
 
-fn within(code: &Compiled, budget: f64) -> Option<Effort> {
-    let costs = costs(code, [BEST, THRIFTY]);
+fn within(code: &Compiled, best: [f64; 5], budget: f64) -> Option<Effort> {
+    let costs = costs(code, [best, THRIFTY]);
     let efforts = [Effort::Best, Effort::Thrifty];
     efforts.into_iter().zip(costs).find_map(|(effort, cost)| (cost <= budget).then_some(effort))
 }
@@ -62,8 +68,8 @@ pub fn at_first(code: &Compiled, best: Effort) -> Effort {
     if best == Effort::Best && cost > PATIENCE { Effort::Thrifty } else { best }
 }
 
-/// The best code that can be afforded: as the translator chooses, else in setting `lane`, whose text is the shortest, else what
-/// baseline code is made by, whose price grows with the text alone.
+/// The best code that can be afforded: as the translator chooses, else in setting `lane`, whose text is the shortest, with calls
+/// of what would make it long, else what baseline code is made by, whose price grows with the text alone.
 pub fn emit(
     program: &Program,
     kernel: &Kernel,
@@ -79,27 +85,53 @@ fn emit_within(
     budget: f64,
 ) -> Result<(Compiled, Effort), Vec<Diagnostic>> {
     let chosen = cpu::emit(program, kernel, options)?;
-    match within(&chosen, budget) {
+    let of_lanes = match within(&chosen, BEST, budget) {
+        _ if chosen.setting == Setting::Lane => chosen,
         Some(Effort::Best) => return Ok((chosen, Effort::Best)),
         // A trial would take as long once more.
         Some(effort) => return Ok((Compiled { rival: None, ..chosen }, effort)),
-        None => {}
-    }
-    let effort = |code: &Compiled| within(code, budget).unwrap_or(Effort::Baseline);
-    if chosen.setting == Setting::Lane {
-        let effort = effort(&chosen);
-        return Ok((chosen, effort));
-    }
-    let why = || Some("LLVM would take too long for it".to_owned());
-    let (why_not_simd, why_not_warp) = match chosen.setting {
-        Setting::Simd => (why(), why()),
-        _ => (chosen.why_not_simd.clone(), why()),
+        None => instead(program, kernel, options, &chosen)?,
     };
-    drop(chosen);
+    if of_lanes.text.lines().nth(LONG).is_none() {
+        let effort = within(&of_lanes, BEST, budget).unwrap_or(Effort::Baseline);
+        return Ok((of_lanes, effort));
+    }
+    long(program, kernel, options, of_lanes, budget)
+}
+
+/// Of long code in setting `lane` the short text where that gets the best code, else the whole text, if something can be done for it.
+fn long(
+    program: &Program,
+    kernel: &Kernel,
+    options: &Options,
+    whole: Compiled,
+    budget: f64,
+) -> Result<(Compiled, Effort), Vec<Diagnostic>> {
+    let is_affordable = within(&whole, BEST_OF_LONG, budget).is_some();
+    let options = Options { brief: true, ..options.clone() };
+    let brief = instead(program, kernel, &options, &whole)?;
+    match within(&brief, BEST_OF_LONG, budget) {
+        Some(Effort::Best) => Ok((brief, Effort::Best)),
+        _ if is_affordable => Ok((whole, Effort::Thrifty)),
+        effort => Ok((brief, effort.unwrap_or(Effort::Baseline))),
+    }
+}
+
+/// Code in setting `lane` in the place of what is too long.
+fn instead(
+    program: &Program,
+    kernel: &Kernel,
+    options: &Options,
+    long: &Compiled,
+) -> Result<Compiled, Vec<Diagnostic>> {
+    let why = || Some("LLVM would take too long for it".to_owned());
+    let (why_not_simd, why_not_warp) = match long.setting {
+        Setting::Simd => (why(), why()),
+        Setting::Warp => (long.why_not_simd.clone(), why()),
+        Setting::Lane => (long.why_not_simd.clone(), long.why_not_warp.clone()),
+    };
     let lanes = Options { setting: Some(Setting::Lane), width: None, ..options.clone() };
-    let compiled = Compiled { why_not_simd, why_not_warp, ..cpu::emit(program, kernel, &lanes)? };
-    let effort = effort(&compiled);
-    Ok((compiled, effort))
+    Ok(Compiled { why_not_simd, why_not_warp, ..cpu::emit(program, kernel, &lanes)? })
 }
 
 #[cfg(test)]
@@ -186,5 +218,32 @@ mod tests {
         );
         let (lanes, effort) = made(0.0);
         assert_eq!((lanes.setting, effort), (Setting::Lane, Effort::Baseline));
+    }
+
+    #[test]
+    fn long_code_in_lanes_calls_what_takes_many_lines() {
+        let kernel = |n: usize| {
+            let text = format!(
+                ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words) {{\n\
+                 .reg .b32 %t, %x;\n.reg .b64 %at;\nld.param.u64 %at, [words];\nmov.u32 %t, %tid.x;\n\
+                 mov.u32 %x, %t;\n{}st.global.u32 [%at], %x;\nret;\n}}\n",
+                "prmt.b32 %x, %t, %x, %x;\n".repeat(n)
+            );
+            Program::load(&[Source { name: "k".to_owned(), text }]).unwrap()
+        };
+        let options = Options { setting: Some(Setting::Lane), ..Options::new([128, 1, 1], 512) };
+        let made = |program: &Program, budget: f64| {
+            emit_within(program, program.kernel("k").unwrap(), &options, budget).unwrap()
+        };
+        let lines = |code: &Compiled| code.text.lines().count();
+        let (short, effort) = made(&kernel(100), BUDGET);
+        assert!(lines(&short) > 5_000 && effort == Effort::Best);
+        let long = kernel(LONG / 50);
+        let (brief, effort) = made(&long, BUDGET);
+        assert!(lines(&brief) < 10_000 && effort == Effort::Best, "{}", lines(&brief));
+        let (code, effort) = made(&long, lines(&brief) as f64 * THRIFTY[0]);
+        assert_eq!((code.text == brief.text, effort), (true, Effort::Thrifty));
+        let (code, effort) = made(&long, 0.0);
+        assert_eq!((code.text == brief.text, effort), (true, Effort::Baseline));
     }
 }

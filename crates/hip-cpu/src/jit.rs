@@ -205,12 +205,15 @@ impl Effort {
 /// * The vectoriser of straight lines takes as long with the square of a block's stores: 0.26 s for 1.51 in the passes.
 /// * A value that thousands of blocks hand on is joined with each of its copies, and looked through whole each time: after 32 of 256
 ///   such joins its copies stay. CUB's merge sort of `__half` in 20,000 places takes 1.1 s for 3.3 in there.
-const OPTIONS: [&CStr; 5] = [
+/// * Which numbers would be as well off in mask registers is looked for along all that they are made of, and what is made of them, once for
+///   each of them: with the square of a long block of integers. Of hashcat's MD5 (35,000 lines in setting `lane`) it takes half.
+const OPTIONS: [&CStr; 6] = [
     c"cudaway",
     c"-disable-post-ra",
     c"-dag-maps-huge-region=100",
     c"-vectorize-slp=false",
     c"-large-interval-freq-threshold=32",
+    c"-disable-x86-domain-reassignment",
 ];
 
 fn start() {

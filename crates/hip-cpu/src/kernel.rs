@@ -315,7 +315,7 @@ pub fn options(Variant { blocks, clustered }: Variant, target: &Target) -> Optio
         CpuSetting::Simd => Some(Setting::Simd),
     };
     let (width, vector_bits) = (config.cpu_width, target.vector_bits);
-    Options { block, open, setting, width, vector_bits, clustered, sanitize: config.sanitize }
+    Options { block, open, setting, width, vector_bits, clustered, sanitize: config.sanitize, brief: false }
 }
 
 fn cached(keys: &[Key], name: &str, blocks: Blocks, block: [u32; 3], tier: Tier) -> Option<exec::Kernel> {

@@ -43,13 +43,15 @@ pub struct Options {
     pub clustered: bool,
     /// Every memory access asks the host first (docs/sanitizer.md); runs in `lane`.
     pub sanitize: bool,
+    /// In `lane`, what takes more than a few lines is called, as in baseline code: for kernels whose text would be long.
+    pub brief: bool,
 }
 
 impl Options {
     /// For blocks of that shape, as the translator chooses.
     pub fn new(block: [u32; 3], vector_bits: u32) -> Options {
-        let (open, clustered, sanitize) = (false, false, false);
-        Options { block, open, setting: None, width: None, vector_bits, clustered, sanitize }
+        let (open, clustered, sanitize, brief) = (false, false, false, false);
+        Options { block, open, setting: None, width: None, vector_bits, clustered, sanitize, brief }
     }
 }
 

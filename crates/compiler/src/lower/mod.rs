@@ -23,9 +23,10 @@ mod function;
 mod indirect;
 pub(crate) use indirect::kernel_address;
 pub use indirect::kernel_of_address;
-mod inline;
+pub(crate) mod inline;
 mod instruction;
 mod integer;
+mod kept;
 mod launch_control;
 mod layout;
 pub(crate) mod link;
@@ -77,22 +78,33 @@ pub(crate) struct Lowering<'m> {
     functions: BTreeMap<FuncId, Result<Function, Vec<Diagnostic>>>,
     /// The module's shared variables, and those of bodies as they come.
     shared: Vec<Shared>,
+    /// Whether all calls are inlined that can be.
+    whole: bool,
 }
 
 /// A function's number in the module → its number in the program.
 type Numbers = BTreeMap<FuncId, FuncId>;
 
 /// The functions that kernels reach, by their number in the program.
+#[derive(Default)]
 struct Reached {
     table: Vec<Function>,
     /// Why a function was not lowered; its place in the table is a placeholder's.
     failures: Vec<Option<Vec<Diagnostic>>>,
     recursive: HashSet<FuncId>,
+    /// Functions that some kernel calls.
+    kept: HashSet<FuncId>,
 }
 
 impl<'m> Lowering<'m> {
     pub(crate) fn new(module: &'m Module) -> Self {
-        Lowering { module, functions: BTreeMap::new(), shared: module.linked.shared.clone() }
+        let shared = module.linked.shared.clone();
+        Lowering { module, functions: BTreeMap::new(), shared, whole: false }
+    }
+
+    /// With all calls inlined that can be, however long kernels become.
+    pub(crate) fn whole(module: &'m Module) -> Self {
+        Lowering { whole: true, ..Lowering::new(module) }
     }
 
     /// The kernels of these indices.
@@ -111,9 +123,10 @@ impl<'m> Lowering<'m> {
             rename(function, &numbers);
         }
         reached.recursive = inline::recursive(&reached.table);
+        let whole = self.whole;
         for (index, body) in kernels.clone().zip(&mut bodies) {
             let Ok(function) = body else { continue };
-            if let Err(diagnostics) = reached.complete(function, self.module, index) {
+            if let Err(diagnostics) = reached.complete(function, self.module, index, whole) {
                 *body = Err(diagnostics);
             }
         }
@@ -160,7 +173,7 @@ impl<'m> Lowering<'m> {
 
     /// From here on a function that did not lower is a placeholder that nobody who would run it gets to see.
     fn reached(&mut self) -> Reached {
-        let mut reached = Reached { table: vec![], failures: vec![], recursive: HashSet::new() };
+        let mut reached = Reached::default();
         for (id, function) in std::mem::take(&mut self.functions) {
             let (function, failure) = match function {
                 Ok(function) => (function, None),
@@ -214,10 +227,11 @@ fn candidate(id: FuncId, module: &Module) -> Candidate {
 impl Reached {
     /// Checks that everything the kernel can run was lowered, and inlines its calls.
     fn complete(
-        &self,
+        &mut self,
         function: &mut Function,
         module: &Module,
         kernel: usize,
+        whole: bool,
     ) -> Result<(), Vec<Diagnostic>> {
         let mut work: Vec<FuncId> = inline::callees(function).collect();
         let mut seen = vec![false; self.table.len()];
@@ -232,7 +246,14 @@ impl Reached {
         if !diagnostics.is_empty() {
             return Err(diagnostics);
         }
-        inline::inline(function, &self.table, |id| !self.recursive.contains(&id)).map_err(|message| {
+        let kept = match whole {
+            true => HashSet::new(),
+            false => kept::functions(function, &self.table, &self.recursive),
+        };
+        let is_called = |id: &FuncId| self.recursive.contains(id) || kept.contains(id);
+        let inlined = inline::inline(function, &self.table, |id| !is_called(&id));
+        self.kept.extend(kept);
+        inlined.map_err(|message| {
             let entry = module.linked.entries[kernel];
             vec![module.lines.diagnostic(entry.unit, entry.name, Some(&function.name), message)]
         })
@@ -240,6 +261,7 @@ impl Reached {
 
     /// The functions that are still called after inlining. They get new numbers, in `bodies` too.
     fn remaining(self, bodies: &mut [Result<Function, Vec<Diagnostic>>]) -> Vec<Function> {
+        let is_called = |id: &FuncId| self.recursive.contains(id) || self.kept.contains(id);
         let mut kept: BTreeMap<FuncId, Function> = BTreeMap::new();
         let mut work: Vec<FuncId> = bodies.iter().flatten().flat_map(inline::callees).collect();
         while let Some(id) = work.pop() {
@@ -247,7 +269,7 @@ impl Reached {
                 continue;
             }
             let mut function = self.table[id.index()].clone();
-            if inline::inline(&mut function, &self.table, |it| !self.recursive.contains(&it)).is_err() {
+            if inline::inline(&mut function, &self.table, |it| !is_called(&it)).is_err() {
                 let Function { name, args, results, .. } = &function;
                 function = builder::trapping(name, args, results);
             }

@@ -177,6 +177,8 @@ pub fn emit(program: &Program, kernel: &str, how: &How) -> Result<Compiled, Erro
         vector_bits,
         clustered: how.cluster != [1; 3],
         sanitize: is_sanitized(how.setting),
+        // As `budget` has it of long kernels; it is of no account but in `lane`.
+        brief: how.effort == Effort::Thrifty,
     };
     let compiled = cpu::emit(program, kernel, &options).map_err(|d| Error::Translate(lines(&d)))?;
     match how.setting {

@@ -81,7 +81,7 @@ pub fn compile_for(
     target: &Target,
     blocks: Blocks,
 ) -> Result<Code, Vec<Diagnostic>> {
-    let program = module.lower(kernel);
+    let program = module.lower_whole(kernel);
     let Some(kernel) = program.kernels.first() else { return Err(program.diagnostics) };
     emit(&program, kernel, target, blocks)
 }

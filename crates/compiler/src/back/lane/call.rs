@@ -1,4 +1,4 @@
-//! Calls: of device functions that call themselves, and of the host's services.
+//! Calls: of device functions, and of the host's services.
 
 use super::code::{Code, Result, block_label};
 use super::layout::{launch, service, status, thread, worker};
@@ -54,17 +54,9 @@ impl Code<'_> {
         let (Some(base), Some(buffer)) = (self.stack_base.clone(), self.call_results.clone()) else {
             return Err(Unsupported("a call in an unreachable block".to_owned()));
         };
-        // The stack grows down.
-        let wide = Type::int(64, 1);
-        let (top, here) = (self.b.cast("ptrtoint", &base, wide), self.b.cast("ptrtoint", &buffer, wide));
-        let depth = self.b.sub(&top, &here);
-        let fits = self.b.icmp_int("ult", &depth, STACK_LIMIT);
-        let [deep, call, stop, returned] =
-            ["deep", "call", "stop", "returned"].map(|hint| self.b.label(hint));
-        self.b.cond_br(&fits, &call, &deep);
-        self.b.start_block(&deep);
-        self.leave(status::NO_MEMORY);
-        self.b.start_block(&call);
+        if self.recursive.contains(&id) {
+            self.bound_stack(&base, &buffer);
+        }
         let arguments: String = args.iter().map(|arg| format!(", {}", arg.typed())).collect();
         let line = format!(
             "call i32 @f{}(ptr %launch, ptr %worker, ptr %thread, {}, {}{arguments})",
@@ -74,6 +66,7 @@ impl Code<'_> {
         );
         let status = self.b.assign(Type::int(32, 1), line);
         let normal = self.b.icmp_int("eq", &status, i128::from(status::RETURNED));
+        let [stop, returned] = ["stop", "returned"].map(|hint| self.b.label(hint));
         self.b.cond_br(&normal, &returned, &stop);
         self.b.start_block(&stop);
         self.b.inst(format_args!("ret {}", status.typed()));
@@ -86,6 +79,20 @@ impl Code<'_> {
             values.push(self.b.bitcast(&bits, *to));
         }
         Ok(values)
+    }
+
+    /// Leaves where the frames since the step's entry are too large.
+    fn bound_stack(&mut self, base: &Val, here: &Val) {
+        // The stack grows down.
+        let wide = Type::int(64, 1);
+        let (top, here) = (self.b.cast("ptrtoint", base, wide), self.b.cast("ptrtoint", here, wide));
+        let depth = self.b.sub(&top, &here);
+        let fits = self.b.icmp_int("ult", &depth, STACK_LIMIT);
+        let [deep, call] = ["deep", "call"].map(|hint| self.b.label(hint));
+        self.b.cond_br(&fits, &call, &deep);
+        self.b.start_block(&deep);
+        self.leave(status::NO_MEMORY);
+        self.b.start_block(&call);
     }
 
     /// The function in a slot of the services table.

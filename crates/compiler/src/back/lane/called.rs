@@ -1,4 +1,4 @@
-//! Functions of the module that baseline code calls: for pure operations that take many instructions, or one that LLVM's fast
+//! Functions of the module that baseline code and long code calls: for pure operations that take many instructions, or one that LLVM's fast
 //! selector hands to the other one with all of the block before it, and for what a thread asks. So the text is short, and made fast.
 
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ impl Code<'_> {
     pub fn pure(&mut self, inst: &Inst, args: &[Val], results: &[Type]) -> Result<Vec<Val>> {
         let arg_tys: Vec<Ty> = inst.args.iter().map(|arg| self.function.ty(*arg)).collect();
         let result_tys: Vec<Ty> = inst.results.iter().map(|value| self.function.ty(*value)).collect();
-        if let ([to], true) = (results, self.is_baseline())
+        if let ([to], true) = (results, self.is_baseline() || self.options.brief)
             && let Some(name) = self.function_for(&inst.op, args, &arg_tys, &result_tys)?
         {
             return Ok(vec![self.b.assign(*to, format_args!("call {to} @{name}({})", list(args)))]);
@@ -70,7 +70,9 @@ impl Code<'_> {
     /// Adds a function, once per name.
     fn define(&mut self, name: &str, returned: &str, params: &[Val], inner: Builder) {
         if !self.b.is_declared(name) {
-            let header = format!("define internal {returned} @{name}({}) noinline nounwind", list(params));
+            // In better code LLVM may find that an operand makes it short.
+            let noinline = if self.is_baseline() { "noinline " } else { "" };
+            let header = format!("define internal {returned} @{name}({}) {noinline}nounwind", list(params));
             self.b.adopt(name, header, &[], inner);
         }
     }

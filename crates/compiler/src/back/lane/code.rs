@@ -1,5 +1,7 @@
 //! The body of `cudaway_step`.
 
+use std::collections::HashSet;
+
 use super::called::Called;
 use super::layout::{launch, service, status, thread, worker};
 use super::plan::Plan;
@@ -13,16 +15,17 @@ use crate::program::{Kernel, Program};
 
 pub type Result<T = ()> = std::result::Result<T, Unsupported>;
 
-/// Where each local variable lies in the window.
+/// Where each local variable lies in the window, or in the function's frame.
 pub struct Locals {
     pub offsets: Vec<u64>,
-    /// A multiple of 16.
+    /// Where they end; a multiple of 16.
     pub bytes: u64,
 }
 
 impl Locals {
-    pub fn of(function: &Function) -> Locals {
-        let mut bytes = 0u64;
+    /// From `start` on, a multiple of 16.
+    pub fn behind(start: u64, function: &Function) -> Locals {
+        let mut bytes = start;
         let mut offsets = vec![];
         for local in &function.locals {
             bytes = bytes.next_multiple_of(local.align.max(1));
@@ -41,6 +44,8 @@ pub struct Module<'a> {
     pub options: &'a Options,
     /// The step asks before the first thing that others see.
     pub is_gated: bool,
+    /// Functions that call themselves: their frames are bounded, and have their local variables.
+    pub recursive: &'a HashSet<FuncId>,
 }
 
 /// The kernel's `cudaway_step`.
@@ -48,7 +53,7 @@ pub fn write_step(b: &mut Builder, module: Module<'_>, body: Body<'_>, name: &st
     Code::write(b, module, body, None, |code| code.step(name))
 }
 
-/// A device function that could not be inlined: it calls itself, and lives on the OS thread's stack.
+/// A device function that was not inlined; it lives on the OS thread's stack.
 pub fn write_function(b: &mut Builder, module: Module<'_>, body: Body<'_>, id: FuncId) -> Result {
     Code::write(b, module, body, Some(id), |code| code.device_function(id))
 }
@@ -79,9 +84,10 @@ pub struct Code<'a> {
     locals: &'a Locals,
     /// `None` in `cudaway_step`.
     pub device_function: Option<FuncId>,
+    pub recursive: &'a HashSet<FuncId>,
     /// The OS thread's stack at entry of the step, if anything is called.
     pub stack_base: Option<Val>,
-    /// A device function's local variables.
+    /// A recursive function's local variables.
     pub frame: Option<Val>,
     /// Where called functions write their results.
     pub call_results: Option<Val>,
@@ -118,6 +124,7 @@ impl<'a> Code<'a> {
             plan: body.plan,
             locals: body.locals,
             device_function,
+            recursive: module.recursive,
             stack_base: None,
             frame: None,
             call_results: None,
@@ -189,7 +196,8 @@ impl<'a> Code<'a> {
             shared: self.load_field("%worker", worker::SHARED, Type::ptr()),
             local: self.load_field("%thread", thread::LOCAL, Type::ptr()),
         });
-        if self.device_function.is_some() && self.locals.bytes > 0 {
+        let is_recursive = self.device_function.is_some_and(|id| self.recursive.contains(&id));
+        if is_recursive && self.locals.bytes > 0 {
             let frame =
                 self.b.assign(Type::ptr(), format_args!("alloca [{} x i8], align 16", self.locals.bytes));
             self.frame = Some(frame);

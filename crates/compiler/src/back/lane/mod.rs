@@ -17,6 +17,7 @@ mod special;
 use super::cpu::{ANY_BLOCK, Compiled, ENTRY_LANE, Options, Setting};
 use super::llvm::{Builder, Unsupported, nan};
 use crate::ir::{FuncId, Function, Op};
+use crate::lower::inline;
 use crate::program::{Cause, Diagnostic, Kernel, Program};
 use code::{Body, Locals, Module};
 use plan::Kept;
@@ -45,31 +46,41 @@ fn write(
     body: &Function,
     options: &Options,
 ) -> Result<Compiled, Unsupported> {
-    let module = Module { program, kernel, options, is_gated: false };
+    let recursive = &inline::recursive(&program.functions);
+    let called = called(program, body);
+    let module = Module { program, kernel, options, is_gated: false, recursive };
     let mut b = Builder::for_vectors(options.vector_bits);
     let (mut stackful, mut context_bytes) = (false, 0);
-    for id in called(program, body) {
+    let of_kernel = Locals::behind(0, body);
+    let mut local_bytes = of_kernel.bytes;
+    for &id in &called {
         let function = program.functions.get(id.index());
         let function =
             function.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
         let function = &nan::canonical(function);
-        let (plan, locals) = (&plan::plan(function, Kept::InFrame, options), &Locals::of(function));
+        let plan = &plan::plan(function, Kept::InFrame, options);
+        // What calls nothing that calls it has its places in the window once, behind those of all others.
+        let locals = &Locals::behind(if recursive.contains(&id) { 0 } else { local_bytes }, function);
+        if !recursive.contains(&id) {
+            local_bytes = locals.bytes;
+        }
         stackful |= plan.n_suspensions > 0;
         // What it brings to an exchange lies in the same record.
         context_bytes = context_bytes.max(plan.context_bytes);
         code::write_function(&mut b, module, Body { function, plan, locals }, id)?;
     }
-    let (plan, locals) = (plan::plan(body, Kept::InRecord, options), Locals::of(body));
+    let plan = plan::plan(body, Kept::InRecord, options);
     // A thread with a stack of its own, and a cluster, go on in any case.
-    let is_gated = options.block == ANY_BLOCK && !options.clustered && called(program, body).is_empty();
+    let is_gated =
+        options.block == ANY_BLOCK && !options.clustered && !called.iter().any(|id| recursive.contains(id));
     let module = Module { is_gated, ..module };
-    code::write_step(&mut b, module, Body { function: body, plan: &plan, locals: &locals }, ENTRY_LANE)?;
+    code::write_step(&mut b, module, Body { function: body, plan: &plan, locals: &of_kernel }, ENTRY_LANE)?;
     Ok(Compiled {
         text: b.finish(),
         setting: Setting::Lane,
         width: 1,
         context_bytes: plan.context_bytes.max(context_bytes),
-        local_bytes: locals.bytes,
+        local_bytes,
         stackful,
         is_gated,
         why_not_simd: None,
