@@ -68,6 +68,9 @@ impl Emitter<'_> {
                 _ if group.is_empty() || self.window_access(&group) => {}
                 _ => group.iter().try_for_each(|inst| self.instruction(at, inst))?,
             }
+            for inst in group {
+                self.prefetch_stripes(at, insts, inst);
+            }
         }
         Ok(())
     }

@@ -6,10 +6,21 @@
 use super::memory::Access;
 use super::{Copy, Emitter};
 use crate::back::llvm::{Type, Val};
-use crate::ir::{Order, Space};
+use crate::ir::{Inst, Op, Order, Space, Value};
+use crate::pass::divergence::Divergence;
 
 /// Bytes of a line of the caches.
 const LINE: usize = 64;
+
+/// Bytes that a group loads from which on the next group's are asked for.
+const FAR: i64 = 512;
+
+/// What a group loads of memory without holes.
+struct Stripe {
+    address: Value,
+    offset: i64,
+    bytes: i64,
+}
 
 impl Emitter<'_> {
     /// Whether loads of block `at` are done once in each of several runs of its region.
@@ -51,10 +62,102 @@ impl Emitter<'_> {
         }
     }
 
+    /// Where a group loads stripes that lie one behind the other, as a warp its part of a tile, asks behind the last of them for as
+    /// many: the next group's, which is further than the CPU looks ahead by itself. One stripe of so many bytes is a window,
+    /// which asks by itself.
+    pub(super) fn prefetch_stripes(&mut self, at: usize, insts: &[Inst], last: &Inst) {
+        let one_of_many = self.per_warp || self.groups > 1;
+        let is_once = self.here().loops.of[at].is_none() && !self.prefetches;
+        let is_whole = self.copy == Copy::Unmasked && self.mask.is_none();
+        let Some(own) = self.stripe(last).filter(|_| one_of_many && is_once && is_whole) else { return };
+        let beside = |other: &Stripe| other.bytes == own.bytes && self.is_same(other.address, own.address);
+        let stripes: Vec<(&Inst, i64)> = insts
+            .iter()
+            .filter_map(|inst| self.stripe(inst).filter(beside).map(|stripe| (inst, stripe.offset)))
+            .collect();
+        let is_last = stripes.last().is_some_and(|&(inst, _)| std::ptr::eq(inst, last));
+        let mut offsets: Vec<i64> = stripes.iter().map(|&(_, offset)| offset).collect();
+        offsets.sort_unstable();
+        let all = own.bytes * stripes.len() as i64;
+        let has_holes = offsets.windows(2).any(|pair| pair[1] - pair[0] != own.bytes);
+        if !is_last || stripes.len() < 2 || has_holes || all < FAR {
+            return;
+        }
+        let first = offsets[0];
+        let base = self.scalar(own.address);
+        for line in (0..all).step_by(LINE) {
+            let at = self.pointer(Space::Global, &base, first + all + line);
+            self.prefetch(&at, 3);
+        }
+    }
+
+    fn stripe(&self, inst: &Inst) -> Option<Stripe> {
+        let access = Access::of(inst).filter(|_| matches!(inst.op, Op::Load { .. }))?;
+        let is_plain = access.space == Space::Global && access.order == Order::Weak;
+        let Divergence::Affine { stride, assumed: false } = self.divergence(inst.args[0]) else {
+            return None;
+        };
+        let bytes = stride * i64::from(self.lanes);
+        let (address, offset) = (inst.args[0], access.offset);
+        (is_plain && stride == access.step()).then_some(Stripe { address, offset, bytes })
+    }
+
     /// `locality`: 3 for the first level of the caches, 2 for the second.
     pub(super) fn prefetch(&mut self, at: &Val, locality: u32) {
         let name = "llvm.prefetch.p0";
         self.b.declare(name, format!("declare void @{name}(ptr, i32, i32, i32)"));
         self.b.inst(format_args!("call void @{name}({}, i32 0, i32 {locality}, i32 1)", at.typed()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::back::cpu::{Options, emit};
+    use crate::program::{Program, Source};
+
+    /// Lines that are asked for by a kernel whose warps each read words at `offsets` from its own 1024 bytes, and what comes `before`
+    /// and `behind` that.
+    fn lines(offsets: &[u32], before: &str, behind: &str) -> usize {
+        let loads: String = offsets
+            .iter()
+            .map(|offset| format!("ld.global.u32 %x, [%p+{offset}];\nadd.u32 %sum, %sum, %x;\n"))
+            .collect();
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words, .param .u64 sums) {{\n\
+             .reg .b32 %t, %warp, %lane, %word, %x, %sum, %a, %b, %c, %d;\n.reg .b64 %p, %q, %vector;\n.reg .pred %more;\n\
+             ld.param.u64 %p, [words];\nld.param.u64 %q, [sums];\nmov.u32 %t, %tid.x;\nmov.u32 %sum, 0;\n\
+             shr.u32 %warp, %t, 5;\nand.b32 %lane, %t, 31;\nmad.lo.u32 %word, %warp, 256, %lane;\n\
+             mad.wide.u32 %vector, %t, 16, %p;\nmad.wide.u32 %p, %word, 4, %p;\nmad.wide.u32 %q, %t, 4, %q;\n\
+             {before}{loads}{behind}st.global.u32 [%q], %sum;\nret;\n}}\n"
+        );
+        let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
+        let options = Options::new([256, 1, 1], 512);
+        let compiled = emit(&program, program.kernel("k").unwrap(), &options).unwrap();
+        assert_eq!(compiled.width, 32);
+        compiled.text.matches("call void @llvm.prefetch").count()
+    }
+
+    #[test]
+    fn the_next_warps_stripes_are_asked_for_once() {
+        assert_eq!(lines(&[0, 128, 256, 384, 512, 640, 768, 896], "", ""), 16);
+        assert_eq!(lines(&[384, 0, 256, 128], "", ""), 8);
+    }
+
+    #[test]
+    fn one_stripe_that_is_a_window_is_asked_for_once() {
+        let wide = "ld.global.v4.u32 {%a, %b, %c, %d}, [%vector];\nadd.u32 %sum, %a, %b;\n";
+        assert_eq!(lines(&[], wide, ""), 8);
+    }
+
+    #[test]
+    fn neither_few_lines_nor_those_with_holes_are_asked_for() {
+        assert_eq!(lines(&[0, 128, 256], "", ""), 0);
+        assert_eq!(lines(&[0, 128, 256, 512], "", ""), 0);
+    }
+
+    #[test]
+    fn in_a_loop_the_next_stripes_are_not_the_next_groups() {
+        let behind = "add.u64 %p, %p, 8192;\nsetp.lt.u32 %more, %sum, 1000000;\n@%more bra again;\n";
+        assert_eq!(lines(&[0, 128, 256, 384], "again:\n", behind), 0);
     }
 }
