@@ -58,6 +58,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn instructions(&mut self, at: usize, insts: &[Inst]) -> Result<(), String> {
+        let mut ahead = self.stripes(at, insts);
         for members in self.grouped(insts) {
             let group: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
             match group[..] {
@@ -68,8 +69,10 @@ impl Emitter<'_> {
                 _ if group.is_empty() || self.window_access(&group) => {}
                 _ => group.iter().try_for_each(|inst| self.instruction(at, inst))?,
             }
-            for inst in group {
-                self.prefetch_stripes(at, insts, inst);
+            for member in members {
+                if let Some(stripes) = ahead.remove(&member) {
+                    self.prefetch_stripes(&stripes);
+                }
             }
         }
         Ok(())

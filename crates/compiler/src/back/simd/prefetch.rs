@@ -3,6 +3,8 @@
 //! The distance from one tile to the next is found as the kernel runs: a load's address less the one it had the last
 //! time the group came here. A wrong guess, as at the start of a block, costs a little and changes nothing.
 
+use std::collections::BTreeMap;
+
 use super::memory::Access;
 use super::{Copy, Emitter};
 use crate::back::llvm::{Type, Val};
@@ -15,11 +17,28 @@ const LINE: usize = 64;
 /// Bytes that a group loads from which on the next group's are asked for.
 const FAR: i64 = 512;
 
-/// What a group loads of memory without holes.
+/// Addresses of which stripes are told apart at a time: looking at a block takes no longer than its length asks for.
+const OPEN: usize = 8;
+
+/// What a group loads of memory without holes, in one instruction.
 struct Stripe {
     address: Value,
     offset: i64,
     bytes: i64,
+}
+
+/// Stripes of the same size from one address on, each once.
+pub(super) struct Stripes {
+    address: Value,
+    bytes: i64,
+    offsets: Vec<i64>,
+    last: usize,
+}
+
+impl Stripes {
+    fn all(&self) -> i64 {
+        self.bytes * self.offsets.len() as i64
+    }
 }
 
 impl Emitter<'_> {
@@ -62,31 +81,52 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where a group loads stripes that lie one behind the other, as a warp its part of a tile, asks behind the last of them for as
-    /// many: the next group's, which is further than the CPU looks ahead by itself. One stripe of so many bytes is a window,
-    /// which asks by itself.
-    pub(super) fn prefetch_stripes(&mut self, at: usize, insts: &[Inst], last: &Inst) {
+    /// Of a block that is run once for each of several groups, the stripes that lie one behind the other, as a warp loads its part of a
+    /// tile, by the last instruction that loads one. One stripe of so many bytes is a window, which asks for the next by itself.
+    pub(super) fn stripes(&self, at: usize, insts: &[Inst]) -> BTreeMap<usize, Stripes> {
         let one_of_many = self.per_warp || self.groups > 1;
         let is_once = self.here().loops.of[at].is_none() && !self.prefetches;
         let is_whole = self.copy == Copy::Unmasked && self.mask.is_none();
-        let Some(own) = self.stripe(last).filter(|_| one_of_many && is_once && is_whole) else { return };
-        let beside = |other: &Stripe| other.bytes == own.bytes && self.is_same(other.address, own.address);
-        let stripes: Vec<(&Inst, i64)> = insts
-            .iter()
-            .filter_map(|inst| self.stripe(inst).filter(beside).map(|stripe| (inst, stripe.offset)))
-            .collect();
-        let is_last = stripes.last().is_some_and(|&(inst, _)| std::ptr::eq(inst, last));
-        let mut offsets: Vec<i64> = stripes.iter().map(|&(_, offset)| offset).collect();
-        offsets.sort_unstable();
-        let all = own.bytes * stripes.len() as i64;
-        let has_holes = offsets.windows(2).any(|pair| pair[1] - pair[0] != own.bytes);
-        if !is_last || stripes.len() < 2 || has_holes || all < FAR {
-            return;
+        let mut found: Vec<Stripes> = vec![];
+        if one_of_many && is_once && is_whole {
+            for (number, inst) in insts.iter().enumerate() {
+                if let Some(stripe) = self.stripe(inst) {
+                    self.lay_beside(stripe, number, &mut found);
+                }
+            }
         }
-        let first = offsets[0];
-        let base = self.scalar(own.address);
-        for line in (0..all).step_by(LINE) {
-            let at = self.pointer(Space::Global, &base, first + all + line);
+        let is_dense = |it: &Stripes| {
+            let mut offsets = it.offsets.clone();
+            offsets.sort_unstable();
+            let has_holes = offsets.windows(2).any(|pair| pair[1] - pair[0] != it.bytes);
+            offsets.len() > 1 && !has_holes && it.all() >= FAR
+        };
+        found.into_iter().filter(is_dense).map(|it| (it.last, it)).collect()
+    }
+
+    /// Lays a stripe to those that it lies beside.
+    fn lay_beside(&self, stripe: Stripe, number: usize, all: &mut Vec<Stripes>) {
+        let beside = |it: &&mut Stripes| it.bytes == stripe.bytes && self.is_same(it.address, stripe.address);
+        match all.iter_mut().rev().take(OPEN).find(beside) {
+            Some(own) => {
+                own.offsets.push(stripe.offset);
+                own.last = number;
+            }
+            None => all.push(Stripes {
+                address: stripe.address,
+                bytes: stripe.bytes,
+                offsets: vec![stripe.offset],
+                last: number,
+            }),
+        }
+    }
+
+    /// Asks behind the stripes for as many: the next group's, which is further than the CPU looks ahead by itself.
+    pub(super) fn prefetch_stripes(&mut self, stripes: &Stripes) {
+        let first = stripes.offsets.iter().min().copied().unwrap_or(0);
+        let base = self.scalar(stripes.address);
+        for line in (0..stripes.all()).step_by(LINE) {
+            let at = self.pointer(Space::Global, &base, first + stripes.all() + line);
             self.prefetch(&at, 3);
         }
     }
