@@ -36,15 +36,22 @@ class Library:
         return made
 
 
+LAST, GONE = {}, [0.0]
+
+
 def cpu_time():
-    """Seconds that all threads have run. The process's own clock counts threads on other cores up to the last tick (cpu_time.h)."""
-    total = 0.0
+    """Seconds that all threads have run. The process's own clock counts threads on other cores up to the last tick; what has ended counts as
+    far as it was last seen (cpu_time.h)."""
+    now = {}
     for thread in os.listdir("/proc/self/task"):
         try:
-            total += time.clock_gettime(~int(thread) << 3 | 6)
+            now[thread] = time.clock_gettime(~int(thread) << 3 | 6)
         except OSError:
             pass  # It has ended.
-    return total
+    GONE[0] += sum(ran for thread, ran in LAST.items() if now.get(thread, -1.0) < ran)
+    LAST.clear()
+    LAST.update(now)
+    return sum(now.values()) + GONE[0]
 
 
 def timed(run):
