@@ -2,10 +2,13 @@
 //!
 //! The distance from one tile to the next is found as the kernel runs: a load's address less the one it had the last
 //! time the group came here. A wrong guess, as at the start of a block, costs a little and changes nothing.
+//!
+//! And a group's part of a tile in stripes: while it works on that, the next group's comes.
 
 use std::collections::BTreeMap;
 
 use super::memory::Access;
+use super::window::PREFETCHED;
 use super::{Copy, Emitter};
 use crate::back::llvm::{Type, Val};
 use crate::ir::{Inst, Op, Order, Space, Value};
@@ -13,9 +16,6 @@ use crate::pass::divergence::Divergence;
 
 /// Bytes of a line of the caches.
 const LINE: usize = 64;
-
-/// Bytes that a group loads from which on the next group's are asked for.
-const FAR: i64 = 512;
 
 /// Addresses of which stripes are told apart at a time: looking at a block takes no longer than its length asks for.
 const OPEN: usize = 8;
@@ -99,7 +99,7 @@ impl Emitter<'_> {
             let mut offsets = it.offsets.clone();
             offsets.sort_unstable();
             let has_holes = offsets.windows(2).any(|pair| pair[1] - pair[0] != it.bytes);
-            offsets.len() > 1 && !has_holes && it.all() >= FAR
+            offsets.len() > 1 && !has_holes && it.all() >= PREFETCHED as i64
         };
         found.into_iter().filter(is_dense).map(|it| (it.last, it)).collect()
     }

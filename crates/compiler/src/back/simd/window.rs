@@ -42,7 +42,7 @@ const MOST: usize = 16;
 const REACH: usize = 64;
 
 /// Bytes of a group's load from which on the next group's is asked for.
-const PREFETCHED: usize = 512;
+pub(super) const PREFETCHED: usize = 512;
 
 /// What of an access must be the same for all that go together.
 struct Key {

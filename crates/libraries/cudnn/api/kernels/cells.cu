@@ -25,7 +25,7 @@ enum Word { MARK, ROWS, WEIGHTS, DROPPED, SEED, TAKEN };
 enum State { STATE_MARK, STATE_SEED, STATE_TAKEN };
 
 #define FOR_EACH(how, row, column) \
-    for (u64 number = blockIdx.x * blockDim.x + threadIdx.x; number < (u64)how.rows * how.width; number += gridDim.x * blockDim.x) \
+    FOR_NUMBERS((u64)how.rows * how.width, number) \
         for (u32 row = (u32)number / how.width, column = (u32)number - row * how.width, once = 1; once; once = 0)
 
 // Of floats, or 0 where there is no tensor.

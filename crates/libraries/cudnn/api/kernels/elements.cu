@@ -360,9 +360,7 @@ static __device__ bool stays(const Elements &how, const Offsets<TAKEN> &at)
 
 extern "C" __global__ void elements(Elements how)
 {
-    u32 step = gridDim.x * blockDim.x;
-    // 64 bits: a sum with the step may be more than 32.
-    for (u64 number = blockIdx.x * blockDim.x + threadIdx.x; number < how.sizes.count; number += step) {
+    FOR_NUMBERS(how.sizes.count, number) {
         Offsets<TAKEN> at = offsets<TAKEN, false>(how.sizes, how.from, (u32)number);
         i64 to = offsets<1, false>(how.sizes, &how.to, (u32)number).of[0];
         float a = how.alpha * load(how.from[0], at.of[0]), value;

@@ -14,9 +14,6 @@ struct Moves {
     double numbers[4];
 };
 
-#define FOR_EACH(how, number) \
-    for (u64 number = blockIdx.x * blockDim.x + threadIdx.x; number < how.sizes.count; number += gridDim.x * blockDim.x)
-
 // A whole number, as far as a double has it.
 static __device__ i64 whole(const Tensor &tensor)
 {
@@ -56,7 +53,7 @@ extern "C" __global__ void draw(Moves how)
 {
     const Tensor *t = how.tensors;
     i64 seed = t[3].kind == NONE ? how.whole[1] : whole(t[3]), offset = t[4].kind == NONE ? how.whole[2] : whole(t[4]);
-    FOR_EACH(how, number)
+    FOR_NUMBERS(how.sizes.count, number)
     {
         Offsets<3> at = offsets<3, false>(how.sizes, t, (u32)number);
         double unit = (double)philox(seed, how.whole[0] + at.of[2], offset) * 0x1p-32;
@@ -78,7 +75,7 @@ extern "C" __global__ void rotate(Moves how)
 {
     const Tensor *t = how.tensors;
     i64 first = how.whole[0] - how.whole[1], half = how.whole[1] / 2;
-    FOR_EACH(how, number)
+    FOR_NUMBERS(how.sizes.count, number)
     {
         Offsets<4> at = offsets<4, false>(how.sizes, t, (u32)number);
         i64 place = at.of[3] - first;
@@ -103,7 +100,7 @@ extern "C" __global__ void rotate(Moves how)
 extern "C" __global__ void gather(Moves how)
 {
     const Tensor *t = how.tensors;
-    FOR_EACH(how, number)
+    FOR_NUMBERS(how.sizes.count, number)
     {
         Offsets<5> at = offsets<5, false>(how.sizes, t, (u32)number);
         i64 row = at.of[4], nth = row / how.whole[1];

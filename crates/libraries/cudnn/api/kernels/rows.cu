@@ -279,7 +279,7 @@ extern "C" __global__ void scale_backward(Rows how)
 extern "C" __global__ void finalize(Rows how)
 {
     const Tensor *t = how.tensors;
-    for (u64 number = blockIdx.x * blockDim.x + threadIdx.x; number < how.outer.count; number += gridDim.x * blockDim.x) {
+    FOR_NUMBERS(how.outer.count, number) {
         Offsets<12> at = offsets<12, false>(how.outer, t, (u32)number);
         double count = how.numbers[2], share = how.numbers[1], corrected = count > 1.0 ? count / (count - 1.0) : 1.0;
         double mean_before = taken(t[2], at.of[2]), variance_before = taken(t[3], at.of[3]);
@@ -305,7 +305,7 @@ extern "C" __global__ void finalize(Rows how)
 extern "C" __global__ void gradient_factors(Rows how)
 {
     const Tensor *t = how.tensors;
-    for (u64 number = blockIdx.x * blockDim.x + threadIdx.x; number < how.outer.count; number += gridDim.x * blockDim.x) {
+    FOR_NUMBERS(how.outer.count, number) {
         Offsets<8> at = offsets<8, false>(how.outer, t, (u32)number);
         double inverse = taken(t[3], at.of[3]), a = taken(t[4], at.of[4]) * inverse;
         double b = -a * inverse * taken(t[0], at.of[0]) / how.numbers[0];

@@ -40,6 +40,10 @@ struct Sizes {
     u32 of[MOST];
 };
 
+// Each thread's numbers of so many. 64 bits: a sum with the step may be more than 32.
+#define FOR_NUMBERS(count, number) \
+    for (u64 number = blockIdx.x * blockDim.x + threadIdx.x; number < (count); number += gridDim.x * blockDim.x)
+
 // The distances of `N` tensors to the elements at one of the places.
 template <int N> struct Offsets {
     i64 of[N];

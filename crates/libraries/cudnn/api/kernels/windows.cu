@@ -96,14 +96,11 @@ static __device__ void blend(const Windows &how, const Tensor &to, i64 at, float
     store(to, at, value);
 }
 
-#define FOR_EACH(all, number) \
-    for (u64 number = blockIdx.x * blockDim.x + threadIdx.x; number < all; number += gridDim.x * blockDim.x)
-
 extern "C" __global__ void pool(Windows how)
 {
     u32 all = count(how, how.output);
     bool is_largest = how.mode <= LARGEST_OR_NAN, keeps_nan = how.mode == LARGEST_OR_NAN;
-    FOR_EACH(all, number)
+    FOR_NUMBERS(all, number)
     {
         Place at = place(how, how.output, (u32)number), from = at;
         Inside in[3];
@@ -141,7 +138,7 @@ extern "C" __global__ void pool_backward(Windows how)
 {
     u32 all = count(how, how.input);
     bool is_largest = how.mode <= LARGEST_OR_NAN;
-    FOR_EACH(all, number)
+    FOR_NUMBERS(all, number)
     {
         Place at = place(how, how.input, (u32)number), to = at;
         // Windows begin at or before the place and end behind it.

@@ -479,16 +479,16 @@ pub fn forward(
     dropout: Option<Inside>,
     reserve: Option<Reserve>,
 ) -> Result {
-    let training = reserve.map(|reserve| {
-        let drops = dropout.map(|it| (it.dropped, Block::new(it.own.get(), Kind::F32, 1)));
-        let header = Reserve::header(&call, None);
-        let header = [header[0], header[1], header[2]];
-        (reserve.on_kernels(), Begun { header, drops, states_mark: dropout::MARK })
-    });
     if !call.is_double {
-        let vectors = (&x.on_kernels(&call.batches), &y.on_kernels(&call.batches));
-        let states = [[hx, hy], [cx, cy]].map(|both| both.map(|it| it.on_kernels()));
         on_kernels!(context, kernels => {
+            let training = reserve.map(|reserve| {
+                let drops = dropout.map(|it| (it.dropped, Block::new(it.own.get(), Kind::F32, 1)));
+                let [mark, rows, weights, ..] = Reserve::header(&call, None);
+                let begun = Begun { header: [mark, rows, weights], drops, states_mark: dropout::MARK };
+                (reserve.on_kernels(), begun)
+            });
+            let vectors = (&x.on_kernels(&call.batches), &y.on_kernels(&call.batches));
+            let states = [[hx, hy], [cx, cy]].map(|both| both.map(|it| it.on_kernels()));
             kernels.network_forward(&call.on_kernels(), vectors, states.into(), training)
         });
     }
@@ -521,10 +521,10 @@ pub fn backward_data(
     reserve: Reserve,
 ) -> Result {
     if !call.is_double {
-        let vectors = (&dy.on_kernels(&call.batches), &dx.on_kernels(&call.batches));
-        let first = (hx.on_kernels(), cx.on_kernels());
-        let states = [[dhy, dhx], [dcy, dcx]].map(|both| both.map(|it| it.on_kernels()));
         on_kernels!(context, kernels => {
+            let vectors = (&dy.on_kernels(&call.batches), &dx.on_kernels(&call.batches));
+            let first = (hx.on_kernels(), cx.on_kernels());
+            let states = [[dhy, dhx], [dcy, dcx]].map(|both| both.map(|it| it.on_kernels()));
             kernels.network_backward(&call.on_kernels(), vectors, first, states.into(), reserve.on_kernels())
         });
     }
@@ -550,8 +550,8 @@ pub fn backward_data(
 /// The weights' gradients are added to those in memory.
 pub fn backward_weights(context: &Context, call: Call, x: Lying, hx: States, reserve: Reserve) -> Result {
     if !call.is_double {
-        let (x, h) = (x.on_kernels(&call.batches), hx.on_kernels());
         on_kernels!(context, kernels => {
+            let (x, h) = (x.on_kernels(&call.batches), hx.on_kernels());
             kernels.network_weights(&call.on_kernels(), &x, h, reserve.on_kernels())
         });
     }

@@ -502,9 +502,9 @@ pub unsafe fn cudnnConvolutionBiasActivationForward(
         let added = added.as_ref().map(|z| (alpha2, z));
         on_hip!(context, hip => hip.convolve_and_finish(&on_hip, at, area, (&y, added, &bias, function)));
     }
-    let behind: Vec<(f32, &Argument)> =
-        added.iter().map(|z| (alpha2 as f32, z)).chain([(1.0, &bias)]).collect();
     on_kernels!(context, kernels => {
+        let behind: Vec<(f32, &Argument)> =
+            added.iter().map(|z| (alpha2 as f32, z)).chain([(1.0, &bias)]).collect();
         let all = [&x, &w_there, &y];
         kernels.convolve_and_finish(problem.on_kernels(), all, alpha1 as f32, (&behind, function))
     });

@@ -5,7 +5,6 @@ use core::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
 use border::{OptOut, Out};
-
 use cudnn_cpu::recurrent::Place;
 use kit::Address;
 

@@ -171,7 +171,7 @@ impl Of<'_> {
 const MULTIPLIED: Pointwise = Pointwise::Two(Two::Mul);
 
 impl Attention {
-    /// Whether kernels have all of it: not what is dropped or computed in 8 bits, masks of tiles and pages.
+    /// Whether kernels have all of it: not what is computed in 8 bits, masks of tiles and pages.
     pub fn is_for_kernels(&self) -> bool {
         self.eight.is_none()
             && self.blocks.is_none()

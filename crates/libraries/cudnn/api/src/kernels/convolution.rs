@@ -2,7 +2,7 @@
 
 use cudnn_cpu::convolution::Geometry;
 
-use super::tensor::{Operand, Tensor, five};
+use super::tensor::{Operand, Tensor, five, small, three};
 use super::{Call, Part};
 use crate::Result;
 use crate::hip::convolution::Direction;
@@ -32,16 +32,6 @@ const TILE: u32 = 64;
 const THREADS: u32 = 256;
 /// Blocks of a launch at most along its second and third size.
 const MOST: u32 = 65_535;
-
-/// Numbers that a kernel counts in 32 bits, half of which are for those that are negative on the way.
-fn small(of: usize) -> Option<u32> {
-    u32::try_from(of).ok().filter(|it| *it <= i32::MAX as u32)
-}
-
-fn all(of: [usize; 3]) -> Option<[u32; 3]> {
-    let [a, b, c] = of.map(small);
-    Some([a?, b?, c?])
-}
 
 impl Call {
     /// Images, filters and results in this order, each with its sizes; of filters whether taps are turned round.
@@ -106,12 +96,12 @@ fn convolution(
         groups: small(of.groups)?,
         channels: small(of.channels)?,
         filters: small(of.filters)?,
-        input: all(of.input)?,
-        taps: all(of.filter)?,
-        output: all(of.output)?,
+        input: three(of.input)?,
+        taps: three(of.filter)?,
+        output: three(of.output)?,
         padding: [padding[0]?, padding[1]?, padding[2]?],
-        stride: all(of.stride)?,
-        dilation: all(of.dilation)?,
+        stride: three(of.stride)?,
+        dilation: three(of.dilation)?,
         is_flipped: is_flipped.into(),
         by: given[0],
         before: given[1],

@@ -140,6 +140,16 @@ impl Operand {
     }
 }
 
+/// Numbers that a kernel counts in 32 bits, half of which are for those that are negative on the way.
+pub fn small(of: usize) -> Option<u32> {
+    u32::try_from(of).ok().filter(|it| *it <= i32::MAX as u32)
+}
+
+pub fn three(of: [usize; 3]) -> Option<[u32; 3]> {
+    let [a, b, c] = of.map(small);
+    Some([a?, b?, c?])
+}
+
 /// A tensor as kernels take it that go along five sizes: the image, the channel and three of its own.
 pub fn five(of: &Operand) -> Option<Tensor> {
     let mut strides = of.strides.clone();

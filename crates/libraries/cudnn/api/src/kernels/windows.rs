@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use cudnn_cpu::Kind;
 use cudnn_cpu::pooling::{Pooling, Window};
 
-use super::tensor::{Operand, Tensor, five, packed};
+use super::tensor::{Operand, Tensor, five, packed, small, three};
 use super::{Call, Part};
 use crate::Result;
 
@@ -45,11 +45,6 @@ pub struct Pooled<'p> {
 impl Pooled<'_> {
     /// None where the kernels count in fewer bits than it has places.
     fn windows(&self) -> Option<Windows> {
-        let small = |of: usize| u32::try_from(of).ok().filter(|it| *it <= i32::MAX as u32);
-        let three = |of: [usize; 3]| {
-            let [a, b, c] = of.map(small);
-            Some([a?, b?, c?])
-        };
         let Window { input, output, window, padding, stride } = *self.window;
         // Places are told as floats, and windows may begin before and end behind the images.
         let is_counted = |n: usize| n < 1 << 24;
