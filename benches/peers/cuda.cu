@@ -42,7 +42,20 @@ struct Cuda {
         MUST(cudaMemcpy(words.data(), from.at, words.size() * 4, cudaMemcpyDeviceToHost));
     }
 
-    // The texture of a row's first array, made at its first launch: pitched memory for images, an array for the volume.
+    cudaArray_t array(const Handle &from, const cudaChannelFormatDesc &element, const cudaExtent &extent)
+    {
+        cudaArray_t made;
+        MUST(cudaMalloc3DArray(&made, &element, extent));
+        cudaMemcpy3DParms copy = {};
+        copy.srcPtr = make_cudaPitchedPtr(from.at, extent.width * 4, extent.width, extent.height);
+        copy.dstArray = made;
+        copy.extent = make_cudaExtent(extent.width, extent.height, extent.depth ? extent.depth : 1);
+        copy.kind = cudaMemcpyDeviceToDevice;
+        MUST(cudaMemcpy3D(&copy));
+        return made;
+    }
+
+    // The texture of a row's first array, made at its first launch: arrays for what is filtered, pitched memory for the points.
     cudaTextureObject_t texture(const std::string &row, const Handle &from)
     {
         static cudaTextureObject_t made = 0;
@@ -53,22 +66,14 @@ struct Cuda {
         state.addressMode[0] = state.addressMode[1] = state.addressMode[2] = cudaAddressModeClamp;
         state.filterMode = row == "tex_point" ? cudaFilterModePoint : cudaFilterModeLinear;
         const cudaChannelFormatDesc element = row == "tex_point" ? cudaCreateChannelDesc<uchar4>() : cudaCreateChannelDesc<float>();
-        if (row == "tex_trilinear") {
-            state.normalizedCoords = 1;
-            cudaArray_t array;
-            const cudaExtent extent = make_cudaExtent(VOLUME_N, VOLUME_N, VOLUME_N);
-            MUST(cudaMalloc3DArray(&array, &element, extent));
-            cudaMemcpy3DParms copy = {};
-            copy.srcPtr = make_cudaPitchedPtr(from.at, VOLUME_N * 4, VOLUME_N, VOLUME_N);
-            copy.dstArray = array;
-            copy.extent = extent;
-            copy.kind = cudaMemcpyDeviceToDevice;
-            MUST(cudaMemcpy3D(&copy));
-            resource.resType = cudaResourceTypeArray;
-            resource.res.array.array = array;
-        } else {
+        state.normalizedCoords = row == "tex_trilinear";
+        if (row == "tex_point") {
             resource.resType = cudaResourceTypePitch2D;
             resource.res.pitch2D = {from.at, element, IMAGE_N, IMAGE_N, IMAGE_N * 4};
+        } else {
+            const cudaExtent volume = make_cudaExtent(VOLUME_N, VOLUME_N, VOLUME_N), image = make_cudaExtent(IMAGE_N, IMAGE_N, 0);
+            resource.resType = cudaResourceTypeArray;
+            resource.res.array.array = array(from, element, row == "tex_trilinear" ? volume : image);
         }
         MUST(cudaCreateTextureObject(&made, &resource, &state, nullptr));
         return made;
