@@ -1,5 +1,6 @@
 // The rows on a CUDA device, by the runtime API. An ordinary program: nothing here knows whose device it is.
 #include "bench.h"
+#include "cub.h"
 #include "kernels.cuh"
 
 namespace {
@@ -115,6 +116,10 @@ struct Cuda {
         else if (row == "sha256") sha256<<<SHA256_N / BLOCK, BLOCK>>>(a[0], SHA256_N);
         else if (row == "sha512") sha512<<<SHA512_N / BLOCK, BLOCK>>>(a[0], SHA512_N);
         else if (row == "matvec_half") matvec_half<<<MATVEC_N, BLOCK>>>(a[0], a[1], a[2], MATVEC_N / 2);
+        else if (row == "segmented_sort") MUST(cub_segmented_sort(a[0], a[2], static_cast<int>(a[0].words), a[1], SEGMENTS));
+        else if (row == "sort_pairs") MUST(cub_sort_pairs(a[0], a[1], a[2], a[3], PAIRS_N));
+        else if (row == "histogram_even") MUST(cub_histogram_even(a[0], a[1], STREAM_N));
+        else if (row == "topk") MUST(cub_topk(a[0], a[1], STREAM_N, TOP_K));
         else empty<<<1, 32>>>();
         MUST(cudaGetLastError());
     }

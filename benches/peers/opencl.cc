@@ -53,6 +53,8 @@ struct OpenCl {
     {
         if (row == "hgemm_mma")
             return "OpenCL C has no matrix instructions";
+        if (row == "segmented_sort" || row == "sort_pairs" || row == "histogram_even" || row == "topk")
+            return "OpenCL has no library of such algorithms";
         if (row.rfind("tex_", 0) == 0 && !has_images(row))
             return "this runtime has no such images";
         if (row == "reduce_shuffle" && text(CL_DEVICE_EXTENSIONS).find("cl_intel_subgroups") == std::string::npos)

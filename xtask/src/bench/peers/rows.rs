@@ -18,6 +18,8 @@ enum Kind {
     /// Samples an image or a volume.
     Texture,
     MatrixVector,
+    /// One of CUB's device-wide algorithms.
+    Cub,
     Other,
     /// Nothing to do: the way to the device and back.
     Latency,
@@ -47,6 +49,7 @@ impl Row {
     /// How many times native code's time is still good.
     pub fn native_goal(&self) -> f64 {
         match self.kind {
+            Kind::Cub => 1.0,
             Kind::Streaming => 1.15,
             Kind::Reduction => 1.25,
             Kind::Histogram => 1.3,
@@ -93,5 +96,9 @@ pub const ROWS: &[Row] = &[
     row("sha256", "2 M messages of a block", Kind::Hash),
     row("sha512", "1 M messages of a block, 64-bit words", Kind::Hash),
     row("matvec_half", "4096² halves by 4096 floats, a block a row, shuffles", Kind::MatrixVector),
+    row("segmented_sort", "CUB, 4096 segments of 0 to 127 words, one in eight of 0 to 4095", Kind::Cub),
+    row("sort_pairs", "CUB's radix sort, 1 M words with a word each", Kind::Cub),
+    row("histogram_even", "CUB, 16 M floats into 256 bins", Kind::Cub),
+    row("topk", "CUB, the largest 1024 of 16 M floats", Kind::Cub),
     row("empty", "launch and synchronise", Kind::Latency),
 ];
