@@ -1,5 +1,6 @@
 // The rows on a CUDA device, by the runtime API. An ordinary program: nothing here knows whose device it is.
 #include "bench.h"
+#include "cub.h"
 #include "kernels.cuh"
 
 namespace {
@@ -42,7 +43,20 @@ struct Cuda {
         MUST(cudaMemcpy(words.data(), from.at, words.size() * 4, cudaMemcpyDeviceToHost));
     }
 
-    // The texture of a row's first array, made at its first launch: pitched memory for images, an array for the volume.
+    cudaArray_t array(const Handle &from, const cudaChannelFormatDesc &element, const cudaExtent &extent)
+    {
+        cudaArray_t made;
+        MUST(cudaMalloc3DArray(&made, &element, extent));
+        cudaMemcpy3DParms copy = {};
+        copy.srcPtr = make_cudaPitchedPtr(from.at, extent.width * 4, extent.width, extent.height);
+        copy.dstArray = made;
+        copy.extent = make_cudaExtent(extent.width, extent.height, extent.depth ? extent.depth : 1);
+        copy.kind = cudaMemcpyDeviceToDevice;
+        MUST(cudaMemcpy3D(&copy));
+        return made;
+    }
+
+    // The texture of a row's first array, made at its first launch: arrays for what is filtered, pitched memory for the points.
     cudaTextureObject_t texture(const std::string &row, const Handle &from)
     {
         static cudaTextureObject_t made = 0;
@@ -53,22 +67,14 @@ struct Cuda {
         state.addressMode[0] = state.addressMode[1] = state.addressMode[2] = cudaAddressModeClamp;
         state.filterMode = row == "tex_point" ? cudaFilterModePoint : cudaFilterModeLinear;
         const cudaChannelFormatDesc element = row == "tex_point" ? cudaCreateChannelDesc<uchar4>() : cudaCreateChannelDesc<float>();
-        if (row == "tex_trilinear") {
-            state.normalizedCoords = 1;
-            cudaArray_t array;
-            const cudaExtent extent = make_cudaExtent(VOLUME_N, VOLUME_N, VOLUME_N);
-            MUST(cudaMalloc3DArray(&array, &element, extent));
-            cudaMemcpy3DParms copy = {};
-            copy.srcPtr = make_cudaPitchedPtr(from.at, VOLUME_N * 4, VOLUME_N, VOLUME_N);
-            copy.dstArray = array;
-            copy.extent = extent;
-            copy.kind = cudaMemcpyDeviceToDevice;
-            MUST(cudaMemcpy3D(&copy));
-            resource.resType = cudaResourceTypeArray;
-            resource.res.array.array = array;
-        } else {
+        state.normalizedCoords = row == "tex_trilinear";
+        if (row == "tex_point") {
             resource.resType = cudaResourceTypePitch2D;
             resource.res.pitch2D = {from.at, element, IMAGE_N, IMAGE_N, IMAGE_N * 4};
+        } else {
+            const cudaExtent volume = make_cudaExtent(VOLUME_N, VOLUME_N, VOLUME_N), image = make_cudaExtent(IMAGE_N, IMAGE_N, 0);
+            resource.resType = cudaResourceTypeArray;
+            resource.res.array.array = array(from, element, row == "tex_trilinear" ? volume : image);
         }
         MUST(cudaCreateTextureObject(&made, &resource, &state, nullptr));
         return made;
@@ -110,6 +116,10 @@ struct Cuda {
         else if (row == "sha256") sha256<<<SHA256_N / BLOCK, BLOCK>>>(a[0], SHA256_N);
         else if (row == "sha512") sha512<<<SHA512_N / BLOCK, BLOCK>>>(a[0], SHA512_N);
         else if (row == "matvec_half") matvec_half<<<MATVEC_N, BLOCK>>>(a[0], a[1], a[2], MATVEC_N / 2);
+        else if (row == "segmented_sort") MUST(cub_segmented_sort(a[0], a[2], static_cast<int>(a[0].words), a[1], SEGMENTS));
+        else if (row == "sort_pairs") MUST(cub_sort_pairs(a[0], a[1], a[2], a[3], PAIRS_N));
+        else if (row == "histogram_even") MUST(cub_histogram_even(a[0], a[1], STREAM_N));
+        else if (row == "topk") MUST(cub_topk(a[0], a[1], STREAM_N, TOP_K));
         else empty<<<1, 32>>>();
         MUST(cudaGetLastError());
     }

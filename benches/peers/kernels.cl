@@ -310,6 +310,38 @@ __kernel void spmv(__global const int *starts, __global const int *columns, __gl
 }
 #endif
 
+#ifdef ROW_tex_bilinear
+__kernel void tex_bilinear(__read_only image2d_t image, __global float *out, int n)
+{
+    const sampler_t sampler = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_LINEAR;
+    const int x = get_global_id(0), y = get_global_id(1);
+    if (x < n && y < n)
+        out[y * n + x] = read_imagef(image, sampler, (float2)(IMAGE_X(x, y), IMAGE_Y(x, y))).x;
+}
+#endif
+
+#ifdef ROW_tex_point
+__kernel void tex_point(__read_only image2d_t image, __global uchar4 *out, int n)
+{
+    const sampler_t sampler = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+    const int x = get_global_id(0), y = get_global_id(1);
+    if (x < n && y < n)
+        out[y * n + x] = convert_uchar4(read_imageui(image, sampler, (float2)(IMAGE_X(x, y), IMAGE_Y(x, y)))).wzyx;
+}
+#endif
+
+#ifdef ROW_tex_trilinear
+__kernel void tex_trilinear(__read_only image3d_t volume, __global float *out, int n)
+{
+    const sampler_t sampler = CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_LINEAR;
+    const int i = get_global_id(0);
+    if (i < n) {
+        const float4 at = (float4)((i % 256 + 0.25f) / 256, (i / 256 % 256 + 0.25f) / 256, (i / 65536 + 0.25f) / 64, 0);
+        out[i] = read_imagef(volume, sampler, at).x;
+    }
+}
+#endif
+
 #if defined(ROW_md5) || defined(ROW_sha256) || defined(ROW_sha512)
 #define HASH_FUNCTION static inline
 #define HASH_U32 uint

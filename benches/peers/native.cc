@@ -59,6 +59,10 @@ struct Native {
         else if (row == "sha256") native_sha256(a[0], SHA256_N);
         else if (row == "sha512") native_sha512(a[0], SHA512_N);
         else if (row == "matvec_half") native_matvec_half(a[0], a[1], a[2], MATVEC_N);
+        else if (row == "segmented_sort") native_segmented_sort(a[0], a[2], a[1], SEGMENTS);
+        else if (row == "sort_pairs") native_sort_pairs(a[0], a[1], a[2], a[3], PAIRS_N);
+        else if (row == "histogram_even") native_histogram_even(a[0], a[1], STREAM_N);
+        else if (row == "topk") native_topk(a[0], a[1], STREAM_N, TOP_K);
         else native_empty();
     }
 };

@@ -31,6 +31,11 @@ void native_sha256(uint32_t *hashes, int n);
 void native_sha512(uint64_t *hashes, int n);
 void native_matvec_half(const _Float16 *matrix, const float *x, float *y, int n);
 
+void native_segmented_sort(const uint32_t *in, uint32_t *out, const int *starts, int segments);
+void native_sort_pairs(const uint32_t *keys, const uint32_t *values, uint32_t *keys_out, uint32_t *values_out, int n);
+void native_histogram_even(const float *samples, uint32_t *bins, int n);
+void native_topk(const float *in, float *out, int n, int k);
+
 #ifdef __cplusplus
 }
 #endif

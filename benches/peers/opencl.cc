@@ -53,12 +53,61 @@ struct OpenCl {
     {
         if (row == "hgemm_mma")
             return "OpenCL C has no matrix instructions";
-        if (row.rfind("tex_", 0) == 0)
-            return "this program makes no images";
+        if (row == "segmented_sort" || row == "sort_pairs" || row == "histogram_even" || row == "topk")
+            return "OpenCL has no library of such algorithms";
+        if (row.rfind("tex_", 0) == 0 && !has_images(row))
+            return "this runtime has no such images";
         if (row == "reduce_shuffle" && text(CL_DEVICE_EXTENSIONS).find("cl_intel_subgroups") == std::string::npos)
             return "this runtime has no shuffles";
         build(row);
         return nullptr;
+    }
+
+    static cl_image_format format(const std::string &row)
+    {
+        return row == "tex_point" ? cl_image_format{CL_RGBA, CL_UNSIGNED_INT8} : cl_image_format{CL_R, CL_FLOAT};
+    }
+
+    static cl_mem_object_type shape(const std::string &row)
+    {
+        return row == "tex_trilinear" ? CL_MEM_OBJECT_IMAGE3D : CL_MEM_OBJECT_IMAGE2D;
+    }
+
+    bool has_images(const std::string &row)
+    {
+        cl_bool any = CL_FALSE;
+        MUST(clGetDeviceInfo(device, CL_DEVICE_IMAGE_SUPPORT, sizeof any, &any, nullptr));
+        if (!any)
+            return false;
+        cl_uint count = 0;
+        MUST(clGetSupportedImageFormats(context, CL_MEM_READ_ONLY, shape(row), 0, nullptr, &count));
+        std::vector<cl_image_format> formats(count);
+        MUST(clGetSupportedImageFormats(context, CL_MEM_READ_ONLY, shape(row), count, formats.data(), nullptr));
+        const cl_image_format wanted = format(row);
+        return std::any_of(formats.begin(), formats.end(), [&](const cl_image_format &each) {
+            return each.image_channel_order == wanted.image_channel_order && each.image_channel_data_type == wanted.image_channel_data_type;
+        });
+    }
+
+    // The image of a row's first array, made at its first launch.
+    Handle image(const std::string &row, const Handle &from)
+    {
+        static Handle made{nullptr, 0};
+        if (made.at)
+            return made;
+        const bool volume = row == "tex_trilinear";
+        const size_t side = volume ? VOLUME_N : IMAGE_N;
+        cl_image_desc of = {};
+        of.image_type = shape(row);
+        of.image_width = of.image_height = side;
+        of.image_depth = volume ? side : 0;
+        const cl_image_format element = format(row);
+        cl_int error;
+        made = {clCreateImage(context, CL_MEM_READ_ONLY, &element, &of, nullptr, &error), from.bytes};
+        must(error, "clCreateImage");
+        const size_t origin[3] = {}, region[3] = {side, side, volume ? side : 1};
+        MUST(clEnqueueCopyBufferToImage(queue, from.at, made.at, 0, origin, region, 0, nullptr, nullptr));
+        return made;
     }
 
     void build(const std::string &row)
@@ -155,6 +204,8 @@ struct OpenCl {
         }
         else if (row == "sort") start(SORT_N / 2, SORT_CHUNK / 2, a[0], a[1]);
         else if (row == "spmv") start(SPMV_ROWS, BLOCK, a[0], a[1], a[2], a[3], a[4], SPMV_ROWS);
+        else if (row == "tex_bilinear" || row == "tex_point") plane({IMAGE_N, IMAGE_N}, flat, image(row, a[0]), a[1], IMAGE_N);
+        else if (row == "tex_trilinear") start(VOLUME_SAMPLES, BLOCK, image(row, a[0]), a[1], VOLUME_SAMPLES);
         else if (row == "md5") start(MD5_N, BLOCK, a[0], MD5_N);
         else if (row == "sha256") start(SHA256_N, BLOCK, a[0], SHA256_N);
         else if (row == "sha512") start(SHA512_N, BLOCK, a[0], SHA512_N);

@@ -54,4 +54,13 @@
 
 #define MATVEC_N 4096                // a square matrix of halves, a block of threads a row
 
+// CUB's algorithms. One segment in eight has up to SEGMENT_LONG keys, the others up to SEGMENT_SHORT.
+#define SEGMENTS 4096
+#define SEGMENT_SHORT 127
+#define SEGMENT_LONG 4095
+#define PAIRS_N (1024 * 1024)
+#define EVEN_BINS 256                // of equal width, from 0; a sample may lie outside
+#define EVEN_UPPER 1024.0f
+#define TOP_K 1024                   // of STREAM_N floats
+
 #endif

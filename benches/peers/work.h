@@ -60,6 +60,15 @@ inline Words whole(size_t n, uint32_t seed, int from, int to)
     return fill(n, [&] { return numbers.whole(from, to); });
 }
 
+inline Words random_words(size_t n, uint32_t seed)
+{
+    Numbers numbers{seed};
+    Words words(n);
+    for (uint32_t &each : words)
+        each = numbers.next() << 16 ^ numbers.next();
+    return words;
+}
+
 // Compares `got[i]` with what `expected(i)` says, to the last bit.
 template <typename Expected>
 std::string exact(const Words &got, Expected expected, size_t step = 1)
@@ -247,10 +256,7 @@ inline Work stencil()
 
 inline Work histogram()
 {
-    Numbers numbers{1};
-    Words in(HISTOGRAM_BYTES / 4);
-    for (uint32_t &each : in)
-        each = numbers.next() << 16 ^ numbers.next();
+    const Words in = random_words(HISTOGRAM_BYTES / 4, 1);
     return {{in, Words(256)}, [in](const Arrays &got, int) {
         Words bins(256);
         for (const uint32_t each : in)
@@ -367,10 +373,7 @@ inline Work tex_bilinear()
 
 inline Work tex_point()
 {
-    Numbers numbers{1};
-    Words in(IMAGE_N * IMAGE_N);
-    for (uint32_t &each : in)
-        each = numbers.next() << 16 ^ numbers.next();
+    const Words in = random_words(IMAGE_N * IMAGE_N, 1);
     return {{in, Words(IMAGE_N * IMAGE_N)}, [in](const Arrays &got, int) {
         return exact(got[1], [&](size_t i) {
             const int x = std::floor(IMAGE_X(int(i % IMAGE_N), int(i / IMAGE_N))), y = std::floor(IMAGE_Y(int(i % IMAGE_N), int(i / IMAGE_N)));
@@ -438,6 +441,66 @@ inline Work matvec_half()
     }};
 }
 
+inline Work segmented_sort()
+{
+    Numbers numbers{1};
+    Words starts(1, 0);
+    for (int i = 0; i < SEGMENTS; i++)
+        starts.push_back(starts.back() + numbers.below((i % 8 == 7 ? SEGMENT_LONG : SEGMENT_SHORT) + 1));
+    const Words in = random_words(starts.back(), 2);
+    return {{in, starts, Words(in.size())}, [=](const Arrays &got, int) {
+        Words sorted = in;
+        for (int i = 0; i < SEGMENTS; i++)
+            std::sort(sorted.begin() + starts[i], sorted.begin() + starts[i + 1]);
+        return exact(got[2], [&](size_t i) { return sorted[i]; });
+    }};
+}
+
+// Some keys are equal: their values stay in order.
+inline Work sort_pairs()
+{
+    Words keys = random_words(PAIRS_N, 1), values(PAIRS_N);
+    for (size_t i = 0; i < keys.size(); i++) {
+        values[i] = i;
+        if (i % 16 == 15)
+            keys[i] = keys[i / 2];
+    }
+    return {{keys, values, Words(PAIRS_N), Words(PAIRS_N)}, [=](const Arrays &got, int) {
+        Words order = values;
+        std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
+        const std::string wrong = exact(got[3], [&](size_t i) { return order[i]; });
+        return wrong.empty() ? exact(got[2], [&](size_t i) { return keys[order[i]]; }) : wrong;
+    }};
+}
+
+// Multiples of 1/16, a few of them outside of all bins.
+inline Work histogram_even()
+{
+    Numbers numbers{1};
+    const Words in = fill(STREAM_N, [&] { return (static_cast<int>(numbers.below(16800)) - 200) / 16.0f; });
+    return {{in, Words(EVEN_BINS)}, [in](const Arrays &got, int) {
+        Words bins(EVEN_BINS);
+        for (const uint32_t each : in)
+            if (real(each) >= 0 && real(each) < EVEN_UPPER)
+                bins[static_cast<int>(real(each)) / static_cast<int>(EVEN_UPPER / EVEN_BINS)]++;
+        return exact(got[1], [&](size_t i) { return bins[i]; });
+    }};
+}
+
+// In any order.
+inline Work topk()
+{
+    Numbers numbers{1};
+    const Words in = fill(STREAM_N, [&] { return numbers.between(-1000, 1000); });
+    return {{in, Words(TOP_K)}, [in](const Arrays &got, int) {
+        const auto larger = [](uint32_t a, uint32_t b) { return real(a) > real(b); };
+        Words wanted = in, found = got[1];
+        std::partial_sort(wanted.begin(), wanted.begin() + TOP_K, wanted.end(), larger);
+        std::sort(found.begin(), found.end(), larger);
+        return exact(found, [&](size_t i) { return wanted[i]; });
+    }};
+}
+
 inline Work make_work(const std::string &row)
 {
     if (row == "vecadd") return vecadd();
@@ -461,6 +524,10 @@ inline Work make_work(const std::string &row)
     if (row == "sha256") return hashes(SHA256_N, 1, 0x37744fdf, 0xea359eaf);
     if (row == "sha512") return hashes(SHA512_N, 2, 0xab0e5d8f246723da, 0x2fc98a2900148b9a);
     if (row == "matvec_half") return matvec_half();
+    if (row == "segmented_sort") return segmented_sort();
+    if (row == "sort_pairs") return sort_pairs();
+    if (row == "histogram_even") return histogram_even();
+    if (row == "topk") return topk();
     if (row == "empty") return {{}, [](const Arrays &, int) { return std::string(); }};
     return {};
 }

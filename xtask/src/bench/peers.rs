@@ -49,6 +49,8 @@ pub enum Reading {
     Failed(String),
 }
 
+const OPENCL: [Peer; 2] = [Peer::Pocl, Peer::Intel];
+
 /// One row's readings, in the order of the programs.
 pub struct Line {
     row: &'static Row,
@@ -70,7 +72,7 @@ impl Line {
 
     /// The faster of the OpenCL runtimes that gave right results.
     fn best_peer(&self) -> Option<f64> {
-        [Peer::Pocl, Peer::Intel].iter().filter_map(|peer| self.time(*peer)).min_by(f64::total_cmp)
+        OPENCL.iter().filter_map(|peer| self.time(*peer)).min_by(f64::total_cmp)
     }
 }
 

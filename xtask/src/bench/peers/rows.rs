@@ -1,12 +1,25 @@
 //! The rows: one kind of kernel each, and how close to native code it has to be.
 
-/// What native code a row is held against.
+use super::programs::Peer;
+
+/// What a row's work is, which says how close to native code it has to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Reads and writes every element once, in order.
     Streaming,
+    Reduction,
+    Histogram,
     /// Computes far more than it reads.
     Compute,
+    /// Computes options' prices, for which Intel has vectors of its own.
+    Options,
+    /// Integer hashes, PoCL's best work.
+    Hash,
+    /// Samples an image or a volume.
+    Texture,
+    MatrixVector,
+    /// One of CUB's device-wide algorithms.
+    Cub,
     Other,
     /// Nothing to do: the way to the device and back.
     Latency,
@@ -30,12 +43,28 @@ impl Row {
 
     /// Its time is the cores', not the memory's: more threads make it faster.
     pub fn computes(&self) -> bool {
-        self.kind == Kind::Compute
+        matches!(self.kind, Kind::Compute | Kind::Options | Kind::Hash)
     }
 
     /// How many times native code's time is still good.
     pub fn native_goal(&self) -> f64 {
-        if self.kind == Kind::Streaming { 1.15 } else { 2.0 }
+        match self.kind {
+            Kind::Cub => 1.0,
+            Kind::Streaming => 1.15,
+            Kind::Reduction => 1.25,
+            Kind::Histogram => 1.3,
+            Kind::MatrixVector => 1.5,
+            Kind::Compute | Kind::Options | Kind::Hash | Kind::Texture | Kind::Other | Kind::Latency => 2.0,
+        }
+    }
+
+    /// The peer that this row's goal names: without its time, the goal is not known to be met.
+    pub fn named_peer(&self) -> Option<Peer> {
+        match self.kind {
+            Kind::Options => Some(Peer::Intel),
+            Kind::Hash => Some(Peer::Pocl),
+            _ => None,
+        }
     }
 }
 
@@ -48,24 +77,28 @@ pub const ROWS: &[Row] = &[
     row("saxpy", "16 M floats", Kind::Streaming),
     row("sgemm_tiled", "1024³, 16×16 tiles in shared memory", Kind::Compute),
     row("sgemm_blocked", "1024³, 64×64 tiles, 4×4 elements a thread", Kind::Compute),
-    row("reduce_barrier", "16 M floats, a tree of barriers per block", Kind::Other),
-    row("reduce_shuffle", "16 M floats, shuffles per warp", Kind::Other),
+    row("reduce_barrier", "16 M floats, a tree of barriers per block", Kind::Reduction),
+    row("reduce_shuffle", "16 M floats, shuffles per warp", Kind::Reduction),
     row("nbody", "8192 bodies, tiles in shared memory", Kind::Compute),
-    row("black_scholes", "4 M options", Kind::Compute),
+    row("black_scholes", "4 M options", Kind::Options),
     row("stencil", "4096², five points", Kind::Other),
-    row("histogram", "16 MB into 256 bins, shared atomics", Kind::Other),
+    row("histogram", "16 MB into 256 bins, shared atomics", Kind::Histogram),
     row("mandelbrot", "1024², at most 256 steps", Kind::Compute),
     row("transpose", "4096² floats, 32×32 tiles", Kind::Other),
     row("scan", "16 M words, one pass with look-back", Kind::Other),
     row("sort", "1 M words, bitonic in shared memory, chunks of 1024", Kind::Other),
     row("spmv", "1 M rows of 0 to 15 entries, CSR, a thread a row", Kind::Other),
     row("hgemm_mma", "1024³ halves, mma.sync m16n8k16", Kind::Compute),
-    row("tex_bilinear", "2048² samples of an image of floats, linear filter", Kind::Other),
-    row("tex_point", "2048² samples of an image of uchar4, nearest element", Kind::Other),
-    row("tex_trilinear", "4 M samples of a volume of 128³ floats, linear filter, normalised", Kind::Other),
-    row("md5", "4 M messages of a block, straight code", Kind::Compute),
-    row("sha256", "2 M messages of a block", Kind::Compute),
-    row("sha512", "1 M messages of a block, 64-bit words", Kind::Compute),
-    row("matvec_half", "4096² halves by 4096 floats, a block a row, shuffles", Kind::Other),
+    row("tex_bilinear", "2048² samples of an image of floats, linear filter", Kind::Texture),
+    row("tex_point", "2048² samples of an image of uchar4, nearest element", Kind::Texture),
+    row("tex_trilinear", "4 M samples of a volume of 128³ floats, linear filter, normalised", Kind::Texture),
+    row("md5", "4 M messages of a block, straight code", Kind::Hash),
+    row("sha256", "2 M messages of a block", Kind::Hash),
+    row("sha512", "1 M messages of a block, 64-bit words", Kind::Hash),
+    row("matvec_half", "4096² halves by 4096 floats, a block a row, shuffles", Kind::MatrixVector),
+    row("segmented_sort", "CUB, 4096 segments of 0 to 127 words, one in eight of 0 to 4095", Kind::Cub),
+    row("sort_pairs", "CUB's radix sort, 1 M words with a word each", Kind::Cub),
+    row("histogram_even", "CUB, 16 M floats into 256 bins", Kind::Cub),
+    row("topk", "CUB, the largest 1024 of 16 M floats", Kind::Cub),
     row("empty", "launch and synchronise", Kind::Latency),
 ];

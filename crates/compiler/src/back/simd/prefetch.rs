@@ -3,7 +3,8 @@
 //! The distance from one tile to the next is found as the kernel runs: a load's address less the one it had the last
 //! time the group came here. A wrong guess, as at the start of a block, costs a little and changes nothing.
 //!
-//! And a group's part of a tile in stripes: while it works on that, the next group's comes.
+//! And a group's part of a tile in stripes: while it works on that, the next group's comes. So it does in a loop that takes a stripe of
+//! the group's out of each block's length.
 
 use std::collections::BTreeMap;
 
@@ -38,6 +39,19 @@ pub(super) struct Stripes {
 impl Stripes {
     fn all(&self) -> i64 {
         self.bytes * self.offsets.len() as i64
+    }
+
+    /// Whether there are several and each begins that many bytes behind the one before.
+    fn are_apart(&self, distance: i64) -> bool {
+        let mut offsets = self.offsets.clone();
+        offsets.sort_unstable();
+        offsets.len() > 1 && offsets.windows(2).all(|pair| pair[1] - pair[0] == distance)
+    }
+
+    /// Where the next group's begin: behind them all where they lie one behind the other, else behind each.
+    fn next(&self) -> Vec<i64> {
+        let ahead = if self.are_apart(self.bytes) { self.all() } else { self.bytes };
+        self.offsets.iter().map(|offset| offset + ahead).collect()
     }
 }
 
@@ -81,27 +95,27 @@ impl Emitter<'_> {
         }
     }
 
-    /// Of a block that is run once for each of several groups, the stripes that lie one behind the other, as a warp loads its part of a
-    /// tile, by the last instruction that loads one. One stripe of so many bytes is a window, which asks for the next by itself.
+    /// The stripes of a block that is run for each of several groups, by the last instruction that loads one: where it is run once, those
+    /// that lie one behind the other, as a warp loads its part of a tile; in a loop, those with all other groups' between them, as a block
+    /// loads its threads' words by turns. One stripe of so many bytes is a window, which asks for the next by itself.
     pub(super) fn stripes(&self, at: usize, insts: &[Inst]) -> BTreeMap<usize, Stripes> {
         let one_of_many = self.per_warp || self.groups > 1;
-        let is_once = self.here().loops.of[at].is_none() && !self.prefetches;
+        let is_once = self.here().loops.of[at].is_none();
         let is_whole = self.copy == Copy::Unmasked && self.mask.is_none();
         let mut found: Vec<Stripes> = vec![];
-        if one_of_many && is_once && is_whole {
+        if one_of_many && is_whole && !self.prefetches {
             for (number, inst) in insts.iter().enumerate() {
-                if let Some(stripe) = self.stripe(inst) {
+                if let Some(stripe) = self.stripe(inst, !is_once) {
                     self.lay_beside(stripe, number, &mut found);
                 }
             }
         }
-        let is_dense = |it: &Stripes| {
-            let mut offsets = it.offsets.clone();
-            offsets.sort_unstable();
-            let has_holes = offsets.windows(2).any(|pair| pair[1] - pair[0] != it.bytes);
-            offsets.len() > 1 && !has_holes && it.all() >= PREFETCHED as i64
+        let is_asked_for = |it: &Stripes| {
+            let row = it.bytes * self.groups as i64;
+            let are_laid = if is_once { it.are_apart(it.bytes) } else { row > it.bytes && it.are_apart(row) };
+            are_laid && it.all() >= PREFETCHED as i64
         };
-        found.into_iter().filter(is_dense).map(|it| (it.last, it)).collect()
+        found.into_iter().filter(is_asked_for).map(|it| (it.last, it)).collect()
     }
 
     /// Lays a stripe to those that it lies beside.
@@ -121,22 +135,27 @@ impl Emitter<'_> {
         }
     }
 
-    /// Asks behind the stripes for as many: the next group's, which is further than the CPU looks ahead by itself.
+    /// Asks for the next group's stripes, which are further than the CPU looks ahead by itself.
     pub(super) fn prefetch_stripes(&mut self, stripes: &Stripes) {
-        let first = stripes.offsets.iter().min().copied().unwrap_or(0);
         let base = self.scalar(stripes.address);
-        for line in (0..stripes.all()).step_by(LINE) {
-            let at = self.pointer(Space::Global, &base, first + stripes.all() + line);
-            self.prefetch(&at, 3);
+        for start in stripes.next() {
+            for line in (0..stripes.bytes).step_by(LINE) {
+                let at = self.pointer(Space::Global, &base, start + line);
+                self.prefetch(&at, 3);
+            }
         }
     }
 
-    fn stripe(&self, inst: &Inst) -> Option<Stripe> {
+    /// `assuming`: also where the address goes on from lane to lane only as it mostly does.
+    fn stripe(&self, inst: &Inst, assuming: bool) -> Option<Stripe> {
         let access = Access::of(inst).filter(|_| matches!(inst.op, Op::Load { .. }))?;
         let is_plain = access.space == Space::Global && access.order == Order::Weak;
-        let Divergence::Affine { stride, assumed: false } = self.divergence(inst.args[0]) else {
+        let Divergence::Affine { stride, assumed } = self.divergence(inst.args[0]) else {
             return None;
         };
+        if assumed && !assuming {
+            return None;
+        }
         let bytes = stride * i64::from(self.lanes);
         let (address, offset) = (inst.args[0], access.offset);
         (is_plain && stride == access.step()).then_some(Stripe { address, offset, bytes })
@@ -195,9 +214,22 @@ mod tests {
         assert_eq!(lines(&[0, 128, 256, 512], "", ""), 0);
     }
 
-    #[test]
-    fn in_a_loop_the_next_stripes_are_not_the_next_groups() {
+    /// The block goes around, a number of bytes further each time.
+    fn lines_in_a_loop(offsets: &[u32]) -> usize {
         let behind = "add.u64 %p, %p, 8192;\nsetp.lt.u32 %more, %sum, 1000000;\n@%more bra again;\n";
-        assert_eq!(lines(&[0, 128, 256, 384], "again:\n", behind), 0);
+        lines(offsets, "again:\n", behind)
+    }
+
+    #[test]
+    fn in_a_loop_stripes_behind_each_other_are_not_followed_by_the_next_groups() {
+        assert_eq!(lines_in_a_loop(&[0, 128, 256, 384]), 0);
+    }
+
+    #[test]
+    fn in_a_loop_the_next_group_has_the_stripes_behind_those_a_block_apart() {
+        assert_eq!(lines_in_a_loop(&[0, 1024, 2048, 3072]), 8);
+        assert_eq!(lines_in_a_loop(&[0, 1024, 2048]), 0);
+        assert_eq!(lines_in_a_loop(&[0, 2048, 4096, 6144]), 0);
+        assert_eq!(lines(&[0, 1024, 2048, 3072], "", ""), 0);
     }
 }
