@@ -4,7 +4,9 @@
 //! cannot answer becomes a block parameter; [`Builder::finish`] connects the parameters once all edges are known and
 //! removes those that turn out to be copies. A register read before any write is zero.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
+
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::ir::{Block, BlockId, Edge, Function, Inst, Op, Pos, Term, Ty, Value};
 
@@ -128,7 +130,11 @@ impl Builder {
     }
 
     pub(crate) fn emit1(&mut self, op: Op, args: &[Value], result: Ty) -> Value {
-        self.emit(op, args, &[result])[0]
+        self.open();
+        let result = self.function.new_value(result);
+        let inst = Inst { op, args: args.to_vec(), results: vec![result], pos: self.pos };
+        self.function.blocks[self.current.index()].insts.push(inst);
+        result
     }
 
     pub(crate) fn constant(&mut self, ty: Ty, bits: u128) -> Value {
