@@ -122,19 +122,21 @@ impl Builder {
     }
 
     pub(crate) fn emit(&mut self, op: Op, args: &[Value], results: &[Ty]) -> Vec<Value> {
-        self.open();
         let results: Vec<Value> = results.iter().map(|&ty| self.function.new_value(ty)).collect();
-        let inst = Inst { op, args: args.to_vec(), results: results.clone(), pos: self.pos };
-        self.function.blocks[self.current.index()].insts.push(inst);
+        self.push(op, args, results.clone());
         results
     }
 
     pub(crate) fn emit1(&mut self, op: Op, args: &[Value], result: Ty) -> Value {
-        self.open();
         let result = self.function.new_value(result);
-        let inst = Inst { op, args: args.to_vec(), results: vec![result], pos: self.pos };
-        self.function.blocks[self.current.index()].insts.push(inst);
+        self.push(op, args, vec![result]);
         result
+    }
+
+    fn push(&mut self, op: Op, args: &[Value], results: Vec<Value>) {
+        self.open();
+        let inst = Inst { op, args: args.to_vec(), results, pos: self.pos };
+        self.function.blocks[self.current.index()].insts.push(inst);
     }
 
     pub(crate) fn constant(&mut self, ty: Ty, bits: u128) -> Value {

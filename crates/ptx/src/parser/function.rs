@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
         }
         let opcode = self.ident("an instruction")?;
         // There are many of them: each takes no more memory than it needs.
-        let n_modifiers = self.tokens[self.at..].iter().take_while(|it| it.kind == Kind::Dot).count();
+        let n_modifiers = self.rest().iter().take_while(|it| it.kind == Kind::Dot).count();
         let mut modifiers = Vec::with_capacity(n_modifiers);
         while let Some(word) = self.dot() {
             modifiers.push(Spanned::new(word, self.next().span));

@@ -11,7 +11,7 @@ const MANY: usize = 16;
 impl<'a> Parser<'a> {
     /// Operands up to the one that is not followed by a comma.
     pub(super) fn operands(&mut self) -> Read<Vec<Operand<'a>>> {
-        let of_statement = self.tokens[self.at..].iter().take_while(|it| it.kind != Kind::Op(Op::Semicolon));
+        let of_statement = self.rest().iter().take_while(|it| it.kind != Kind::Op(Op::Semicolon));
         let n_commas = of_statement.take(MANY).filter(|it| it.kind == Kind::Op(Op::Comma)).count();
         let mut operands = Vec::with_capacity(n_commas + 1);
         loop {
