@@ -14,17 +14,19 @@ const BUDGET: f64 = 4500.0;
 /// four times as soon, and take 1.1 to 2 times as long as the best code; baseline code takes 10 to 40 times as long.
 const PATIENCE: f64 = 150.0;
 
-/// What a line of text, a block of instructions, each pair of blocks, a value that is handed over where lanes part, and each pair of
-/// lines with vectors in one block cost, in milliseconds: fitted to CUB's sorts, selections and partitions, of 20,000 to 110,000 lines
+/// What a line of text, a block of instructions, each pair of blocks, a value that is handed over where lanes part, each pair of
+/// lines with vectors in one block, and a line for having vectors cost, in milliseconds: fitted to CUB's sorts, selections and partitions, of 20,000 to 110,000 lines
 /// and 1,500 to 10,000 blocks, and to its histograms, of up to 90,000 values. Pairs of blocks count for the values that are carried
 /// through blocks; pairs of lines for the order that is looked for in a long block and for what then has no register, fitted to
 /// Triton's products on tensor memory, of up to 62,000 lines and 1,800 vectors in a block, which took LLVM up to 6.0 s where the other
 /// prices came to 3.0 s.
-const BEST: [f64; 5] = [0.02, 0.25, 77e-6, 0.035, 50e-6];
+const BEST: [f64; 6] = [0.02, 0.25, 77e-6, 0.035, 50e-6, 0.0];
 /// Of long text in setting `lane`, whose blocks are long too: fitted to hashcat's kernels of 35,000 to 151,000 lines.
-const BEST_OF_LONG: [f64; 5] = [0.06, 0.25, 77e-6, 0.035, 50e-6];
-/// Of code that carries nothing and stays in its order.
-const THRIFTY: [f64; 5] = [0.015, 0.0, 0.0, 0.0, 0.0];
+const BEST_OF_LONG: [f64; 6] = [0.06, 0.25, 77e-6, 0.035, 50e-6, 0.0];
+/// Of code that carries nothing and stays in its order. A line with vectors is left to the slow selector, which takes most of the time: llama.cpp's
+/// quantised products and hashcat's MD5, 60,000 to 181,000 lines of which 79 to 95 % have vectors, took 0.02 to 0.035 ms for each line, the
+/// more the busier the machine was; CUB's segmented sorts (147,000 lines, 44 % with vectors) 0.017 ms, hashcat's in setting `lane` 0.005 ms.
+const THRIFTY: [f64; 6] = [0.015, 0.0, 0.0, 0.0, 0.0, 0.014];
 
 /// Lines of text in setting `lane` beyond which what takes many lines is called there: LLVM would look for ways through all of them at
 /// once, in time that grows with their square. Of hashcat's MD5, whose permutations of bytes have 57 lines each, 184,000 lines took 11 s.
@@ -35,15 +37,15 @@ pub fn affordable(code: &Compiled) -> Option<Effort> {
     within(code, BEST, BUDGET)
 }
 
-fn within(code: &Compiled, best: [f64; 5], budget: f64) -> Option<Effort> {
+fn within(code: &Compiled, best: [f64; 6], budget: f64) -> Option<Effort> {
     let costs = costs(code, [best, THRIFTY]);
     let efforts = [Effort::Best, Effort::Thrifty];
     efforts.into_iter().zip(costs).find_map(|(effort, cost)| (cost <= budget).then_some(effort))
 }
 
 /// Milliseconds at these prices.
-fn costs<const N: usize>(code: &Compiled, prices: [[f64; 5]; N]) -> [f64; N] {
-    let (mut lines, mut blocks, mut in_block, mut pairs) = (0u32, 0u32, 0u32, 0.0);
+fn costs<const N: usize>(code: &Compiled, prices: [[f64; 6]; N]) -> [f64; N] {
+    let (mut lines, mut blocks, mut in_block, mut vectors, mut pairs) = (0u32, 0u32, 0u32, 0u32, 0.0);
     for line in code.text.lines() {
         lines += 1;
         if line.ends_with(':') && !line.starts_with(' ') {
@@ -52,13 +54,15 @@ fn costs<const N: usize>(code: &Compiled, prices: [[f64; 5]; N]) -> [f64; N] {
             in_block = 0;
         } else if line.contains('<') {
             in_block += 1;
+            vectors += 1;
         }
     }
     pairs += f64::from(in_block).powi(2);
-    let (lines, blocks) = (f64::from(lines), f64::from(blocks));
+    let (lines, blocks, vectors) = (f64::from(lines), f64::from(blocks), f64::from(vectors));
     let handed_over = f64::from(code.handed_over);
-    prices.map(|[line, block, pair, value, pair_of_lines]| {
-        lines * line + blocks * (block + blocks * pair) + handed_over * value + pairs * pair_of_lines
+    prices.map(|[line, block, pair, value, pair_of_lines, vector]| {
+        let of_lines = lines * line + vectors * vector + pairs * pair_of_lines;
+        of_lines + blocks * (block + blocks * pair) + handed_over * value
     })
 }
 
@@ -161,7 +165,11 @@ mod tests {
         let vector = "  %a = add <32 x i32> %a, %b\n";
         assert_eq!(affordable(vector.repeat(9_000), 0), Some(Effort::Best));
         assert_eq!(affordable(vector.repeat(10_000), 0), Some(Effort::Thrifty));
-        assert_eq!(affordable(format!("{}block:\n", vector.repeat(100)).repeat(1000), 0), Some(Effort::Best));
+        let in_short_blocks = |n: usize| format!("{}block:\n", vector.repeat(100)).repeat(n);
+        assert_eq!(affordable(in_short_blocks(1000), 0), Some(Effort::Best));
+        // For less they cost more than other lines.
+        assert_eq!(affordable(vector.repeat(150_000), 0), Some(Effort::Thrifty));
+        assert_eq!(affordable(vector.repeat(160_000), 0), None);
         // And where many values live on.
         assert_eq!(affordable(line.repeat(1000), 100_000), Some(Effort::Best));
         assert_eq!(affordable(line.repeat(1000), 150_000), Some(Effort::Thrifty));
@@ -204,12 +212,12 @@ mod tests {
             |budget: f64| emit_within(&program, program.kernel("k").unwrap(), &options, budget).unwrap();
         let (best, effort) = made(BUDGET);
         assert_eq!((best.setting, effort), (Setting::Simd, Effort::Best));
-        let lines = f64::from(u32::try_from(best.text.lines().count()).unwrap());
+        let [for_less] = costs(&best, [THRIFTY]);
         // What the same text costs for less, and no more.
-        let (same, effort) = made(lines * THRIFTY[0]);
+        let (same, effort) = made(for_less);
         assert_eq!((same.setting, effort, same.rival), (Setting::Simd, Effort::Thrifty, None));
         assert_eq!(same.text, best.text);
-        let (lanes, effort) = made(lines * THRIFTY[0] * 0.9);
+        let (lanes, effort) = made(for_less * 0.9);
         assert_eq!(lanes.setting, Setting::Lane);
         assert_ne!(effort, Effort::Baseline);
         assert!(

@@ -4,7 +4,9 @@
 //! cannot answer becomes a block parameter; [`Builder::finish`] connects the parameters once all edges are known and
 //! removes those that turn out to be copies. A register read before any write is zero.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
+
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::ir::{Block, BlockId, Edge, Function, Inst, Op, Pos, Term, Ty, Value};
 
@@ -120,15 +122,21 @@ impl Builder {
     }
 
     pub(crate) fn emit(&mut self, op: Op, args: &[Value], results: &[Ty]) -> Vec<Value> {
-        self.open();
         let results: Vec<Value> = results.iter().map(|&ty| self.function.new_value(ty)).collect();
-        let inst = Inst { op, args: args.to_vec(), results: results.clone(), pos: self.pos };
-        self.function.blocks[self.current.index()].insts.push(inst);
+        self.push(op, args, results.clone());
         results
     }
 
     pub(crate) fn emit1(&mut self, op: Op, args: &[Value], result: Ty) -> Value {
-        self.emit(op, args, &[result])[0]
+        let result = self.function.new_value(result);
+        self.push(op, args, vec![result]);
+        result
+    }
+
+    fn push(&mut self, op: Op, args: &[Value], results: Vec<Value>) {
+        self.open();
+        let inst = Inst { op, args: args.to_vec(), results, pos: self.pos };
+        self.function.blocks[self.current.index()].insts.push(inst);
     }
 
     pub(crate) fn constant(&mut self, ty: Ty, bits: u128) -> Value {

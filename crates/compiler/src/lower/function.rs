@@ -3,8 +3,7 @@
 //! A guarded instruction without side effects computes its result and selects it; one with side effects gets a block of
 //! its own that the guard jumps around; branches take the guard as their condition.
 
-use std::collections::HashSet;
-
+use foldhash::{HashSet, HashSetExt as _};
 use ptx::Span;
 use ptx::ast::{
     Block, Function, FunctionKind, Guard, Instruction, Linkage, Operand, OperandKind, Space, Statement,

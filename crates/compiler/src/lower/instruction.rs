@@ -80,12 +80,13 @@ pub(crate) const SINGLE: &[Float] = &[Float::F32];
 
 pub(crate) struct Instr<'i, 'a> {
     pub(crate) ast: &'i Instruction<'a>,
-    taken: Vec<bool>,
+    /// A bit for each modifier; no instruction has so many that there is none for one.
+    taken: u64,
 }
 
 impl<'i, 'a> Instr<'i, 'a> {
     pub(crate) fn new(ast: &'i Instruction<'a>) -> Self {
-        Instr { ast, taken: vec![false; ast.modifiers.len()] }
+        Instr { ast, taken: 0 }
     }
 
     /// Takes the modifier if it is there.
@@ -95,16 +96,21 @@ impl<'i, 'a> Instr<'i, 'a> {
 
     /// Takes the first modifier for which `map` has an answer.
     pub(crate) fn take_map<T>(&mut self, map: impl Fn(&'a str) -> Option<T>) -> Option<T> {
-        for (modifier, taken) in self.ast.modifiers.iter().zip(&mut self.taken) {
-            if *taken {
+        for (modifier, bit) in self.ast.modifiers.iter().zip(bits()) {
+            if self.taken & bit != 0 {
                 continue;
             }
             if let Some(answer) = map(modifier.value) {
-                *taken = true;
+                self.taken |= bit;
                 return Some(answer);
             }
         }
         None
+    }
+
+    /// The modifiers that have a bit, and whether each was taken.
+    fn modifiers(&self) -> impl Iterator<Item = (&'a str, bool)> {
+        self.ast.modifiers.iter().zip(bits()).map(|(modifier, bit)| (modifier.value, self.taken & bit != 0))
     }
 
     /// Takes the modifier that one of the rows names.
@@ -124,8 +130,7 @@ impl<'i, 'a> Instr<'i, 'a> {
 
     /// Looks at the first type that was not taken.
     pub(crate) fn peek_ty(&self) -> Option<Type> {
-        let modifiers = self.ast.modifiers.iter().zip(&self.taken);
-        modifiers.filter(|(_, taken)| !**taken).find_map(|(modifier, _)| Type::parse(modifier.value))
+        self.modifiers().filter(|(_, taken)| !taken).find_map(|(word, _)| Type::parse(word))
     }
 
     /// Takes the next type, which must be an integer type of one of these widths.
@@ -207,13 +212,13 @@ impl<'i, 'a> Instr<'i, 'a> {
 
     /// Exactly `N` operands.
     pub(crate) fn operands<const N: usize>(&self) -> Lower<[&'i Operand<'a>; N]> {
-        let operands: Vec<&Operand<'a>> = self.ast.operands.iter().collect();
-        let count = operands.len();
-        operands.try_into().or_else(|_| {
-            let plural = if N == 1 { "" } else { "s" };
-            let message = format!("'{}' takes {N} operand{plural}, not {count}", self.ast.full_name());
-            fail(self.ast.span, message)
-        })
+        let operands: &'i [Operand<'a>] = &self.ast.operands;
+        if let Ok(all) = <&[Operand<'a>; N]>::try_from(operands) {
+            return Ok(all.each_ref());
+        }
+        let plural = if N == 1 { "" } else { "s" };
+        let message = format!("'{}' takes {N} operand{plural}, not {}", self.ast.full_name(), operands.len());
+        fail(self.ast.span, message)
     }
 
     /// The operand at `index`.
@@ -232,11 +237,18 @@ impl<'i, 'a> Instr<'i, 'a> {
     pub(crate) fn done(&self) -> Lower {
         const REPEATABLE: &[&str] =
             &["NaN", "approx", "cc", "relu", "sat", "satfinite", "shiftamt", "sync", "uni"];
-        let modifiers = || self.ast.modifiers.iter().zip(&self.taken);
-        let is_said_before = |word: &str| modifiers().any(|(other, taken)| *taken && other.value == word);
-        let all = modifiers().all(|(modifier, &taken)| {
-            taken || REPEATABLE.contains(&modifier.value) && is_said_before(modifier.value)
-        });
-        if all { Ok(()) } else { Err(Failure::Unsupported) }
+        let is_said_before = |word: &str| self.modifiers().any(|(other, taken)| taken && other == word);
+        let all =
+            self.modifiers().all(|(word, taken)| taken || REPEATABLE.contains(&word) && is_said_before(word));
+        if all && self.modifiers().count() == self.ast.modifiers.len() {
+            Ok(())
+        } else {
+            Err(Failure::Unsupported)
+        }
     }
+}
+
+/// Of the first modifier, of the second, …
+fn bits() -> impl Iterator<Item = u64> {
+    (0..u64::BITS).map(|nth| 1 << nth)
 }

@@ -351,7 +351,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         match &operand.kind {
             OperandKind::Name(name) => {
                 let register = self.register(name, operand.span)?;
-                match register.vars.as_slice() {
+                match &*register.vars {
                     [var] => Ok(Some(*var)),
                     _ => fail(operand.span, format!("'{name}' is a vector")),
                 }
@@ -368,7 +368,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             OperandKind::Vector(list) => list.iter().map(|it| self.destination(it)).collect(),
             OperandKind::Name(name) => {
                 let register = self.register(name, operand.span)?;
-                Ok(register.vars.into_iter().map(Some).collect())
+                Ok(register.vars.iter().copied().map(Some).collect())
             }
             _ => Ok(vec![self.destination(operand)?]),
         }

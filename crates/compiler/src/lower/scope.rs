@@ -1,7 +1,8 @@
 //! What names mean inside a function: nested scopes over the module's symbols.
 
-use std::collections::HashMap;
+use std::rc::Rc;
 
+use foldhash::HashMap;
 use ptx::ast::{CallPrototype, Ident, Type, Variable};
 
 use super::builder::Var;
@@ -10,7 +11,7 @@ use crate::ir::{BlockId, GlobalId, LocalId, SharedId, Ty};
 /// A `.reg` name: `vars` has more than one for a vector register.
 #[derive(Clone, Debug)]
 pub(crate) struct Register {
-    pub(crate) vars: Vec<Var>,
+    pub(crate) vars: Rc<[Var]>,
     pub(crate) ty: Ty,
     /// What each was declared as: `.b8` is held in 16 bits.
     pub(crate) declared: Type,

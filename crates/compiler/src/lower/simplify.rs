@@ -1,7 +1,7 @@
 //! Clean-up after SSA construction and inlining: parameters that are copies, conversions that undo each other, pure code
 //! that nobody uses. Values are renumbered in order of definition, so printed IR is stable.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::ir::{BlockId, Function, Op, Term, Ty, Value};
 

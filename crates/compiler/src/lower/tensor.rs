@@ -67,7 +67,7 @@ fn tensor<'a>(l: &mut L<'_, '_, 'a>, operand: &Operand<'a>, count: usize) -> Low
     let map = match l.entity(name) {
         Some(super::scope::Entity::Register(_)) => {
             let register = l.register(name, operand.span)?;
-            let [var] = register.vars.as_slice() else { return fail(operand.span, "not an address") };
+            let [var] = &*register.vars else { return fail(operand.span, "not an address") };
             let value = l.b.read(*var);
             l.resize(value, Ty::B64, false)
         }

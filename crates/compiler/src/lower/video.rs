@@ -75,7 +75,7 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     /// The 32-bit register of which an instruction names a part.
     pub(super) fn word_register(&mut self, name: &'a str, span: Span) -> Lower<Var> {
         let register = self.register(name, span)?;
-        match register.vars.as_slice() {
+        match &*register.vars {
             [var] if register.ty == Ty::B32 => Ok(*var),
             [_] => fail(span, "parts are of 32-bit registers"),
             _ => fail(span, "a vector has no parts"),

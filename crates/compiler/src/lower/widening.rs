@@ -2,7 +2,7 @@
 //! writes a 32-bit index times 4, becomes `cvt.s64.s32` of the half, and a shift for what is left. Passes know a line of
 //! addresses in that form.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::ir::{Function, Inst, Int, IntBin, Op, Ty, Value};
 

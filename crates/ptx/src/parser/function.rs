@@ -174,7 +174,9 @@ impl<'a> Parser<'a> {
             guard = Some(Guard { negated, register: self.ident("a predicate")? });
         }
         let opcode = self.ident("an instruction")?;
-        let mut modifiers = Vec::new();
+        // There are many of them: each takes no more memory than it needs.
+        let n_modifiers = self.rest().iter().take_while(|it| it.kind == Kind::Dot).count();
+        let mut modifiers = Vec::with_capacity(n_modifiers);
         while let Some(word) = self.dot() {
             modifiers.push(Spanned::new(word, self.next().span));
         }

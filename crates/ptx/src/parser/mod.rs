@@ -108,6 +108,11 @@ impl<'a> Parser<'a> {
         self.tokens[(self.at + ahead).min(last)]
     }
 
+    /// The next token and all behind it.
+    fn rest(&self) -> &[Token] {
+        self.tokens.get(self.at..).unwrap_or_default()
+    }
+
     fn kind(&self) -> Kind {
         self.token().kind
     }

@@ -5,10 +5,15 @@ use crate::ast::{Address, Operand, OperandKind};
 use crate::lexer::{Kind, Op};
 use crate::span::Spanned;
 
+/// Tokens that are looked at to know how many operands there will be: those of most instructions.
+const MANY: usize = 16;
+
 impl<'a> Parser<'a> {
     /// Operands up to the one that is not followed by a comma.
     pub(super) fn operands(&mut self) -> Read<Vec<Operand<'a>>> {
-        let mut operands = Vec::new();
+        let of_statement = self.rest().iter().take_while(|it| it.kind != Kind::Op(Op::Semicolon));
+        let n_commas = of_statement.take(MANY).filter(|it| it.kind == Kind::Op(Op::Comma)).count();
+        let mut operands = Vec::with_capacity(n_commas + 1);
         loop {
             operands.push(self.operand()?);
             if !self.eat(Op::Comma) {

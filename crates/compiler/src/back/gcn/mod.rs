@@ -95,7 +95,7 @@ pub fn emit(
 ) -> Result<Code, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
     let mut functions = called(program, body);
-    let mut body = nan::canonical(body);
+    let mut body = nan::canonical(body).into_owned();
     let mut wish = Wish::default();
     for function in functions.iter_mut().map(|(_, function)| function).chain([&mut body]) {
         wish.add(function, kernel, target);
@@ -157,7 +157,7 @@ fn called(program: &Program, body: &Function) -> Vec<(FuncId, Function)> {
                 && !found.iter().any(|(known, _)| *known == id)
                 && let Some(callee) = program.functions.get(id.index())
             {
-                found.push((id, nan::canonical(callee)));
+                found.push((id, nan::canonical(callee).into_owned()));
                 work.push(callee);
             }
         }

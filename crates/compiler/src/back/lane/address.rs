@@ -20,6 +20,11 @@ impl Code<'_> {
     }
 
     pub fn pointer(&mut self, space: Space, address: &Val, offset: i64) -> Val {
+        let key = (space, address.text.clone());
+        if let Some(at) = self.at_hand().pointers.get(&key) {
+            let at = at.clone();
+            return memory::offset_pointer(&mut self.b, &at, offset);
+        }
         let address = self.b.resize(address, 64, false);
         let at = match self.base(space) {
             Some(base) => self
@@ -27,6 +32,7 @@ impl Code<'_> {
                 .assign(Type::ptr(), format_args!("getelementptr i8, {}, {}", base.typed(), address.typed())),
             None => self.b.cast("inttoptr", &address, Type::ptr()),
         };
+        self.at_hand().pointers.insert(key, at.clone());
         memory::offset_pointer(&mut self.b, &at, offset)
     }
 

@@ -23,7 +23,7 @@ impl Code<'_> {
             args.push(arg);
         }
         self.b.line(format_args!(
-            "define internal i32 @f{}(ptr %launch, ptr %worker, ptr %thread, ptr %stack, ptr %results{params}) \"probe-stack\"=\"inline-asm\" {{",
+            "define internal i32 @f{}(ptr %launch, ptr %worker, ptr %thread, ptr %stack, ptr %results{params}) nounwind \"probe-stack\"=\"inline-asm\" {{",
             id.0
         ));
         self.b.start_block("entry");

@@ -1,16 +1,17 @@
 //! Functions of the module that baseline code and long code calls: for pure operations that take many instructions, or one that LLVM's fast
 //! selector hands to the other one with all of the block before it, and for what a thread asks. So the text is short, and made fast.
 
-use std::collections::HashMap;
 use std::fmt::Write;
+
+use foldhash::HashMap;
 
 use super::code::{Code, Result};
 use crate::back::cpu::ANY_BLOCK;
 use crate::back::llvm::{Builder, Type, Val, emit_pure};
 use crate::ir::{Inst, Op, Ty};
 
-/// By operation and types, whether there is a function for it.
-pub type Called = HashMap<String, bool>;
+/// By operation, the functions for it: by the types of operands, the name if there is one.
+pub type Called = HashMap<Op, Vec<(Vec<Ty>, Option<String>)>>;
 
 /// Operations of more lines are called.
 const MOST_LINES: usize = 6;
@@ -46,21 +47,32 @@ impl Code<'_> {
         arg_tys: &[Ty],
         result_tys: &[Ty],
     ) -> Result<Option<String>> {
-        let name = name(&format!("{op:?}"), args);
-        if let Some(is_called) = self.called.get(&name) {
-            return Ok(is_called.then_some(name));
+        let known = self.called.get(op).and_then(|all| all.iter().find(|it| it.0 == arg_tys));
+        if let Some((_, name)) = known {
+            return Ok(name.clone());
         }
+        let name = self.new_function_for(op, args, arg_tys, result_tys)?;
+        self.called.entry(op.clone()).or_default().push((arg_tys.to_vec(), name.clone()));
+        Ok(name)
+    }
+
+    fn new_function_for(
+        &mut self,
+        op: &Op,
+        args: &[Val],
+        arg_tys: &[Ty],
+        result_tys: &[Ty],
+    ) -> Result<Option<String>> {
         let mut inner = Builder::for_vectors(self.b.vector_bits());
         inner.start_block("body");
         let params = params(args);
         let names: Vec<&str> = params.iter().map(|param| param.text.as_str()).collect();
         let values = emit_pure(&mut inner, op, &names, arg_tys, result_tys, 1)?;
         let is_slow = SLOW.iter().any(|word| inner.text().contains(word));
-        let is_called = is_slow || inner.text().lines().count() > 1 + MOST_LINES;
-        self.called.insert(name.clone(), is_called);
-        if !is_called {
+        if !is_slow && inner.text().lines().count() <= 1 + MOST_LINES {
             return Ok(None);
         }
+        let name = self.b.shortened(&long_name(&format!("{op:?}"), args));
         let to = Type::of(result_tys[0], 1);
         inner.inst(format_args!("ret {to} {}", values[0]));
         self.define(&name, &to.to_string(), &params, inner);
@@ -81,14 +93,18 @@ impl Code<'_> {
     pub fn told(&mut self, what: &str, args: &[Val], write: impl FnOnce(&mut Self, &[Val])) {
         let record = Val::new(Type::ptr(), "%thread");
         let all: Vec<Val> = std::iter::once(record).chain(args.iter().cloned()).collect();
-        let name = name(what, args);
+        let name = self.b.shortened(&long_name(what, args));
         if !self.b.is_declared(&name) {
             let params: Vec<Val> = std::iter::once(all[0].clone()).chain(params(args)).collect();
-            let outer = std::mem::replace(&mut self.b, Builder::for_vectors(self.options.vector_bits));
+            let mut outer = std::mem::replace(&mut self.b, Builder::for_vectors(self.options.vector_bits));
+            self.b.trade_names(&mut outer);
+            let at_hand = std::mem::take(&mut self.at_hand);
             self.b.start_block("body");
             write(self, &params[1..]);
             self.b.inst("ret void");
+            self.b.trade_names(&mut outer);
             let inner = std::mem::replace(&mut self.b, outer);
+            self.at_hand = at_hand;
             self.define(&name, "void", &params, inner);
         }
         self.b.inst(format_args!("call void @{name}({})", list(&all)));
@@ -103,11 +119,10 @@ fn list(args: &[Val]) -> String {
     args.iter().map(Val::typed).collect::<Vec<_>>().join(", ")
 }
 
-/// Between quotation marks, as names of LLVM's with other characters are written.
-fn name(what: &str, args: &[Val]) -> String {
-    let mut name = format!("\"{what}");
+fn long_name(what: &str, args: &[Val]) -> String {
+    let mut name = what.to_owned();
     for arg in args {
         let _ = write!(name, " {}", arg.ty.suffix());
     }
-    name + "\""
+    name
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use foldhash::HashMap;
+
 use super::called::Called;
 use super::layout::{launch, service, status, thread, worker};
 use super::plan::Plan;
@@ -105,6 +107,17 @@ pub struct Code<'a> {
     pub used: BitSet,
     /// Of baseline code: what is called and what is written out.
     pub called: Called,
+    pub at_hand: AtHand,
+}
+
+/// What has been read or written in the block of LLVM's that is being written, and need not be read again there.
+#[derive(Default)]
+pub struct AtHand {
+    /// Which block that is.
+    block: u32,
+    values: HashMap<Value, String>,
+    /// By space and address, which is a name: the pointer.
+    pub pointers: HashMap<(Space, String), Val>,
 }
 
 impl<'a> Code<'a> {
@@ -135,7 +148,8 @@ impl<'a> Code<'a> {
             n_sites: 0,
             gates: if module.is_gated { effects::first(body.function) } else { vec![] },
             used: super::check::used(body.function),
-            called: Called::new(),
+            called: Called::default(),
+            at_hand: AtHand::default(),
         };
         let result = write(&mut code);
         *b = code.b;
@@ -145,7 +159,7 @@ impl<'a> Code<'a> {
     fn step(&mut self, name: &str) -> Result {
         self.b.line(format_args!(
             "define i32 @{name}(ptr %launch, ptr %worker, ptr noalias writable dereferenceable({}) align 16 %thread) \
-             \"probe-stack\"=\"inline-asm\" {{",
+             nounwind \"probe-stack\"=\"inline-asm\" {{",
             self.plan.context_bytes
         ));
         self.b.start_block("entry");
@@ -310,11 +324,25 @@ impl<'a> Code<'a> {
         self.names[value.index()].clone().map(|slot| Val::new(Type::ptr(), slot))
     }
 
+    /// What the block that is being written has at hand.
+    pub fn at_hand(&mut self) -> &mut AtHand {
+        let block = self.b.nth_block();
+        if self.at_hand.block != block {
+            self.at_hand = AtHand { block, ..AtHand::default() };
+        }
+        &mut self.at_hand
+    }
+
     /// The operand for a use of `value`.
     pub fn get(&mut self, value: Value) -> Result<Val> {
         let ty = Type::of(self.function.ty(value), 1);
+        if let Some(name) = self.at_hand().values.get(&value) {
+            return Ok(Val::new(ty, name));
+        }
         if let Some(at) = self.memory_of(value) {
-            return Ok(self.b.assign(ty, format_args!("load {ty}, {}", at.typed())));
+            let loaded = self.b.assign(ty, format_args!("load {ty}, {}", at.typed()));
+            self.at_hand().values.insert(value, loaded.text.clone());
+            return Ok(loaded);
         }
         match self.names[value.index()].clone() {
             Some(name) => Ok(Val::new(ty, name)),
@@ -329,7 +357,10 @@ impl<'a> Code<'a> {
     /// Defines `value`.
     pub fn set(&mut self, value: Value, operand: &Val) {
         match self.memory_of(value) {
-            Some(at) => self.b.inst(format_args!("store {}, {}", operand.typed(), at.typed())),
+            Some(at) => {
+                self.b.inst(format_args!("store {}, {}", operand.typed(), at.typed()));
+                self.at_hand().values.insert(value, operand.text.clone());
+            }
             None => self.names[value.index()] = Some(operand.text.clone()),
         }
     }
@@ -513,4 +544,41 @@ impl<'a> Code<'a> {
 
 pub fn block_label(id: BlockId) -> String {
     format!("bb{}", id.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use crate::back::cpu::emit_baseline;
+    use crate::program::{Program, Source};
+
+    #[test]
+    fn a_block_reads_what_lives_in_memory_once() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words) {\n\
+             .reg .b32 %t, %x;\n.reg .pred %p;\n.reg .b64 %at;\nld.param.u64 %at, [words];\nmov.u32 %t, %tid.x;\n\
+             setp.gt.u32 %p, %t, 5;\n@%p bra END;\nmul.lo.u32 %x, %t, %t;\nst.global.u32 [%at], %x;\n\
+             add.u32 %x, %x, %t;\nst.global.u32 [%at+4], %x;\nEND:\nst.global.u32 [%at+8], %t;\nret;\n}\n";
+        let program = Program::load(&[Source { name: "k".to_owned(), text: text.to_owned() }]).unwrap();
+        let code = emit_baseline(&program, program.kernel("k").unwrap(), false, 256).unwrap().text;
+        let slots: Vec<&str> =
+            code.lines().filter_map(|line| line.split_once(" = alloca")).map(|it| it.0.trim()).collect();
+        assert!(!slots.is_empty(), "{code}");
+        let mut seen = HashSet::new();
+        let mut n_loads = 0;
+        for line in code.lines() {
+            if line.ends_with(':') {
+                seen.clear();
+            } else if let Some((_, slot)) =
+                line.split_once(" = load ").and_then(|(_, it)| it.rsplit_once("ptr "))
+                && slots.contains(&slot)
+            {
+                n_loads += 1;
+                assert!(seen.insert(slot), "{slot} is read twice:\n{code}");
+            }
+        }
+        assert!(n_loads > 0, "{code}");
+        // The address is computed once for both stores of a block.
+        assert_eq!(code.matches(" = inttoptr").count(), 2, "{code}");
+    }
 }

@@ -49,7 +49,7 @@ fn write(
     let recursive = &inline::recursive(&program.functions);
     let called = called(program, body);
     let module = Module { program, kernel, options, is_gated: false, recursive };
-    let mut b = Builder::for_vectors(options.vector_bits);
+    let mut b = Builder::numbered(options.vector_bits);
     let (mut stackful, mut context_bytes) = (false, 0);
     let of_kernel = Locals::behind(0, body);
     let mut local_bytes = of_kernel.bytes;

@@ -35,7 +35,12 @@ pub struct Builder {
     text: String,
     names: u32,
     block: String,
+    n_blocks: u32,
+    /// Short names for long ones.
+    shortened: BTreeMap<String, String>,
     machine: Machine,
+    /// Results have numbers for names.
+    is_numbered: bool,
 }
 
 /// What the code is for: where machines or their LLVM differ, the code asks.
@@ -61,6 +66,12 @@ impl Builder {
     /// For a CPU whose widest vector register has so many bits. Code made by [`Builder::new`] runs on any.
     pub fn for_vectors(vector_bits: u32) -> Builder {
         Builder { machine: Machine::Cpu { vector_bits }, ..Builder::default() }
+    }
+
+    /// The same, with numbers for names: LLVM reads them sooner, and keeps nothing of them. What has one is written in the order of
+    /// the numbers, of which some may be missing (LLVM 19).
+    pub fn numbered(vector_bits: u32) -> Builder {
+        Builder { is_numbered: true, ..Builder::for_vectors(vector_bits) }
     }
 
     /// For AMD GPUs.
@@ -96,6 +107,28 @@ impl Builder {
         format!("%v{}", self.names)
     }
 
+    /// The name of what is written next: `%7`.
+    fn number(&mut self) -> String {
+        self.names += 1;
+        format!("%{}", self.names)
+    }
+
+    /// The name of a function that is known by `long`: its first word and a number.
+    pub fn shortened(&mut self, long: &str) -> String {
+        if let Some(short) = self.shortened.get(long) {
+            return short.clone();
+        }
+        let word = long.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+        let short = format!("{word}.{}", self.shortened.len());
+        self.shortened.insert(long.to_owned(), short.clone());
+        short
+    }
+
+    /// What is written for the same module has its functions' names in common.
+    pub fn trade_names(&mut self, other: &mut Builder) {
+        std::mem::swap(&mut self.shortened, &mut other.shortened);
+    }
+
     /// A block label nothing else has, without `%`: `loop.7`.
     pub fn label(&mut self, hint: &str) -> String {
         self.names += 1;
@@ -128,7 +161,7 @@ impl Builder {
 
     /// `%fresh = inst`
     pub fn assign(&mut self, ty: Type, inst: impl Display) -> Val {
-        let name = self.fresh();
+        let name = if self.is_numbered { self.number() } else { self.fresh() };
         let _ = writeln!(self.text, "  {name} = {inst}");
         Val { ty, text: name }
     }
@@ -137,6 +170,12 @@ impl Builder {
     pub fn start_block(&mut self, label: &str) {
         let _ = writeln!(self.text, "{label}:");
         label.clone_into(&mut self.block);
+        self.n_blocks += 1;
+    }
+
+    /// Which block is being written: the first is 1.
+    pub fn nth_block(&self) -> u32 {
+        self.n_blocks
     }
 
     /// Label of the block being written, for phis.

@@ -2,15 +2,20 @@
 //! a result stays raw through arithmetic, selects, loops, changes of type and shuffles, and is made canonical where its
 //! bits reach a store, an integer operation….
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::ops::Range;
+
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::ir::{Float, FloatBin, FloatCmp, FloatUn, Function, Inst, Num, Op, Pos, Ty, Value};
 use crate::pass::visit::{Definition, definitions};
 
 /// The function with the choice of the canonical NaN written in front of whoever observes an arithmetic result.
-pub fn canonical(function: &Function) -> Function {
+pub fn canonical(function: &Function) -> Cow<'_, Function> {
     let raw = raw(function);
+    if !raw.contains(&true) {
+        return Cow::Borrowed(function);
+    }
     let homes = homes(function, &raw);
     let mut function = function.clone();
     // The canonical form of values whose own block observes them: it is good wherever they are.
@@ -54,7 +59,7 @@ pub fn canonical(function: &Function) -> Function {
         function.blocks[at].insts = here.out;
         function.blocks[at].term = term;
     }
-    function
+    Cow::Owned(function)
 }
 
 /// The canonical forms that a block has, while it is rewritten.

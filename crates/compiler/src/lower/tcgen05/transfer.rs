@@ -147,7 +147,7 @@ pub(super) fn address<'a>(l: &mut L<'_, '_, 'a>, operand: &Operand<'a>) -> Lower
     let Some(Entity::Register(register)) = l.entity(name) else {
         return fail(operand.span, "an address in tensor memory is in a register");
     };
-    let ([var], true) = (register.vars.as_slice(), address.more.is_empty()) else {
+    let ([var], true) = (&*register.vars, address.more.is_empty()) else {
         return fail(operand.span, "not an address");
     };
     let value = l.b.read(*var);
