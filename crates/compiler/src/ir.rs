@@ -171,6 +171,15 @@ pub struct FloatMode {
     /// Of a product, sum or difference, and only while functions are lowered: without a rounding modifier, so it may be part of a fused
     /// multiply-add.
     pub fuses: bool,
+    /// With `ftz`, and once functions are lowered: a bit for each argument, from the lowest on, that is never a subnormal f32.
+    pub normal: u8,
+}
+
+impl FloatMode {
+    /// Whether `.ftz` has something to do for this argument.
+    pub fn flushes(self, argument: usize) -> bool {
+        self.ftz && self.normal >> argument & 1 == 0
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -172,6 +172,7 @@ impl<'i, 'a> Instr<'i, 'a> {
             sat: self.take("sat"),
             relu: self.take("relu"),
             fuses: false,
+            normal: 0,
         }
     }
 

@@ -44,6 +44,7 @@ mod simplify;
 mod special;
 mod stack;
 mod stochastic;
+mod subnormal;
 mod table;
 pub(crate) mod taken;
 mod tcgen05;
@@ -131,7 +132,10 @@ impl<'m> Lowering<'m> {
             }
         }
         let mut functions = reached.remaining(&mut bodies);
-        bodies.iter_mut().flatten().chain(&mut functions).for_each(contract::run);
+        for function in bodies.iter_mut().flatten().chain(&mut functions) {
+            contract::run(function);
+            subnormal::run(function);
+        }
         self.assemble(kernels, bodies, functions)
     }
 

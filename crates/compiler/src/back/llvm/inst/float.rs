@@ -48,6 +48,12 @@ pub fn flush(b: &mut Builder, x: &Val) -> Val {
     b.bitcast(&flushed, x.ty)
 }
 
+/// An f32 or f64 as an operation of this mode takes it.
+fn argument(b: &mut Builder, ty: Float, mode: FloatMode, number: usize, x: &Val) -> Val {
+    let x = widen(b, ty, x);
+    if mode.flushes(number) { flush(b, &x) } else { x }
+}
+
 fn flush_bits(b: &mut Builder, bits: &Val, exponent: i128, sign: i128) -> Val {
     let masked = b.bin_int("and", bits, exponent);
     let tiny = b.icmp_int("eq", &masked, 0);
@@ -156,10 +162,7 @@ pub fn binary(b: &mut Builder, op: FloatBin, ty: Float, mode: FloatMode, x: &Val
         let value = core(b, op, Round::Nearest, &x, &y)?;
         return Ok(to_half(b, ty, mode, value));
     }
-    let (mut x, mut y) = (widen(b, ty, x), widen(b, ty, y));
-    if mode.ftz {
-        (x, y) = (flush(b, &x), flush(b, &y));
-    }
+    let (x, y) = (argument(b, ty, mode, 0, x), argument(b, ty, mode, 1, y));
     let value = core(b, op, mode.round, &x, &y)?;
     Ok(finish(b, mode, value))
 }
@@ -246,10 +249,7 @@ pub fn unary(b: &mut Builder, op: FloatUn, ty: Float, mode: FloatMode, x: &Val) 
         let value = unary_core(b, op, mode, &x)?;
         return Ok(to_half(b, ty, mode, value));
     }
-    let mut x = widen(b, ty, x);
-    if mode.ftz {
-        x = flush(b, &x);
-    }
+    let x = argument(b, ty, mode, 0, x);
     let value = unary_core(b, op, mode, &x)?;
     Ok(finish(b, mode, value))
 }
@@ -312,9 +312,8 @@ pub fn fma(b: &mut Builder, ty: Float, mode: FloatMode, args: &[Val]) -> Result<
         return Ok(to_half(b, ty, mode, odd));
     }
     let mut values = Vec::with_capacity(3);
-    for arg in args {
-        let value = widen(b, ty, arg);
-        values.push(if mode.ftz { flush(b, &value) } else { value });
+    for (number, arg) in args.iter().enumerate() {
+        values.push(argument(b, ty, mode, number, arg));
     }
     let (x, y, z) = (&values[0], &values[1], &values[2]);
     let value = match (mode.round, ty) {
