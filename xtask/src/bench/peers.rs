@@ -8,7 +8,6 @@ mod programs;
 mod rows;
 mod scaling;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -29,9 +28,8 @@ pub struct Args {
     /// How often each program measures each row.
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Measure the objects in another folder, as they are.
-    #[arg(long)]
-    lib: Option<PathBuf>,
+    #[command(flatten)]
+    ours: super::Ours,
     #[command(flatten)]
     setup: setup::Args,
 }
@@ -82,7 +80,7 @@ pub fn run(args: &Args) -> Result<()> {
         let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
         bail!("no row is called {unknown}; there are: {}", names.join(", "));
     }
-    let installed = Installed::at(super::objects(args.lib.as_deref())?);
+    let installed = Installed::at(args.ours.objects()?);
     let programs = programs::all(&installed)?;
     let before = page::load();
     let wanted: Vec<&'static Row> = ROWS
@@ -94,11 +92,11 @@ pub fn run(args: &Args) -> Result<()> {
     let scaled = scaling::measure(&programs, &wanted, rounds, seconds);
     let table = format!("{}\n{}", page::table(&lines), scaling::table(&scaled));
     println!("\n{table}");
-    if args.quick || !args.only.is_empty() {
-        println!("docs/performance.md is left as it is: it wants a whole run.");
+    if args.quick || !args.only.is_empty() || args.ours.are_given() {
+        println!("docs/performance.md is left as it is: it wants a whole run of our own objects.");
         return Ok(());
     }
-    page::write(&programs, &lines, &table, &before)
+    page::write(&programs, &lines, &table, &before, args.ours.built())
 }
 
 fn measure(programs: &[Program], wanted: &[&'static Row], rounds: u32, seconds: f64) -> Vec<Line> {

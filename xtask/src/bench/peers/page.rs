@@ -154,15 +154,21 @@ fn mean(
     format!("Geometric mean of {} rows: {mean:.2} × {what} (goal: {goal}; {outcome}).\n", ratios.len())
 }
 
-/// Writes the page's measured part and the plot beside it.
-pub fn write(programs: &[Program], lines: &[Line], table: &str, load_before: &str) -> Result<()> {
+/// Writes the page's measured part and the plot beside it. `built` says how our objects were made, where not as they are shipped.
+pub fn write(
+    programs: &[Program],
+    lines: &[Line],
+    table: &str,
+    load_before: &str,
+    built: &str,
+) -> Result<()> {
     fs::write(setup::root().join("docs/performance.svg"), plot::svg(lines))?;
-    section::write("peers", &measured(programs, lines, table, load_before))
+    section::write("peers", &measured(programs, lines, table, load_before, built))
 }
 
-fn measured(programs: &[Program], lines: &[Line], table: &str, load_before: &str) -> String {
+fn measured(programs: &[Program], lines: &[Line], table: &str, load_before: &str, built: &str) -> String {
     let mut text = format!(
-        "\nMeasured on {} on {}: {}.\nLoad average before the run {load_before}, after it {}; on a machine that does other things too, CPU\n\
+        "\nMeasured on {} on {}: {}{built}.\nLoad average before the run {load_before}, after it {}; on a machine that does other things too, CPU\n\
          time is the number to compare.\n\n",
         said("date", &["-u", "+%Y-%m-%d"]),
         said("uname", &["-srm"]),
