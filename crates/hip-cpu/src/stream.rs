@@ -23,8 +23,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 use crate::device;
 use crate::error::Result;
 use crate::event::Event;
-use crate::exec::Rounding;
 use crate::exec::printf;
+use crate::exec::{self, Rounding};
 use crate::graph::{self, Environment};
 use crate::handle::Registry;
 use crate::launch::Launched;
@@ -256,7 +256,7 @@ fn handle_of(stream: &Arc<Stream>) -> usize {
     Arc::as_ptr(stream) as usize
 }
 
-/// How long a stream's thread looks for more work before it sleeps.
+/// How long a stream's thread looks for more work before it sleeps, and who waits for that work looks for its end.
 const SPIN: Duration = Duration::from_micros(15);
 /// Launch records kept per stream.
 const MAX_SPARE: usize = 64;
@@ -537,6 +537,9 @@ impl Stream {
             return;
         }
         let mut inner = self.inner.lock();
+        if inner.draining && self.ends_soon(&mut inner, number) {
+            return;
+        }
         while inner.completed < number {
             let mine = !inner.draining && inner.queue.front().is_some_and(|queued| queued.op.may_run_here());
             if mine {
@@ -560,6 +563,24 @@ impl Stream {
                 inner.n_waiting -= 1;
             }
         }
+    }
+
+    /// Looks for the end of an operation that another thread runs or comes to, without the lock: to sleep and be woken takes longer
+    /// than a small kernel.
+    fn ends_soon(&self, inner: &mut MutexGuard<'_, Inner>, number: u64) -> bool {
+        if exec::pool::workers() == 1 {
+            return false;
+        }
+        MutexGuard::unlocked(inner, || {
+            let until = Instant::now() + SPIN;
+            while self.completed.load(Ordering::Acquire) < number {
+                if Instant::now() >= until {
+                    return false;
+                }
+                std::hint::spin_loop();
+            }
+            true
+        })
     }
 
     /// Runs an operation, without the lock, and counts it.
