@@ -14,18 +14,19 @@ const BUDGET: f64 = 4500.0;
 /// four times as soon, and take 1.1 to 2 times as long as the best code; baseline code takes 10 to 40 times as long.
 const PATIENCE: f64 = 150.0;
 
-/// What a line of text, a block of instructions, each pair of blocks, a value that is handed over where lanes part, each pair of
-/// lines with vectors in one block, and a line for having vectors cost, in milliseconds: fitted to CUB's sorts, selections and partitions, of 20,000 to 110,000 lines
-/// and 1,500 to 10,000 blocks, and to its histograms, of up to 90,000 values. Pairs of blocks count for the values that are carried
-/// through blocks; pairs of lines for the order that is looked for in a long block and for what then has no register, fitted to
-/// Triton's products on tensor memory, of up to 62,000 lines and 1,800 vectors in a block, which took LLVM up to 6.0 s where the other
-/// prices came to 3.0 s.
+/// What a line of text, a block of instructions, each pair of blocks, a value that is handed over where lanes part, each pair of lines
+/// with vectors in one block, and a line for having vectors cost, in milliseconds: fitted to CUB's sorts, selections and partitions, of
+/// 20,000 to 110,000 lines and 1,500 to 10,000 blocks, and to its histograms, of up to 90,000 values. Pairs of blocks count for the
+/// values that are carried through blocks; pairs of lines for the order that is looked for in a long block and for what then has no
+/// register, fitted to Triton's products on tensor memory, of up to 62,000 lines and 1,800 vectors in a block, which took LLVM up to
+/// 6.0 s where the other prices came to 3.0 s.
 const BEST: [f64; 6] = [0.02, 0.25, 77e-6, 0.035, 50e-6, 0.0];
 /// Of long text in setting `lane`, whose blocks are long too: fitted to hashcat's kernels of 35,000 to 151,000 lines.
 const BEST_OF_LONG: [f64; 6] = [0.06, 0.25, 77e-6, 0.035, 50e-6, 0.0];
-/// Of code that carries nothing and stays in its order. A line with vectors is left to the slow selector, which takes most of the time: llama.cpp's
-/// quantised products and hashcat's MD5, 60,000 to 181,000 lines of which 79 to 95 % have vectors, took 0.02 to 0.035 ms for each line, the
-/// more the busier the machine was; CUB's segmented sorts (147,000 lines, 44 % with vectors) 0.017 ms, hashcat's in setting `lane` 0.005 ms.
+/// Of code that carries nothing and stays in its order. A line with vectors is left to the slow selector, which takes most of the time:
+/// llama.cpp's quantised products and hashcat's MD5, 60,000 to 181,000 lines of which 79 to 95 % have vectors, took 0.02 to 0.035 ms for
+/// each line, the more the busier the machine was; CUB's segmented sorts (147,000 lines, 44 % with vectors) 0.017 ms, hashcat's in
+/// setting `lane` 0.005 ms.
 const THRIFTY: [f64; 6] = [0.015, 0.0, 0.0, 0.0, 0.0, 0.014];
 
 /// Lines of text in setting `lane` beyond which what takes many lines is called there: LLVM would look for ways through all of them at
