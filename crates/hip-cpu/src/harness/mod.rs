@@ -163,7 +163,8 @@ fn lines(diagnostics: &[compiler::Diagnostic]) -> String {
 /// Emits LLVM IR for `kernel` as [`How`] says.
 pub fn emit(program: &Program, kernel: &str, how: &How) -> Result<Compiled, Error> {
     let kernel = find(program, kernel)?;
-    let vector_bits = how.target().vector_bits;
+    // The text is the one that is asked for, also on a machine that has no such registers, where LLVM makes do with those it has.
+    let vector_bits = how.vector_bits.unwrap_or_else(|| Target::host().vector_bits);
     if how.effort == Effort::Baseline {
         let made = cpu::emit_baseline(program, kernel, how.cluster != [1; 3], vector_bits);
         return made.map_err(|d| Error::Translate(lines(&d)));
