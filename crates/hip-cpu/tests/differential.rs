@@ -11,6 +11,7 @@ use rayon::prelude::*;
 const KERNELS: &str = include_str!("kernels/kernels.ptx");
 const RANDOM: &str = include_str!("kernels/random.ptx");
 const ROWS: &str = include_str!("kernels/rows.ptx");
+const TREES: &str = include_str!("kernels/trees.ptx");
 const WAITS: &str = include_str!("kernels/waits.ptx");
 
 /// A parameter of a case: a value, or the words of a buffer.
@@ -221,6 +222,30 @@ fn rows() -> Vec<Case> {
     for block in [32, 128, 256] {
         let given = vec![Words(300, random), Words(2 * block as usize, zero), I(300)];
         all.push(case("rows_fragment", [2, 1, 1], [block, 1, 1], given));
+    }
+    all
+}
+
+/// Trees of barriers, whose number of steps and idle groups follow from the block's shape.
+fn trees() -> Vec<Case> {
+    let mut all = vec![];
+    let kernels = [
+        "tree_halves",
+        "tree_register",
+        "tree_others",
+        "tree_strewn",
+        "tree_gathered",
+        "tree_scan",
+        "tree_parts",
+        "tree_places",
+        "tree_ended",
+    ];
+    for kernel in kernels {
+        for block in [[32, 1, 1], [100, 1, 1], [256, 1, 1], [1024, 1, 1], [16, 16, 1], [6, 9, 1]] {
+            let len = 2 * block.iter().product::<u32>() as usize;
+            let words = Words(len, if kernel == "tree_places" { float } else { random });
+            all.push(case(kernel, [2, 1, 1], block, vec![words, Words(len, zero), I(len as i32 - 9)]));
+        }
     }
     all
 }
@@ -497,6 +522,11 @@ fn all_settings_give_the_same_bits() {
 #[test]
 fn groups_of_several_rows_give_the_same_bits() {
     compare(ROWS, &rows());
+}
+
+#[test]
+fn trees_of_barriers_give_the_same_bits() {
+    compare(TREES, &trees());
 }
 
 #[test]

@@ -86,6 +86,21 @@ impl<'a> Known<'a> {
         Some((threads.find(runs)?, (0..self.n_threads()).rev().find(runs)?))
     }
 
+    /// Whether the condition is false for some of these threads, and true for some; `None` if that does not follow from
+    /// their numbers.
+    pub fn holds_for(&self, cond: Value, threads: std::ops::Range<usize>) -> Option<[bool; 2]> {
+        let table = self.table(cond)?;
+        let holds = |wanted: bool| table[threads.clone()].iter().any(|number| (number & 1 != 0) == wanted);
+        Some([holds(false), holds(true)])
+    }
+
+    /// Of at most 64 threads those for which the condition holds, the first one's bit the lowest.
+    pub fn lanes_of(&self, cond: Value, threads: std::ops::Range<usize>) -> Option<u64> {
+        let table = self.table(cond)?;
+        let bits = table[threads].iter().enumerate().map(|(lane, number)| (number & 1) << lane);
+        Some(bits.fold(0, |all, bit| all | bit))
+    }
+
     /// The predicate that `elect.sync` gives, or one that implies it.
     fn is_elected(&self, cond: Value) -> bool {
         let Definition::Inst(block, at, nth) = self.definitions[cond.index()] else { return false };

@@ -2,22 +2,24 @@
 //!
 //! 1. `open`: which kernels need no code for each block shape.
 //! 2. `fold`: what the block's shape decides.
-//! 3. `common_subexpressions`: each pure thing is done once.
-//! 4. `cfg`: a clean graph, split at barriers, whose loops have one back edge and exits of their own.
-//! 5. `invariant`: what never changes for a thread.
-//! 6. `lcssa`: loops are closed.
-//! 7. `divergence`: what lanes have in common; `value_ranges` has ranges and divisors for it.
-//! 8. `classify`: whether lockstep is allowed (`members`: whether a collective's have all come), and `in_step` whether it is counted
+//! 3. `unroll`: loops of barriers whose trips the block's shape decides.
+//! 4. `common_subexpressions`: each pure thing is done once.
+//! 5. `cfg`: a clean graph, split at barriers, whose loops have one back edge and exits of their own.
+//! 6. `invariant`: what never changes for a thread.
+//! 7. `lcssa`: loops are closed.
+//! 8. `divergence`: what lanes have in common; `value_ranges` has ranges and divisors for it.
+//! 9. `classify`: whether lockstep is allowed (`members`: whether a collective's have all come), and `in_step` whether it is counted
 //!    on.
-//! 9. `spins`: loops that wait; `intake` has them take in what their lanes do before they meet, `release` what others wait for.
-//!    `waves` says which kernels cannot have two warps in a wave (AMD GPUs).
-//! 10. `regions`: cuts at barriers; `places` finds what passes through a region.
-//! 11. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `ranks`: lanes that count
+//! 10. `spins`: loops that wait; `intake` has them take in what their lanes do before they meet, `release` what others wait for.
+//!     `waves` says which kernels cannot have two warps in a wave (AMD GPUs).
+//! 11. `regions`: cuts at barriers; `places` finds what passes through a region, `acting` who has nothing to do in it.
+//! 12. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `ranks`: lanes that count
 //!     keys together; `effects`:
 //!     what others see of a block; `known`: tables of what follows from the thread index; `steps`: how long a launch's threads are.
 //!
 //! `bits`, `dominators`, `evaluate`, `layout`, `liveness`, `loops`, `ssa` and `visit` are what they stand on.
 
+pub mod acting;
 pub mod apart;
 pub mod bits;
 pub mod cfg;
@@ -49,6 +51,7 @@ pub mod ssa;
 pub mod steps;
 #[cfg(test)]
 pub mod testing;
+pub mod unroll;
 pub mod value_ranges;
 pub mod visit;
 pub mod waves;

@@ -32,10 +32,11 @@ impl Places {
                 let Some(next) = *next else { continue };
                 let saved = regions[next].saved.iter().zip(term_values(&region.function.blocks[at].term));
                 for (new, value) in saved {
-                    let Origin::Param(param) = origins[value.index()] else { continue };
-                    let old = &region.saved[param];
-                    if is_plain(old) && is_plain(new) && old.ty == new.ty {
-                        places.join(&mut saved_in, &mut sharers, old.value, new.value);
+                    for param in kept_by_some(region, &origins, value) {
+                        let old = &region.saved[param];
+                        if is_plain(old) && is_plain(new) && old.ty == new.ty {
+                            places.join(&mut saved_in, &mut sharers, old.value, new.value);
+                        }
                     }
                 }
             }
@@ -52,14 +53,15 @@ impl Places {
     pub fn stay(&self, region: &Region, at: usize, next: &Region) -> Vec<bool> {
         let origins = origins(region);
         let values = term_values(&region.function.blocks[at].term);
-        let stays = |(new, value): (&Saved, Value)| match origins[value.index()] {
-            Origin::Param(param) => {
-                let old = &region.saved[param];
-                is_plain(old) && is_plain(new) && self.owner(old.value) == self.owner(new.value)
-            }
-            _ => false,
-        };
+        let stays = |(new, value): (&Saved, Value)| self.is_there(region, origins[value.index()], new);
         next.saved.iter().zip(values).map(stays).collect()
+    }
+
+    /// Whether what comes from `origin` is in the place of `new` already.
+    fn is_there(&self, region: &Region, origin: Origin, new: &Saved) -> bool {
+        let Origin::Param(param) = origin else { return false };
+        let old = &region.saved[param];
+        is_plain(old) && is_plain(new) && self.owner(old.value) == self.owner(new.value)
     }
 
     /// The region's values that one part of it outside of loops reads, and which are read there from their place, each
@@ -159,8 +161,27 @@ enum Origin {
     Other,
 }
 
+/// Whether threads that take no other of the region's edges (by block and number) than these leave all that the next region finds
+/// at its start as it is, or as any other thread of their block makes it.
+pub fn stays_on(
+    places: &Places,
+    region: &Region,
+    at: usize,
+    next: &Region,
+    taken: impl Fn(usize, usize) -> bool,
+) -> bool {
+    let origins = origins_on(region, taken);
+    let mut values = term_values(&region.function.blocks[at].term).into_iter().zip(&next.saved);
+    values.all(|(value, new)| new.is_block_uniform || places.is_there(region, origins[value.index()], new))
+}
+
 /// Where the region's values come from.
 fn origins(region: &Region) -> Vec<Origin> {
+    origins_on(region, |_, _| true)
+}
+
+/// The same for threads that take no other edges than these.
+fn origins_on(region: &Region, taken: impl Fn(usize, usize) -> bool) -> Vec<Origin> {
     let function = &region.function;
     let mut origins = vec![Origin::Other; function.values.len()];
     for param in function.blocks.iter().flat_map(|block| &block.params) {
@@ -174,7 +195,11 @@ fn origins(region: &Region) -> Vec<Origin> {
     let mut changed = true;
     while changed {
         changed = false;
-        for edge in function.blocks.iter().flat_map(|block| block.term.edges()) {
+        let edges = function.blocks.iter().enumerate().flat_map(|(at, block)| {
+            let edges = block.term.edges().into_iter().enumerate();
+            edges.filter(|(nth, _)| taken(at, *nth)).map(|(_, edge)| edge).collect::<Vec<_>>()
+        });
+        for edge in edges {
             for (param, arg) in function.block(edge.block).params.iter().zip(&edge.args) {
                 let (known, comes) = (origins[param.index()], origins[arg.index()]);
                 let both = match (known, comes) {
@@ -189,6 +214,24 @@ fn origins(region: &Region) -> Vec<Origin> {
         }
     }
     origins
+}
+
+/// The parameters of the region's entry that `value` is on every way, or else on one of those that meet where it is made: who has
+/// no part in a step of a tree hands its own sum on.
+fn kept_by_some(region: &Region, origins: &[Origin], value: Value) -> Vec<usize> {
+    let param = |value: Value| match origins[value.index()] {
+        Origin::Param(param) => Some(param),
+        _ => None,
+    };
+    if let Some(param) = param(value) {
+        return vec![param];
+    }
+    let function = &region.function;
+    let meets = function.blocks.iter().position(|block| block.params.contains(&value));
+    let nth = meets.and_then(|at| function.blocks[at].params.iter().position(|&each| each == value));
+    let (Some(meets), Some(nth)) = (meets, nth) else { return vec![] };
+    let edges = function.blocks.iter().flat_map(|block| block.term.edges());
+    edges.filter(|edge| edge.block.index() == meets).filter_map(|edge| param(edge.args[nth])).collect()
 }
 
 /// As [`origins`], and a sum that products have added to comes from where they found it, if nobody else reads it there.
@@ -246,7 +289,7 @@ mod tests {
     /// A loop that adds to a sum between its barriers; `behind` stands behind the second.
     fn summing(behind: &str, sum: &str) -> String {
         format!(
-            "entry: t = tid; z = zext t; zero = const.b32 0; one = const.b32 1; n = const.b32 9; a = load z; jump head(zero,a)
+            "entry: t = tid; z = zext t; zero = const.b32 0; one = const.b32 1; n = ctaid; a = load z; jump head(zero,a)
              head(i:b32, s:b32): more = lt i n; branch more first done
              first: barrier zero; jump second
              second: l = load z; s2 = add s l; barrier zero; jump third

@@ -4,6 +4,7 @@
 //! ends in a barrier returns what the next region needs. Values that are the same for the whole block and cheap
 //! functions of the thread are not saved.
 
+use super::acting::{self, Acting};
 use super::bits::BitSet;
 use super::cfg;
 use super::classify::{View, classify, loses_threads};
@@ -23,6 +24,7 @@ use super::per_value::PerValue;
 use super::places::Places;
 use super::spins;
 use super::ssa::{Graph, rebuild};
+use super::unroll;
 use super::value_ranges::{Threads, ValueRanges};
 use super::visit::{Definition, definitions, term_values_mut};
 use crate::ir::*;
@@ -60,6 +62,8 @@ pub struct Region {
     pub next: Vec<Option<usize>>,
     /// What runs of lanes have in common, where the group has not.
     pub runs: Option<Runs>,
+    /// The groups that run it, where not all of a block's do.
+    pub acting: Option<Acting>,
     /// Headers of loops in which a warp lets others run (`warp`), or a block other blocks (`simd`).
     pub spins: Vec<usize>,
 }
@@ -137,6 +141,10 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     cfg::lower_switches(&mut body);
     cfg::clean(&mut body);
     fold::run(&mut body, threads);
+    if among == Among::Block && unroll::run(&mut body, threads) {
+        cfg::clean(&mut body);
+        fold::run(&mut body, threads);
+    }
     cfg::isolate_barriers(&mut body);
     common_subexpressions::run(&mut body);
     cfg::canonical_loops(&mut body).ok_or_else(irreducible)?;
@@ -223,11 +231,17 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
             runs.as_ref().map(|runs| runs.length),
         )?);
     }
+    let places = Places::of(&regions);
+    if among == Among::Block && !loses_threads {
+        for at in 0..regions.len() {
+            regions[at].acting = acting::of(&regions, at, &places, threads);
+        }
+    }
     Ok(Plan {
         prologue,
         types: body.values.clone(),
         is_prologue: invariant.block,
-        places: Places::of(&regions),
+        places,
         regions,
         barriers,
         loses_threads,
@@ -493,6 +507,7 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
         };
         return Ok(Region {
             runs,
+            acting: None,
             spins,
             dominators,
             loops,

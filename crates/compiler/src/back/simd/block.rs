@@ -231,11 +231,13 @@ impl Emitter<'_> {
             }
         }
         let saved = self.here().saved.clone();
+        let acting = self.here().acting.as_ref().map(|acting| acting.groups.clone());
         if !self.per_warp {
+            let first = acting.as_ref().map_or(0, |groups| groups.start);
             self.b.br(&format!("r{region}.group"));
             self.b.start_block(&format!("r{region}.group"));
             self.b.inst(format_args!(
-                "%g{region} = phi i64 [ 0, %r{region}.start ], [ %g{region}.after, %r{region}.latch ]"
+                "%g{region} = phi i64 [ {first}, %r{region}.start ], [ %g{region}.after, %r{region}.latch ]"
             ));
             self.b.inst(format_args!("%first{region} = mul i64 %g{region}, {}", self.lanes));
             self.b.inst(format_args!("%lin{region} = trunc i64 %first{region} to i32"));
@@ -291,7 +293,11 @@ impl Emitter<'_> {
             return Ok(());
         }
         self.b.inst(format_args!("%g{region}.after = add i64 %g{region}, 1"));
-        let groups = if self.threads.open { "%groups".to_owned() } else { self.groups.to_string() };
+        let groups = match acting {
+            _ if self.threads.open => "%groups".to_owned(),
+            Some(groups) => groups.end.to_string(),
+            None => self.groups.to_string(),
+        };
         self.b.inst(format_args!("%g{region}.more = icmp ult i64 %g{region}.after, {groups}"));
         self.b.inst(format_args!("br i1 %g{region}.more, label %r{region}.group, label %r{region}.end"));
         self.b.start_block(&format!("r{region}.end"));

@@ -105,6 +105,14 @@ impl Emitter<'_> {
                 self.follow(at, edge);
             }
             Term::Branch { cond, then, otherwise } => {
+                let decided = self.here().acting.as_ref().and_then(|acting| acting.decided.get(&at));
+                if let Some(&holds) = decided {
+                    let edge = if holds { then } else { otherwise };
+                    let carried = self.carried(edge);
+                    self.store_carried(&carried);
+                    self.follow(at, edge);
+                    return Ok(());
+                }
                 let (yes, no) = (self.carried(then), self.carried(otherwise));
                 if self.here().together.divergent[at]
                     && (self.count_in_turn(at, (*cond, true), (then, otherwise), &no)?
@@ -113,6 +121,11 @@ impl Emitter<'_> {
                         || self.write_back(at, (*cond, false), (otherwise, then), &yes)?)
                 {
                     return Ok(());
+                }
+                let lanes = self.here().acting.as_ref().and_then(|acting| acting.lanes.get(&at).copied());
+                if let Some(lanes) = lanes.filter(|_| self.here().together.divergent[at]) {
+                    let (mask, against) = (self.mask_of(lanes), self.mask_of(!lanes));
+                    return self.part_at(at, (then, &yes, mask), (otherwise, &no, against));
                 }
                 let (then_label, else_label) = (self.b.label("then"), self.b.label("else"));
                 if self.here().together.divergent[at] {
@@ -143,15 +156,7 @@ impl Emitter<'_> {
                     };
                     self.b.start_block(&mixed);
                     let against = self.b.not(&mask);
-                    if self.is_converted(at, then, otherwise) {
-                        self.convert_if(at, then, (&yes, &no), mask)?;
-                    } else if self.is_converted(at, otherwise, then) {
-                        self.convert_if(at, otherwise, (&no, &yes), against)?;
-                    } else {
-                        self.leave((then, &yes, &mask), (otherwise, &no, &against));
-                        let to = self.behind_in_masked(at, [then, otherwise]);
-                        self.b.br(&to);
-                    }
+                    self.part_at(at, (then, &yes, mask), (otherwise, &no, against))?;
                 } else {
                     let cond = self.scalar(*cond);
                     self.b.cond_br(&cond, &then_label, &else_label);
@@ -175,6 +180,25 @@ impl Emitter<'_> {
                 }
                 self.b.br(&latch);
             }
+        }
+        Ok(())
+    }
+
+    /// Some lanes go to the one, some to the other block at the end of `at`.
+    fn part_at(
+        &mut self,
+        at: usize,
+        (then, yes, mask): (&Edge, &[Carried], Val),
+        (otherwise, no, against): (&Edge, &[Carried], Val),
+    ) -> Result<(), String> {
+        if self.is_converted(at, then, otherwise) {
+            self.convert_if(at, then, (yes, no), mask)?;
+        } else if self.is_converted(at, otherwise, then) {
+            self.convert_if(at, otherwise, (no, yes), against)?;
+        } else {
+            self.leave((then, yes, &mask), (otherwise, no, &against));
+            let to = self.behind_in_masked(at, [then, otherwise]);
+            self.b.br(&to);
         }
         Ok(())
     }

@@ -339,6 +339,9 @@ impl Emitter<'_> {
                 wide,
                 format_args!("load {}{wide}, ptr {}, align {align}", access.volatile(), at.text),
             ),
+            Some(_) if access.order == Order::Weak && self.active_run().is_some() => {
+                self.load_run(access, wide, &at)
+            }
             Some(mask) => {
                 if access.order == Order::Volatile
                     || (self.wide_masks && access.mem.bits < 32)
@@ -364,6 +367,36 @@ impl Emitter<'_> {
             }
         };
         self.split(&all, access.n)
+    }
+
+    /// The active lanes' elements, side by side, by a load of so many; the others get 0.
+    fn load_run(&mut self, access: Access, wide: Type, at: &Val) -> Val {
+        let Some((first, count)) = self.active_run() else { return Builder::bits(wide, 0) };
+        let n = access.n as u32;
+        let some = Type::new(wide.scalar, count * n);
+        let from = self.b.assign(
+            Type::ptr(),
+            format_args!("getelementptr i8, ptr {}, i64 {}", at.text, i64::from(first) * access.step()),
+        );
+        let vals =
+            self.b.assign(some, format_args!("load {some}, ptr {}, align {}", from.text, access.step()));
+        if some.lanes == 1 {
+            return self.insert(&Builder::bits(wide, 0), &first.to_string(), &vals);
+        }
+        // Behind the run's elements stands 0.
+        let place = |at: u32| at.checked_sub(first * n).filter(|place| *place < some.lanes);
+        let picks: Vec<String> =
+            (0..wide.lanes).map(|at| format!("i32 {}", place(at).unwrap_or(some.lanes))).collect();
+        self.b.assign(
+            wide,
+            format_args!(
+                "shufflevector {}, {} zeroinitializer, <{} x i32> <{}>",
+                vals.typed(),
+                vals.ty,
+                wide.lanes,
+                picks.join(", ")
+            ),
+        )
     }
 
     /// Every `n`-th element, from each of the first `n`.
@@ -715,6 +748,30 @@ impl Emitter<'_> {
             let steps = self.iota(64, stride);
             let each = self.b.add(&start, &steps);
             self.scatter(access, &each, vals);
+            return;
+        }
+        if let (Order::Weak, Some((first, count))) = (access.order, self.active_run()) {
+            let all = self.weave(vals);
+            let (skip, count) = (first * access.n as u32, count * access.n as u32);
+            let picks: Vec<String> = (skip..skip + count).map(|at| format!("i32 {at}")).collect();
+            let some = if count == 1 {
+                self.extract(&all, &skip.to_string())
+            } else {
+                self.b.assign(
+                    Type::new(all.ty.scalar, count),
+                    format_args!(
+                        "shufflevector {}, {} poison, <{count} x i32> <{}>",
+                        all.typed(),
+                        all.ty,
+                        picks.join(", ")
+                    ),
+                )
+            };
+            let to = self.b.assign(
+                Type::ptr(),
+                format_args!("getelementptr i8, ptr {}, i64 {}", at.text, i64::from(first) * access.step()),
+            );
+            self.store_whole(access, &some, &to);
             return;
         }
         let full = self.all(&mask);

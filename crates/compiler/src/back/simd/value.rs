@@ -257,6 +257,24 @@ impl Emitter<'_> {
         self.b.select(mask, yes, no)
     }
 
+    /// A mask that is written out.
+    pub(super) fn mask_of(&self, lanes: u64) -> Val {
+        let bits: Vec<String> =
+            (0..self.lanes).map(|lane| format!("i1 {}", lanes >> lane & 1 != 0)).collect();
+        Val::new(self.mask_ty(), format!("<{}>", bits.join(", ")))
+    }
+
+    /// The first of the active lanes and their number, where it is written out that they lie side by side and are a vector of
+    /// fewer lanes.
+    pub(super) fn active_run(&self) -> Option<(u32, u32)> {
+        let bits = self.mask.as_ref()?.text.strip_prefix('<')?.strip_suffix('>')?;
+        let lanes: Vec<bool> = bits.split(", ").map(|bit| bit == "i1 true").collect();
+        let first = lanes.iter().position(|&lane| lane)?;
+        let count = lanes.iter().filter(|&&lane| lane).count();
+        let is_run = lanes[first..].iter().take(count).all(|&lane| lane);
+        (is_run && count.is_power_of_two()).then_some((first as u32, count as u32))
+    }
+
     // ---- memory of our own, for lanes picked at run time ----
 
     /// A buffer for one vector; buffers with the same number and type are shared by all instructions.
