@@ -2,7 +2,7 @@
  *
  *   launch   launches it with 32 threads
  *   launch_N the same N times
- *   wait     only waits for two seconds
+ *   wait     only waits, for as many seconds as SECONDS says, or two
  *   graph    instantiates a graph with such a launch, and waits
  *   unload   unloads the module at once, and waits */
 #include <dlfcn.h>
@@ -67,6 +67,7 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(argv[2], "unload"))
         CALL(cuModuleUnload, (void *), module);
-    sleep(2);
+    const char *seconds = getenv("SECONDS");
+    sleep(seconds ? atoi(seconds) : 2);
     return printf("waited\n"), 0;
 }
