@@ -6,8 +6,8 @@
 
 use super::divergence::Divergence;
 use super::regions::{Region, Saved};
-use super::visit::{for_each_use, term_values};
-use crate::ir::{Inst, Op, Ty, Value};
+use super::visit::{Definition, definitions, for_each_use, term_values};
+use crate::ir::{Edge, Inst, Op, Ty, Value};
 use std::collections::{HashMap, HashSet};
 
 #[derive(Default)]
@@ -27,12 +27,12 @@ impl Places {
         }
         let mut sharers: HashMap<Value, Vec<Value>> = HashMap::new();
         for region in regions {
-            let origins = origins_of_sums(region);
+            let kept = Kept::of(region);
             for (at, next) in region.next.iter().enumerate() {
                 let Some(next) = *next else { continue };
                 let saved = regions[next].saved.iter().zip(term_values(&region.function.blocks[at].term));
                 for (new, value) in saved {
-                    for param in kept_by_some(region, &origins, value) {
+                    for param in kept.by_some(value) {
                         let old = &region.saved[param];
                         if is_plain(old) && is_plain(new) && old.ty == new.ty {
                             places.join(&mut saved_in, &mut sharers, old.value, new.value);
@@ -216,22 +216,37 @@ fn origins_on(region: &Region, taken: impl Fn(usize, usize) -> bool) -> Vec<Orig
     origins
 }
 
-/// The parameters of the region's entry that `value` is on every way, or else on one of those that meet where it is made: who has
-/// no part in a step of a tree hands its own sum on.
-fn kept_by_some(region: &Region, origins: &[Origin], value: Value) -> Vec<usize> {
-    let param = |value: Value| match origins[value.index()] {
-        Origin::Param(param) => Some(param),
-        _ => None,
-    };
-    if let Some(param) = param(value) {
-        return vec![param];
+/// The parameters of the region's entry that a value is on every way, or else on one of those that meet where it is made: who has no
+/// part in a step of a tree hands its own sum on.
+struct Kept<'a> {
+    origins: Vec<Origin>,
+    definitions: Vec<Definition>,
+    incoming: Vec<Vec<&'a Edge>>,
+}
+
+impl Kept<'_> {
+    fn of(region: &Region) -> Kept<'_> {
+        let function = &region.function;
+        let mut incoming = vec![vec![]; function.blocks.len()];
+        for edge in function.blocks.iter().flat_map(|block| block.term.edges()) {
+            incoming[edge.block.index()].push(edge);
+        }
+        Kept { origins: origins_of_sums(region), definitions: definitions(function), incoming }
     }
-    let function = &region.function;
-    let meets = function.blocks.iter().position(|block| block.params.contains(&value));
-    let nth = meets.and_then(|at| function.blocks[at].params.iter().position(|&each| each == value));
-    let (Some(meets), Some(nth)) = (meets, nth) else { return vec![] };
-    let edges = function.blocks.iter().flat_map(|block| block.term.edges());
-    edges.filter(|edge| edge.block.index() == meets).filter_map(|edge| param(edge.args[nth])).collect()
+
+    fn by_some(&self, value: Value) -> Vec<usize> {
+        let param = |value: Value| match self.origins[value.index()] {
+            Origin::Param(param) => Some(param),
+            _ => None,
+        };
+        match (param(value), self.definitions[value.index()]) {
+            (Some(param), _) => vec![param],
+            (None, Definition::Param(at, nth)) => {
+                self.incoming[at].iter().filter_map(|edge| param(edge.args[nth])).collect()
+            }
+            (None, _) => vec![],
+        }
+    }
 }
 
 /// As [`origins`], and a sum that products have added to comes from where they found it, if nobody else reads it there.
