@@ -297,6 +297,11 @@ impl Launched {
         Ok(launched)
     }
 
+    /// What its code may take of a thread's stack for frames.
+    pub fn stack_bytes(&self) -> usize {
+        self.code.as_ref().map_or(0, |code| code.most_stack_bytes())
+    }
+
     /// Nanoseconds that the longest block takes in the code, where that is baseline code and what the launch says decides it.
     fn foretold(&self, code: &exec::Kernel) -> Option<u64> {
         let params = exec::ParamLine::bytes(&self.params);

@@ -94,6 +94,7 @@ impl Op {
         match self {
             Op::Host(..) | Op::Callback { .. } => false,
             Op::Work(..) => thread::has_room(thread::WORK_BYTES),
+            Op::Launch(launched) => thread::has_room(thread::KERNEL_BYTES + launched.stack_bytes()),
             _ => thread::has_room(thread::KERNEL_BYTES),
         }
     }

@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::guard::Guard;
@@ -32,9 +32,16 @@ pub(super) struct Fiber {
     state: Box<State>,
 }
 
-/// A stack for a fiber.
-pub(super) fn stack() -> Result<DefaultStack, Fault> {
-    DefaultStack::new(STACK_BYTES).map_err(|_| Fault::Memory(STACK_BYTES as u64))
+/// Frames up to this are among what [`STACK_BYTES`] has room for.
+const SMALL_FRAMES: usize = 64 << 10;
+
+/// A stack for a fiber whose code takes so many bytes for its frames: `free`, if it is large enough. Only touched pages count.
+pub(super) fn stack(frames: usize, free: Option<DefaultStack>) -> Result<DefaultStack, Fault> {
+    let bytes = STACK_BYTES + if frames > SMALL_FRAMES { frames } else { 0 };
+    match free.filter(|free| free.base().get() - free.limit().get() >= bytes) {
+        Some(free) => Ok(free),
+        None => DefaultStack::new(bytes).map_err(|_| Fault::Memory(bytes as u64)),
+    }
 }
 
 /// The fibers of a block's threads, and stacks that are free.
@@ -42,11 +49,14 @@ pub(super) fn stack() -> Result<DefaultStack, Fault> {
 pub struct Fibers {
     by_thread: Vec<Option<Fiber>>,
     stacks: Vec<DefaultStack>,
+    /// What the code takes of a stack for its frames.
+    frames: usize,
 }
 
 impl Fibers {
-    /// Every thread of a new block is at its start.
-    pub fn begin(&mut self, n_threads: usize) {
+    /// Every thread of a new block is at its start, in code that takes so many bytes of stack for its frames.
+    pub fn begin(&mut self, n_threads: usize, frames: usize) {
+        self.frames = frames;
         self.stacks.extend(self.by_thread.drain(..).flatten().map(Fiber::into_stack));
         self.by_thread.resize_with(n_threads, || None);
     }
@@ -65,10 +75,7 @@ impl Fibers {
         thread: *mut Thread,
     ) -> Result<i32, Fault> {
         if self.by_thread[t].is_none() {
-            let stack = match self.stacks.pop() {
-                Some(stack) => stack,
-                None => stack()?,
-            };
+            let stack = stack(self.frames, self.stacks.pop())?;
             // SAFETY: the emitter's entry has this signature.
             let step = unsafe { std::mem::transmute::<*const c_void, Step>(step.0) };
             let launch: *const Launch = launch;
@@ -124,7 +131,7 @@ impl Fiber {
 
 impl Drop for Fibers {
     fn drop(&mut self) {
-        self.begin(0);
+        self.begin(0, 0);
     }
 }
 

@@ -274,7 +274,7 @@ impl Resident {
         lanes.cluster_arrived = [0; MAX_WARPS];
         lanes.barriers.resize_with(N_BARRIERS + N_WARPGROUPS, Barrier::default);
         bits(std::mem::take(&mut lanes.barriers_in_use)).for_each(|id| lanes.barriers[id].reset());
-        lanes.fibers.begin(if kernel.stackful { n_threads } else { 0 });
+        lanes.fibers.begin(if kernel.stackful { n_threads } else { 0 }, kernel.stack_bytes());
         self.gate.open();
         let worker = Worker {
             shared: self.shared.base(),

@@ -402,6 +402,20 @@ impl Kernel {
         made.trial.get().and_then(|trial| trial.winner()).unwrap_or(made)
     }
 
+    /// What this code takes of a stack for its frames.
+    fn stack_bytes(&self) -> usize {
+        self.code.stack_bytes()
+    }
+
+    /// What a grid may take of its thread's stack for frames: those of the code that runs, and as much again where better code may
+    /// come meanwhile.
+    pub fn most_stack_bytes(&self) -> usize {
+        let made = self.made();
+        let rival = made.trial.get().map_or(0, |trial| trial.rival_stack_bytes());
+        let may_change = made.baseline.is_some() || made.rival.is_some();
+        made.stack_bytes().max(rival) * if may_change { 2 } else { 1 }
+    }
+
     /// The code that took longest to make so far.
     fn made(&self) -> &Kernel {
         let mut made = self;

@@ -99,10 +99,7 @@ impl Strand {
         let Grid { kernel, launch, tensor_memory, .. } = *grid;
         let worker =
             super::worker(kernel, grid, [&mut self.shared, &mut self.context, &mut self.local], number)?;
-        let stack = match self.stack.take() {
-            Some(stack) => stack,
-            None => fiber::stack()?,
-        };
+        let stack = fiber::stack(kernel.stack_bytes(), self.stack.take())?;
         // SAFETY: the emitter's entry has this signature.
         let run = unsafe { std::mem::transmute::<*const std::ffi::c_void, Run>(run.0) };
         let launch: *const Launch = launch;

@@ -56,6 +56,10 @@ impl Trial {
         Trial { rival, turn, taken, is_rival_faster: OnceLock::new(), told }
     }
 
+    pub(super) fn rival_stack_bytes(&self) -> usize {
+        self.rival.stack_bytes()
+    }
+
     /// The rival, once it is known to be the faster one.
     pub(super) fn winner(&self) -> Option<&Kernel> {
         self.is_rival_faster.get().is_some_and(|&is| is).then_some(&self.rival)

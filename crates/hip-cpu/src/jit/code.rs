@@ -23,6 +23,7 @@ pub struct Code {
     pages: Sealed,
     /// Where exported functions begin, from the start of the pages.
     functions: Vec<(Box<str>, usize)>,
+    stack_bytes: usize,
 }
 
 impl Code {
@@ -38,7 +39,12 @@ impl Code {
         let pages = Pages::new(layout.len).map_err(Error::from)?;
         let base = pages.address();
         let pages = pages.seal(|memory| layout.link(&file, base, memory))?;
-        Ok(Code { pages, functions: layout.functions })
+        Ok(Code { pages, functions: layout.functions, stack_bytes: stack_bytes(&file)? })
+    }
+
+    /// Bytes of stack that all functions of the code take together, each called once; small frames do not count.
+    pub fn stack_bytes(&self) -> usize {
+        self.stack_bytes
     }
 
     /// Address of an exported function.
@@ -67,6 +73,31 @@ const ENTRY: usize = 16;
 
 /// `jmp [rip - 14]`: to the address that stands before it.
 const JUMP: [u8; 8] = [0xff, 0x25, 0xf2, 0xff, 0xff, 0xff, 0x90, 0x90];
+
+/// What the object's functions subtract from the stack pointer before they do anything else: code that LLVM made in little time has a
+/// place on the stack for each of its vectors.
+fn stack_bytes(file: &object::File<'_>) -> Result<usize, Error> {
+    let mut all = 0usize;
+    for symbol in file.symbols().filter(|it| it.is_definition() && it.kind() == object::SymbolKind::Text) {
+        let SymbolSection::Section(section) = symbol.section() else { continue };
+        let data = file.section_by_index(section).and_then(|it| it.data()).map_err(not_read)?;
+        let start = usize::try_from(symbol.address()).unwrap_or(usize::MAX);
+        let code = data.get(start..).unwrap_or_default();
+        all = all.saturating_add(frame_bytes(&code[..code.len().min(PROLOGUE)]));
+    }
+    Ok(all)
+}
+
+/// Before a function subtracts its frame from the stack pointer it saves at most seven registers and aligns the pointer.
+const PROLOGUE: usize = 40;
+/// `sub rsp, imm32`.
+const SUBTRACT: [u8; 3] = [0x48, 0x81, 0xec];
+
+fn frame_bytes(prologue: &[u8]) -> usize {
+    let at = prologue.windows(SUBTRACT.len()).position(|bytes| bytes == SUBTRACT);
+    let bytes = at.and_then(|at| prologue[at + SUBTRACT.len()..].first_chunk());
+    bytes.map_or(0, |bytes| i32::from_le_bytes(*bytes).max(0) as usize)
+}
 
 /// Where everything goes, from the start of the pages.
 struct Layout {
