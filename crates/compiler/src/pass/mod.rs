@@ -7,12 +7,13 @@
 //! 5. `invariant`: what never changes for a thread.
 //! 6. `lcssa`: loops are closed.
 //! 7. `divergence`: what lanes have in common; `value_ranges` has ranges and divisors for it.
-//! 8. `classify`: whether lockstep is allowed (`members`: whether a collective's have all come), and `in_step` whether it is counted
+//! 8. `flatten`: branches that are not worth the lanes' parting; what changes anything begins at 3 again.
+//! 9. `classify`: whether lockstep is allowed (`members`: whether a collective's have all come), and `in_step` whether it is counted
 //!    on.
-//! 9. `spins`: loops that wait; `intake` has them take in what their lanes do before they meet, `release` what others wait for.
-//!    `waves` says which kernels cannot have two warps in a wave (AMD GPUs).
-//! 10. `regions`: cuts at barriers; `places` finds what passes through a region.
-//! 11. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `ranks`: lanes that count
+//! 10. `spins`: loops that wait; `intake` has them take in what their lanes do before they meet, `release` what others wait for.
+//!     `waves` says which kernels cannot have two warps in a wave (AMD GPUs).
+//! 11. `regions`: cuts at barriers; `places` finds what passes through a region.
+//! 12. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `ranks`: lanes that count
 //!     keys together; `effects`:
 //!     what others see of a block; `known`: tables of what follows from the thread index; `steps`: how long a launch's threads are.
 //!
@@ -27,6 +28,7 @@ pub mod divergence;
 pub mod dominators;
 pub mod effects;
 pub mod evaluate;
+pub mod flatten;
 pub mod fold;
 pub mod in_step;
 pub mod intake;
