@@ -325,3 +325,95 @@ fn many_atomics_of_all_lanes_are_done_in_turn_by_calls() {
         }
     }
 }
+
+/// Every operation that has an operand which changes nothing, done by the lanes that two branches let through: the others come to words too,
+/// and leave them as they are.
+#[test]
+fn lanes_that_a_branch_keeps_out_change_nothing() {
+    type Operation = fn(u32, u32) -> u32;
+    let operations: [(&str, Operation); 8] = [
+        ("add.u32", u32::wrapping_add),
+        ("and.b32", |old, new| old & new),
+        ("or.b32", |old, new| old | new),
+        ("xor.b32", |old, new| old ^ new),
+        ("min.u32", u32::min),
+        ("max.u32", u32::max),
+        ("min.s32", |old, new| (old as i32).min(new as i32) as u32),
+        ("max.s32", |old, new| (old as i32).max(new as i32) as u32),
+    ];
+    let first = |lane: usize| (lane as u32).wrapping_mul(0x9123_4567);
+    for (name, operation) in operations {
+        // Lanes that pass by the inner branch bring another result than those that pass by the outer one.
+        let ptx = kernel(&format!(
+            "mul.lo.u32 %r10, %lane, 0x91234567;\nst.shared.u32 [%own], %r10;\nbar.sync 0;\n\
+             shr.u32 %r11, %x, 20;\nand.b32 %r11, %r11, 63;\nshl.b32 %r11, %r11, 2;\nadd.u32 %at, %base, %r11;\n\
+             and.b32 %r12, %x, 3;\nsetp.eq.u32 %p1, %r12, 0;\nmov.u32 %result, 1;\n@%p1 bra past;\n\
+             setp.lt.s32 %p2, %x, 0;\nmov.u32 %result, 2;\n@%p2 bra past;\n\
+             red.shared.{name} [%at], %x;\nadd.u32 %result, %x, 3;\npast:"
+        ));
+        let how = How {
+            setting: Some(Setting::Simd),
+            vector_bits: Some(256),
+            ..How::new(BLOCKS as u32, BLOCK as u32)
+        };
+        let text = emit(&load(&ptx).unwrap(), "elected", &how).unwrap().text;
+        assert!(text.contains("@atomic_pairs."), "{name}");
+        // As they come, none, and all.
+        let kinds: [Operation; 3] = [|x, _| x, |x, _| x & !3, |x, _| (x | 1) >> 1 | 1];
+        for kind in kinds {
+            let keys: Vec<u32> = (0..THREADS).map(|i| kind(random(i), 0)).collect();
+            let (mut expected, mut words) = (vec![], vec![]);
+            for warp in keys.chunks(32) {
+                let mut table: Vec<u32> =
+                    (0..WORDS).map(|word| if word < 32 { first(word) } else { 0 }).collect();
+                for &key in warp {
+                    expected.push(match key {
+                        key if key & 3 == 0 => 1,
+                        key if (key as i32) < 0 => 2,
+                        key => key.wrapping_add(3),
+                    });
+                    if key & 3 != 0 && key as i32 >= 0 {
+                        let word = &mut table[(key >> 20) as usize & 63];
+                        *word = operation(*word, key);
+                    }
+                }
+                words.extend(table);
+            }
+            for (label, results, tables) in results(&ptx, &keys) {
+                assert_eq!((&results, &tables), (&expected, &words), "{name}, {label}");
+            }
+        }
+    }
+}
+
+/// All lanes add to one word, and then a part of them to another: each is told what those before it have left.
+#[test]
+fn lanes_that_add_to_one_word_find_the_sums_before_them() {
+    let ptx = kernel(
+        "mov.u32 %r10, 3;\natom.shared.add.u32 %r11, [%base+4], %r10;\nmov.u32 %r12, 7;\n\
+         and.b32 %r13, %x, 5;\nsetp.eq.u32 %p1, %r13, 0;\n@%p1 bra past;\n\
+         atom.shared.add.u32 %r12, [%base+8], %x;\npast:\nmad.lo.u32 %result, %r11, 65537, %r12;",
+    );
+    let kinds: [fn(u32) -> u32; 3] = [|x| x, |x| x & !5, |x| x | 4];
+    for kind in kinds {
+        let keys: Vec<u32> = (0..THREADS).map(|i| kind(random(i))).collect();
+        let (mut expected, mut words) = (vec![], vec![]);
+        for warp in keys.chunks(32) {
+            let mut table = vec![0u32; WORDS];
+            for &key in warp {
+                let all = table[1];
+                table[1] += 3;
+                let mut some = 7;
+                if key & 5 != 0 {
+                    some = table[2];
+                    table[2] = table[2].wrapping_add(key);
+                }
+                expected.push(all.wrapping_mul(65537).wrapping_add(some));
+            }
+            words.extend(table);
+        }
+        for (label, results, tables) in results(&ptx, &keys) {
+            assert_eq!((&results, &tables), (&expected, &words), "{label}");
+        }
+    }
+}

@@ -596,7 +596,7 @@ pub fn mirrored(cmp: Cmp) -> Cmp {
 }
 
 /// Instructions of a side that may stand a third time, under a mask in the unmasked copy.
-const SHORT: usize = 64;
+pub const SHORT: usize = 64;
 
 /// Whether an edge of block `at`'s branch leads to one short block that comes out where the other edge leads at once.
 pub fn is_short_side(function: &Function, layout: &Layout, at: usize, side: &Edge, other: &Edge) -> bool {

@@ -8,12 +8,13 @@
 //! 6. `invariant`: what never changes for a thread.
 //! 7. `lcssa`: loops are closed.
 //! 8. `divergence`: what lanes have in common; `value_ranges` has ranges and divisors for it.
-//! 9. `classify`: whether lockstep is allowed (`members`: whether a collective's have all come), and `in_step` whether it is counted
-//!    on.
-//! 10. `spins`: loops that wait; `intake` has them take in what their lanes do before they meet, `release` what others wait for.
+//! 9. `flatten`: branches that are not worth the lanes' parting; what changes anything begins at 4 again.
+//! 10. `classify`: whether lockstep is allowed (`members`: whether a collective's have all come), and `in_step` whether it is counted
+//!     on.
+//! 11. `spins`: loops that wait; `intake` has them take in what their lanes do before they meet, `release` what others wait for.
 //!     `waves` says which kernels cannot have two warps in a wave (AMD GPUs).
-//! 11. `regions`: cuts at barriers; `places` finds what passes through a region, `acting` who has nothing to do in it.
-//! 12. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `ranks`: lanes that count
+//! 12. `regions`: cuts at barriers; `places` finds what passes through a region, `acting` who has nothing to do in it.
+//! 13. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `ranks`: lanes that count
 //!     keys together; `effects`:
 //!     what others see of a block; `known`: tables of what follows from the thread index; `steps`: how long a launch's threads are.
 //!
@@ -29,6 +30,7 @@ pub mod divergence;
 pub mod dominators;
 pub mod effects;
 pub mod evaluate;
+pub mod flatten;
 pub mod fold;
 pub mod in_step;
 pub mod intake;

@@ -11,6 +11,7 @@ use super::classify::{View, classify, loses_threads};
 use super::common_subexpressions;
 use super::divergence::{Among, Divergence, Divergences, analyse, structure, together};
 use super::dominators::{Dominators, successors};
+use super::flatten;
 use super::fold;
 use super::intake;
 use super::invariant::Invariant;
@@ -145,17 +146,19 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
         cfg::clean(&mut body);
         fold::run(&mut body, threads);
     }
-    cfg::isolate_barriers(&mut body);
-    common_subexpressions::run(&mut body);
-    cfg::canonical_loops(&mut body).ok_or_else(irreducible)?;
-    let invariant = Invariant::of(&body);
-    lcssa::run(&mut body, &invariant.thread).ok_or_else(irreducible)?;
-
-    let graph = successors(&body);
-    let (dominators, loops, layout) = structure(&body).ok_or_else(irreducible)?;
+    let mut invariant = closed(&mut body).ok_or_else(irreducible)?;
+    let (mut dominators, mut loops, mut layout) = structure(&body).ok_or_else(irreducible)?;
     let none = HashMap::new();
-    let ranges = ValueRanges::of(&body, threads);
-    let group = analyse(&body, &loops, &layout, &ranges, threads, Among::Group, local_bytes, &none);
+    let mut ranges = ValueRanges::of(&body, threads);
+    let mut group = analyse(&body, &loops, &layout, &ranges, threads, Among::Group, local_bytes, &none);
+    if flatten::run(&mut body, &loops, &group) {
+        cfg::clean(&mut body);
+        invariant = closed(&mut body).ok_or_else(irreducible)?;
+        (dominators, loops, layout) = structure(&body).ok_or_else(irreducible)?;
+        ranges = ValueRanges::of(&body, threads);
+        group = analyse(&body, &loops, &layout, &ranges, threads, Among::Group, local_bytes, &none);
+    }
+    let graph = successors(&body);
     let block = analyse(&body, &loops, &layout, &ranges, threads, Among::Block, local_bytes, &none);
     let runs = Runs::of(threads, &body, &group.of, |threads| {
         let ranges = ValueRanges::of(&body, threads);
@@ -246,6 +249,16 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
         barriers,
         loses_threads,
     })
+}
+
+/// Barriers end blocks, loops are closed. `None` when the graph is not reducible.
+fn closed(body: &mut Function) -> Option<Invariant> {
+    cfg::isolate_barriers(body);
+    common_subexpressions::run(body);
+    cfg::canonical_loops(body)?;
+    let invariant = Invariant::of(body);
+    lcssa::run(body, &invariant.thread)?;
+    Some(invariant)
 }
 
 /// What a region has to find at its start.

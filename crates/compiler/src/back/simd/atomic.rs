@@ -15,6 +15,22 @@ use std::cell::RefCell;
 /// Atomics on shared memory at places of the lanes' own from which on they are calls.
 const MANY: usize = 4;
 
+/// What LLVM calls the operation among a vector's lanes, and the operand that changes nothing.
+fn neutral(op: AtomOp, signed: bool, bits: u32) -> Option<(&'static str, u128)> {
+    let ones = if bits >= 128 { u128::MAX } else { (1u128 << bits) - 1 };
+    Some(match (op, signed) {
+        (AtomOp::Add, _) => ("add", 0),
+        (AtomOp::And, _) => ("and", ones),
+        (AtomOp::Or, _) => ("or", 0),
+        (AtomOp::Xor, _) => ("xor", 0),
+        (AtomOp::Max, false) => ("umax", 0),
+        (AtomOp::Min, false) => ("umin", ones),
+        (AtomOp::Max, true) => ("smax", 1 << (bits - 1)),
+        (AtomOp::Min, true) => ("smin", ones >> 1),
+        _ => return None,
+    })
+}
+
 pub(super) fn are_many(plan: &Plan) -> bool {
     let regions = plan.regions.iter();
     let is_apart = |region: &Region, inst: &&Inst| {
@@ -71,6 +87,15 @@ impl Emitter<'_> {
             self.atomic_one(space, op, signed, order, &at, &[whole]);
             return Ok(());
         }
+        if let (Lanes::One(base), AtomOp::Add, AtomTy::Int(_)) = (&lanes, op, ty)
+            && self.lanes > 1
+            && space != Space::Local
+        {
+            let at = self.pointer(space, base, offset);
+            let old = self.add_in_turn((space, order), &at, &args[0]);
+            self.define_old(inst, Some(old), vector);
+            return Ok(());
+        }
         let each = match lanes {
             Lanes::Each(each) => each,
             _ if space == Space::Local => {
@@ -87,6 +112,10 @@ impl Emitter<'_> {
             if self.mask.is_none() && self.calls_atomics && self.lanes > 1 {
                 let old = self.atomic_by_call((op, signed), inst, (&each, offset), &args);
                 self.define_old(inst, old, vector);
+                return Ok(());
+            }
+            if self.is_diverted(inst) && self.mask.is_some() {
+                self.atomic_diverted((op, signed), (&each, offset), &args[0]);
                 return Ok(());
             }
         }
@@ -165,6 +194,60 @@ impl Emitter<'_> {
         let new = self.combined(op, signed, &old, args);
         self.scatter_to(&at, &new);
         old
+    }
+
+    /// Whether lanes that are not active do the atomic too, on the first words of the kernel's shared variables, with an operand that
+    /// leaves them as they are: then no branch depends on the mask. Only the OS thread that runs the block could see it.
+    pub(super) fn is_diverted(&self, inst: &Inst) -> bool {
+        let Op::Atomic { space: Space::Shared, op, ty: AtomTy::Int(int), .. } = inst.op else { return false };
+        self.lanes > 1
+            && int.bits == 32
+            && inst.results.is_empty()
+            && self.divergence(inst.args[0]).is_varying()
+            && neutral(op, int.signed, 32).is_some()
+            && 4 * u64::from(self.lanes) <= self.kernel.shared.bytes
+    }
+
+    /// All lanes one after the other, in a function that all such atomics call.
+    fn atomic_diverted(&mut self, (op, signed): (AtomOp, bool), (each, offset): (&Val, i64), arg: &Val) {
+        let mask = self.active();
+        let base = Val::new(Type::ptr(), "%shared");
+        let own = self.b.resize(each, 32, false);
+        let own = self.b.bin_int("add", &own, offset.into());
+        let first = self.iota(32, 4);
+        let place = self.blend(&mask, &own, &first);
+        let nothing = neutral(op, signed, 32).map_or(0, |(_, nothing)| nothing);
+        let nothing = Builder::bits(arg.ty, nothing);
+        let operand = self.blend(&mask, arg, &nothing);
+        // What a lane needs leaves the vector as one word.
+        let order: Vec<String> = (0..self.lanes)
+            .flat_map(|lane| [format!("i32 {lane}"), format!("i32 {}", lane + self.lanes)])
+            .collect();
+        let pairs = self.b.assign(
+            Type::int(32, 2 * self.lanes),
+            format_args!(
+                "shufflevector {}, {}, <{} x i32> <{}>",
+                place.typed(),
+                operand.typed(),
+                order.len(),
+                order.join(", ")
+            ),
+        );
+        let pairs = self.b.bitcast(&pairs, Type::int(64, self.lanes));
+        self.outlined(&format!("atomic_pairs.{op:?}.{signed}"), &[base, pairs], &[], |me, params| {
+            for lane in 0..me.lanes {
+                let pair = me.extract(&params[1], &lane.to_string());
+                let place = me.b.bin_int("and", &pair, 0xffff_ffff);
+                let operand = me.b.bin_int("lshr", &pair, 32);
+                let operand = me.b.resize(&operand, 32, false);
+                let at = me.b.assign(
+                    Type::ptr(),
+                    format_args!("getelementptr i8, {}, {}", params[0].typed(), place.typed()),
+                );
+                me.atomic_one(Space::Shared, op, signed, Order::Relaxed, &at, &[operand]);
+            }
+            vec![]
+        });
     }
 
     /// One lane after the other in a function that all such operations call: of code that stands once for each of many
@@ -258,26 +341,48 @@ impl Emitter<'_> {
         all
     }
 
+    /// All active lanes add to one word at once; each finds what it would if they came one after the other, lowest first.
+    fn add_in_turn(&mut self, (space, order): (Space, Order), at: &Val, vals: &Val) -> Val {
+        let zero = Builder::bits(vals.ty, 0);
+        let vals = match self.mask.clone() {
+            None => vals.clone(),
+            Some(mask) => self.blend(&mask, vals, &zero),
+        };
+        // Sums up to each lane, of twice as many lanes each time.
+        let mut sums = vals.clone();
+        let mut reach = 1;
+        while reach < self.lanes {
+            let from: Vec<String> = (0..self.lanes)
+                .map(|lane| format!("i32 {}", if lane < reach { lane } else { self.lanes + lane - reach }))
+                .collect();
+            let before = self.b.assign(
+                vals.ty,
+                format_args!(
+                    "shufflevector {}, {}, <{} x i32> <{}>",
+                    zero.typed(),
+                    sums.typed(),
+                    self.lanes,
+                    from.join(", ")
+                ),
+            );
+            sums = self.b.add(&sums, &before);
+            reach *= 2;
+        }
+        let whole = self.extract(&sums, &(self.lanes - 1).to_string());
+        let first = self.atomic_one(space, AtomOp::Add, false, order, at, &[whole]);
+        let first = self.splat(&first);
+        let before = self.b.sub(&sums, &vals);
+        self.b.add(&first, &before)
+    }
+
     /// All active lanes' operands as one, where the operation allows it.
     fn reduce(&mut self, op: AtomOp, signed: bool, vals: &Val) -> Option<Val> {
-        let bits = vals.ty.bits();
-        let ones = if bits >= 128 { u128::MAX } else { (1u128 << bits) - 1 };
-        let (name, neutral) = match (op, signed) {
-            (AtomOp::Add, _) => ("add", 0),
-            (AtomOp::And, _) => ("and", ones),
-            (AtomOp::Or, _) => ("or", 0),
-            (AtomOp::Xor, _) => ("xor", 0),
-            (AtomOp::Max, false) => ("umax", 0),
-            (AtomOp::Min, false) => ("umin", ones),
-            (AtomOp::Max, true) => ("smax", 1 << (bits - 1)),
-            (AtomOp::Min, true) => ("smin", ones >> 1),
-            _ => return None,
-        };
+        let (name, nothing) = neutral(op, signed, vals.ty.bits())?;
         let vals = match self.mask.clone() {
             None => vals.clone(),
             Some(mask) => {
-                let neutral = Builder::bits(vals.ty, neutral);
-                self.blend(&mask, vals, &neutral)
+                let nothing = Builder::bits(vals.ty, nothing);
+                self.blend(&mask, vals, &nothing)
             }
         };
         if self.lanes == 1 {

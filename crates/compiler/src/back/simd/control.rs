@@ -127,6 +127,15 @@ impl Emitter<'_> {
                     let (mask, against) = (self.mask_of(lanes), self.mask_of(!lanes));
                     return self.part_at(at, (then, &yes, mask), (otherwise, &no, against));
                 }
+                if self.here().together.divergent[at] {
+                    for (holds, side, other, into, past) in
+                        [(true, then, otherwise, &yes, &no), (false, otherwise, then, &no, &yes)]
+                    {
+                        if self.is_straight(side) && self.is_converted(at, side, other) {
+                            return self.run_straight(at, (*cond, holds), (side, other), (into, past));
+                        }
+                    }
+                }
                 let (then_label, else_label) = (self.b.label("then"), self.b.label("else"));
                 if self.here().together.divergent[at] {
                     let mixed = self.b.label("mixed");

@@ -31,6 +31,19 @@ impl Emitter<'_> {
         block.insts.iter().any(|inst| is_checked(inst, &here.together.of) || in_rows(inst))
     }
 
+    /// Whether running the side under a mask takes no branch, and no longer than by all lanes: it is a few pure operations, and
+    /// atomics that lanes that are not active may do too. Where all lanes have the same operand, as those that count by ones, all
+    /// of them do it in half the time without a mask, so there it is worth asking.
+    pub(super) fn is_straight(&self, side: &Edge) -> bool {
+        let insts = &self.here().function.block(side.block).insts;
+        let (atomics, others): (Vec<&Inst>, Vec<&Inst>) =
+            insts.iter().partition(|inst| matches!(inst.op, Op::Atomic { .. }));
+        !atomics.is_empty()
+            && atomics.iter().all(|inst| self.is_diverted(inst) && self.divergence(inst.args[1]).is_varying())
+            && others.len() <= FEW
+            && others.iter().all(|inst| inst.op.is_pure())
+    }
+
     /// A part of the lanes runs the side under a mask, then all go on together. `carried`: what the side gets, and what
     /// the lanes bring that do not run it.
     pub(super) fn convert_if(
@@ -49,6 +62,28 @@ impl Emitter<'_> {
         self.mask = None;
         self.meet(&mask, &mut out, past);
         self.follow(at, back);
+        Ok(())
+    }
+
+    /// As [`Self::convert_if`], also where all lanes run it: which lanes do is seldom the same twice, and a CPU that guesses
+    /// wrong loses more than the side takes.
+    pub(super) fn run_straight(
+        &mut self,
+        at: usize,
+        (cond, holds): (Value, bool),
+        (side, other): (&Edge, &Edge),
+        (into, past): (&[Carried], &[Carried]),
+    ) -> Result<(), String> {
+        let cond = self.vector(cond);
+        let mask = if holds { cond } else { self.b.not(&cond) };
+        let (some, none) = (self.b.label("some"), self.b.label("none"));
+        let any = self.any(&mask);
+        self.b.cond_br(&any, &some, &none);
+        self.b.start_block(&some);
+        self.convert_if(at, side, (into, past), mask)?;
+        self.b.start_block(&none);
+        self.store_carried(past);
+        self.follow(at, other);
         Ok(())
     }
 
