@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// A kernel with as many branches that lanes of a group take by themselves.
+    /// A kernel with as many branches that lanes of a group take by themselves, whose sides all lanes would run in longer.
     fn branches(n: usize) -> Program {
         let mut text = String::from(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words) {\n\
@@ -197,7 +197,7 @@ mod tests {
         for nth in 0..n {
             let _ = writeln!(
                 text,
-                "and.b32 %x, %x, 1023;\nsetp.gt.u32 %p, %x, {nth};\n@%p bra L{nth};\nmad.lo.u32 %x, %x, %t, 7;\n\
+                "and.b32 %x, %x, 1023;\nsetp.gt.u32 %p, %x, {nth};\n@%p bra L{nth};\ndiv.u32 %x, %x, 7;\n\
                  L{nth}:\nadd.u32 %x, %x, %t;"
             );
         }
