@@ -6,9 +6,9 @@
 use super::bits::BitSet;
 use super::known::Known;
 use super::places::{Places, stays_on};
-use super::regions::Region;
+use super::regions::{Region, is_removable};
 use super::value_ranges::Threads;
-use crate::ir::{BlockId, Op, Order, Term, Value};
+use crate::ir::{BlockId, Term, Value};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -102,11 +102,10 @@ fn all_act(region: &Region, acts: &[bool]) -> bool {
 /// Whether a thread that runs the block does anything that others see, or that takes others.
 fn acts(region: &Region, at: usize) -> bool {
     region.loops.of[at].is_some()
-        || region.function.blocks[at].insts.iter().any(|inst| {
-            let is_seen = !inst.op.is_pure()
-                && !matches!(inst.op, Op::Special(_) | Op::Load { order: Order::Weak, .. });
-            is_seen && !inst.op.is_barrier()
-        })
+        || region.function.blocks[at]
+            .insts
+            .iter()
+            .any(|inst| !is_removable(&inst.op) && !inst.op.is_barrier())
 }
 
 /// Where some threads of a group can come in a region.

@@ -565,15 +565,18 @@ fn split_checks(function: &mut Function, divergences: &PerValue<Divergence>, run
     false
 }
 
+/// Whether an operation whose result nobody uses need not be done.
+pub fn is_removable(op: &Op) -> bool {
+    op.is_pure() || matches!(op, Op::Special(_) | Op::Load { order: Order::Weak, .. })
+}
+
 /// Drops pure instructions nobody uses.
 fn remove_dead(function: &mut Function) {
     let places = definitions(function);
     let mut live = BitSet::new(function.values.len());
     let mut work: Vec<Value> = vec![];
-    let removable =
-        |op: &Op| op.is_pure() || matches!(op, Op::Special(_) | Op::Load { order: Order::Weak, .. });
     for block in &function.blocks {
-        for inst in block.insts.iter().filter(|inst| !removable(&inst.op)) {
+        for inst in block.insts.iter().filter(|inst| !is_removable(&inst.op)) {
             work.extend(&inst.args);
         }
         work.extend(super::visit::term_values(&block.term));
@@ -586,8 +589,8 @@ fn remove_dead(function: &mut Function) {
         }
     }
     for block in &mut function.blocks {
-        block
-            .insts
-            .retain(|inst| !removable(&inst.op) || inst.results.iter().any(|it| live.contains(it.index())));
+        block.insts.retain(|inst| {
+            !is_removable(&inst.op) || inst.results.iter().any(|it| live.contains(it.index()))
+        });
     }
 }

@@ -42,11 +42,13 @@ pub fn run(function: &mut Function, threads: Threads) -> bool {
         return false;
     }
     let ranges = ValueRanges::of(function, threads);
-    let entered = Entered { from: reversed(&graph), position: positions(function) };
+    let from = reversed(&graph);
     let decided: Vec<(&Loop, Vec<Trip>)> = small
         .into_iter()
         .filter_map(|(each, size)| {
-            let trips = trips(function, each, &ranges, &entered, MOST_TRIPS.min(MOST_OF_LOOP / size.max(1)))?;
+            let order = in_order(each, &dominators);
+            let most = MOST_TRIPS.min(MOST_OF_LOOP / size.max(1));
+            let trips = trips(function, each, &order, &ranges, &from, most)?;
             Some((each, trips))
         })
         .take(MOST_LOOPS)
@@ -57,35 +59,28 @@ pub fn run(function: &mut Function, threads: Threads) -> bool {
     !decided.is_empty()
 }
 
-/// Where control comes from to each block, and its place in reverse post-order.
-struct Entered {
-    from: Vec<Vec<usize>>,
-    position: Vec<usize>,
-}
-
-fn positions(function: &Function) -> Vec<usize> {
-    let mut position = vec![usize::MAX; function.blocks.len()];
-    for (at, id) in function.reverse_post_order().into_iter().enumerate() {
-        position[id.index()] = at;
-    }
-    position
+/// The loop's blocks, each behind those that lead to it in the same trip.
+fn in_order(each: &Loop, dominators: &Dominators) -> Vec<usize> {
+    let mut order = each.blocks.clone();
+    order.sort_unstable_by_key(|&at| dominators.position(at));
+    order
 }
 
 /// The sides that all threads take in one trip, by block: whether the branch's condition holds.
 type Trip = HashMap<usize, bool>;
 
-/// `None`: whether a trip is the last one is not known, or there are more than `most`.
+/// `from`: where control comes from to each block. `None`: whether a trip is the last one is not known, or there are more than
+/// `most`.
 fn trips(
     function: &Function,
     each: &Loop,
+    order: &[usize],
     ranges: &ValueRanges,
-    entered: &Entered,
+    from: &[Vec<usize>],
     most: usize,
 ) -> Option<Vec<Trip>> {
-    let mut order = each.blocks.clone();
-    order.sort_unstable_by_key(|&at| entered.position[at]);
     let mut arriving: Option<Vec<Option<u128>>> = None;
-    for &from in entered.from[each.header].iter().filter(|from| !each.blocks.contains(from)) {
+    for &from in from[each.header].iter().filter(|from| !each.blocks.contains(from)) {
         for edge in function.blocks[from].term.edges() {
             if edge.block.index() == each.header {
                 meet(&mut arriving, edge.args.iter().map(|&arg| ranges.constant(arg)).collect());
@@ -99,7 +94,7 @@ fn trips(
         let mut at_start: HashMap<usize, Option<Vec<Option<u128>>>> = HashMap::new();
         at_start.insert(each.header, arriving.take());
         let mut may_end = false;
-        for &at in &order {
+        for &at in order {
             let Some(Some(params)) = at_start.remove(&at) else { continue };
             let block = &function.blocks[at];
             let given = block.params.iter().zip(params);

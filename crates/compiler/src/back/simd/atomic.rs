@@ -220,19 +220,10 @@ impl Emitter<'_> {
         let nothing = Builder::bits(arg.ty, nothing);
         let operand = self.blend(&mask, arg, &nothing);
         // What a lane needs leaves the vector as one word.
-        let order: Vec<String> = (0..self.lanes)
-            .flat_map(|lane| [format!("i32 {lane}"), format!("i32 {}", lane + self.lanes)])
-            .collect();
-        let pairs = self.b.assign(
-            Type::int(32, 2 * self.lanes),
-            format_args!(
-                "shufflevector {}, {}, <{} x i32> <{}>",
-                place.typed(),
-                operand.typed(),
-                order.len(),
-                order.join(", ")
-            ),
-        );
+        let lanes = self.lanes as usize;
+        let order: Vec<Option<usize>> =
+            (0..lanes).flat_map(|lane| [Some(lane), Some(lane + lanes)]).collect();
+        let pairs = self.shuffle(&place, Some(&operand), &order);
         let pairs = self.b.bitcast(&pairs, Type::int(64, self.lanes));
         self.outlined(&format!("atomic_pairs.{op:?}.{signed}"), &[base, pairs], &[], |me, params| {
             for lane in 0..me.lanes {
@@ -350,21 +341,11 @@ impl Emitter<'_> {
         };
         // Sums up to each lane, of twice as many lanes each time.
         let mut sums = vals.clone();
-        let mut reach = 1;
-        while reach < self.lanes {
-            let from: Vec<String> = (0..self.lanes)
-                .map(|lane| format!("i32 {}", if lane < reach { lane } else { self.lanes + lane - reach }))
-                .collect();
-            let before = self.b.assign(
-                vals.ty,
-                format_args!(
-                    "shufflevector {}, {}, <{} x i32> <{}>",
-                    zero.typed(),
-                    sums.typed(),
-                    self.lanes,
-                    from.join(", ")
-                ),
-            );
+        let (lanes, mut reach) = (self.lanes as usize, 1);
+        while reach < lanes {
+            let from: Vec<Option<usize>> =
+                (0..lanes).map(|lane| Some(if lane < reach { lane } else { lanes + lane - reach })).collect();
+            let before = self.shuffle(&zero, Some(&sums), &from);
             sums = self.b.add(&sums, &before);
             reach *= 2;
         }

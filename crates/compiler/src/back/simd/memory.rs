@@ -385,18 +385,10 @@ impl Emitter<'_> {
         }
         // Behind the run's elements stands 0.
         let place = |at: u32| at.checked_sub(first * n).filter(|place| *place < some.lanes);
-        let picks: Vec<String> =
-            (0..wide.lanes).map(|at| format!("i32 {}", place(at).unwrap_or(some.lanes))).collect();
-        self.b.assign(
-            wide,
-            format_args!(
-                "shufflevector {}, {} zeroinitializer, <{} x i32> <{}>",
-                vals.typed(),
-                vals.ty,
-                wide.lanes,
-                picks.join(", ")
-            ),
-        )
+        let picks: Vec<Option<usize>> =
+            (0..wide.lanes).map(|at| Some(place(at).unwrap_or(some.lanes) as usize)).collect();
+        let zero = Builder::bits(some, 0);
+        self.shuffle(&vals, Some(&zero), &picks)
     }
 
     /// Every `n`-th element, from each of the first `n`.
@@ -753,19 +745,11 @@ impl Emitter<'_> {
         if let (Order::Weak, Some((first, count))) = (access.order, self.active_run()) {
             let all = self.weave(vals);
             let (skip, count) = (first * access.n as u32, count * access.n as u32);
-            let picks: Vec<String> = (skip..skip + count).map(|at| format!("i32 {at}")).collect();
             let some = if count == 1 {
                 self.extract(&all, &skip.to_string())
             } else {
-                self.b.assign(
-                    Type::new(all.ty.scalar, count),
-                    format_args!(
-                        "shufflevector {}, {} poison, <{count} x i32> <{}>",
-                        all.typed(),
-                        all.ty,
-                        picks.join(", ")
-                    ),
-                )
+                let picks: Vec<Option<usize>> = (skip..skip + count).map(|at| Some(at as usize)).collect();
+                self.shuffle(&all, None, &picks)
             };
             let to = self.b.assign(
                 Type::ptr(),
