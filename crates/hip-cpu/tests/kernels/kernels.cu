@@ -1,16 +1,6 @@
 // Kernels for tests/differential.rs. The PTX beside it is made by
 //   clang-19 -x cuda -nocudainc -nocudalib --cuda-device-only --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx83 -O3 -S -o kernels.ptx kernels.cu
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __shared__ __attribute__((shared))
-#define TX __nvvm_read_ptx_sreg_tid_x()
-#define TY __nvvm_read_ptx_sreg_tid_y()
-#define BX __nvvm_read_ptx_sreg_ctaid_x()
-#define BY __nvvm_read_ptx_sreg_ctaid_y()
-#define DX __nvvm_read_ptx_sreg_ntid_x()
-#define DY __nvvm_read_ptx_sreg_ntid_y()
-#define GX __nvvm_read_ptx_sreg_nctaid_x()
-#define SYNC __syncthreads()
+#include "device.h"
 extern "C" {
 __global__ void vecadd(const float*a,const float*b,float*c,int n){int i=BX*DX+TX; if(i<n)c[i]=a[i]+b[i];}
 __global__ void saxpy_stride(float s,const float*x,float*y,int n){for(int i=BX*DX+TX;i<n;i+=DX*GX)y[i]=s*x[i]+y[i];}

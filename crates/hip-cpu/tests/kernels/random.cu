@@ -1,15 +1,5 @@
 // Random structured control flow with barriers, shuffles, early exits; compiled as kernels.cu is, with -O1.
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __shared__ __attribute__((shared))
-#define TX __nvvm_read_ptx_sreg_tid_x()
-#define TY __nvvm_read_ptx_sreg_tid_y()
-#define BX __nvvm_read_ptx_sreg_ctaid_x()
-#define BY __nvvm_read_ptx_sreg_ctaid_y()
-#define DX __nvvm_read_ptx_sreg_ntid_x()
-#define DY __nvvm_read_ptx_sreg_ntid_y()
-#define GX __nvvm_read_ptx_sreg_nctaid_x()
-#define SYNC __syncthreads()
+#include "device.h"
 extern "C" {
 #define FULL 0xffffffffu
 __global__ void fuzzs0(const int*x,int*out,int n){ __shared__ int s[1024]; int i=BX*DX+TX;  int a=x[i],b=i,c=TX*7,d=n; b=(((int)BX^TX)&((int)BX|d)); a=x[(x[(12&0x7fffffff)%n]&0x7fffffff)%n]; if(((x[(1&0x7fffffff)%n]&(int)BX))%4==0){if(((i-((int)BX%((c&15)+1))))%3!=1){if(((TX*(n-i)))%4==0){d=d; b=20;} if((((d>n?n:d)|i))%2!=1){b=c;}else{b=((c/((n&15)+1))|(TX&7)); c=((n+a)%(((0+TX)&15)+1));} if(((b+(n%((c&15)+1))))%2>0){b=(d/((x[(d&0x7fffffff)%n]&15)+1));}else{a=((b%((a&15)+1))/(((8-a)&15)+1));}}else{b=n;} if((((9^(int)BX)|((int)BX%((TX&15)+1))))%3>0){c=c;}else{for(int k1=0;k1<(((TX|(int)BX))&3);k1++){a=(d>>(4&7)); a=((TX%((n&15)+1))*(c>>(16&7)));} a+=a; for(int k2=0;k2<2;k2++){c=((c%((b&15)+1))*((int)BX%((1&15)+1))); a=((i/((c&15)+1))^(n+a));}} for(int k3=0;k3<((x[(b&0x7fffffff)%n])&3);k3++){b=(c&(c%((b&15)+1))); c=d;}} d=((11|d)^(c>>(0&7))); __syncthreads(); s[TX]=b; __syncthreads(); c+=s[(TX*1+28)%DX]; if((x[(13&0x7fffffff)%n])%4!=1){for(int k4=0;k4<(((a/((a&15)+1)))&7);k4++){b=((TX*a)/(((9^b)&15)+1)); a=((TX-TX)|(k4%((k4&15)+1)));}} out[i]=a+b*3+c*5+d*7; }

@@ -1,16 +1,8 @@
 // Kernels whose groups are several rows of a block, or of a matrix fragment, and threads with neighbouring accesses, for
 // tests/differential.rs. The PTX beside it is made by
 //   clang-19 -x cuda -nocudainc -nocudalib --cuda-device-only --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx83 -O3 -S -o rows.ptx rows.cu
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __shared__ __attribute__((shared))
-#define TX __nvvm_read_ptx_sreg_tid_x()
-#define TY __nvvm_read_ptx_sreg_tid_y()
-#define BX __nvvm_read_ptx_sreg_ctaid_x()
-#define DX __nvvm_read_ptx_sreg_ntid_x()
-#define DY __nvvm_read_ptx_sreg_ntid_y()
+#include "device.h"
 #define OWN ((int)(BX*DX*DY+TY*DX+TX))
-#define SYNC __syncthreads()
 extern "C" {
 // A row's index is widened where it may wrap, and what comes of it is data. Threads of one row read one word.
 __global__ void rows_wrap(const int*x,int*y,unsigned off,int n){ unsigned i=off+TY*37+TX; long s=(int)i; unsigned long u=i; int own=OWN;

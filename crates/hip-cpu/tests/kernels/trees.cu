@@ -1,18 +1,10 @@
 // Trees of barriers in shared memory, whose steps leave more and more of a block's groups idle, for tests/differential.rs. The PTX
 // beside it is made by
 //   clang-19 -x cuda -nocudainc -nocudalib --cuda-device-only --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx83 -O3 -fno-unroll-loops -S -o trees.ptx trees.cu
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __shared__ __attribute__((shared))
-#define TX __nvvm_read_ptx_sreg_tid_x()
-#define TY __nvvm_read_ptx_sreg_tid_y()
-#define BX __nvvm_read_ptx_sreg_ctaid_x()
-#define DX __nvvm_read_ptx_sreg_ntid_x()
-#define DY __nvvm_read_ptx_sreg_ntid_y()
+#include "device.h"
 #define ID (TY*DX+TX)
 #define SIZE (DX*DY)
 #define OWN ((int)(BX*SIZE+ID))
-#define SYNC __syncthreads()
 extern "C" {
 // Threads below a bound that is halved add what lies above it.
 __global__ void tree_halves(const int*x,int*y,int n){ __shared__ int s[1024]; unsigned id=ID; s[id]=OWN<n?x[OWN]:0; SYNC;

@@ -1,16 +1,9 @@
 // Kernels whose warps wait for each other, for tests/differential.rs: settings L and P. The PTX beside it is made by
 //   clang-19 -x cuda -nocudainc -nocudalib --cuda-device-only --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx83 -O3 -S -o waits.ptx waits.cu
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __shared__ __attribute__((shared))
-#define TX __nvvm_read_ptx_sreg_tid_x()
-#define BX __nvvm_read_ptx_sreg_ctaid_x()
-#define DX __nvvm_read_ptx_sreg_ntid_x()
-#define GX __nvvm_read_ptx_sreg_nctaid_x()
+#include "device.h"
 #define LANE (TX&31)
 #define WARP (TX>>5)
 #define WARPS ((DX+31)>>5)
-#define SYNC __syncthreads()
 #define SYNCWARP __nvvm_bar_warp_sync(0xffffffff)
 extern "C" {
 __device__ void __nvvm_bar_warp_sync(unsigned);

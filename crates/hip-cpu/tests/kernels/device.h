@@ -1,0 +1,12 @@
+// CUDA's words by clang's, for the kernels here, which have no headers of a toolkit.
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+#define TX __nvvm_read_ptx_sreg_tid_x()
+#define TY __nvvm_read_ptx_sreg_tid_y()
+#define BX __nvvm_read_ptx_sreg_ctaid_x()
+#define BY __nvvm_read_ptx_sreg_ctaid_y()
+#define DX __nvvm_read_ptx_sreg_ntid_x()
+#define DY __nvvm_read_ptx_sreg_ntid_y()
+#define GX __nvvm_read_ptx_sreg_nctaid_x()
+#define SYNC __syncthreads()
