@@ -173,6 +173,9 @@ pub struct FloatMode {
     pub fuses: bool,
     /// With `ftz`, and once functions are lowered: a bit for each argument, from the lowest on, that is never a subnormal f32.
     pub normal: u8,
+    /// Of a fused multiply-add in f32 that does not round to nearest, and once functions are lowered: its third argument is a constant,
+    /// and the sum is at least half of it and at most twice of it, so that the nearest result minus the constant is exact.
+    pub near: bool,
 }
 
 impl FloatMode {

@@ -88,6 +88,85 @@ fn arithmetic_in_every_rounding_mode() {
     suite.check("arithmetic");
 }
 
+/// Terms that take each other away to the last bits, or are too far apart for one to be seen in the other.
+#[test]
+fn sums_of_near_and_of_far_terms_in_every_rounding_mode() {
+    let mut suite = Suite::default();
+    let ty = Ty::F32;
+    for (round, c_mode, ptx) in ROUNDS {
+        let m = mode(round);
+        suite.c(
+            format!("fma.{ptx}"),
+            Op::Fma(Float::F32, m),
+            &[ty; 3],
+            &[ty],
+            c_mode,
+            "r0 = fmaf(a0, a1, a2)",
+        );
+        let add = Op::Float(FloatBin::Add, Float::F32, m);
+        suite.c(format!("add.{ptx}"), add, &[ty; 2], &[ty], c_mode, "r0 = a0 + a1");
+    }
+    let mut random = lane_support::Random::new(31);
+    for case in &mut suite.cases {
+        for at in 0..20_000 {
+            let [x, y] = [random.next(), random.next()].map(|bits| f32::from_bits(bits as u32));
+            let y = if case.args.len() == 3 { y } else { 1.0 };
+            let opposite = (-x * y).to_bits();
+            let nth = random.next();
+            // The product's own negative or one some digits beside it, or of an exponent some 32 or 64 away.
+            let addend = match at % 4 {
+                0 => opposite,
+                1 => opposite.wrapping_add(nth as u32 % 9).wrapping_sub(4),
+                2 => opposite ^ (1 << (nth % 31)),
+                _ => opposite.wrapping_add((nth as u32 % 129).wrapping_sub(64) << 23),
+            };
+            let mut row = vec![u128::from(x.to_bits()), u128::from(y.to_bits()), u128::from(addend)];
+            if case.args.len() == 2 {
+                row.remove(1);
+            }
+            case.rows.push(row);
+        }
+    }
+    suite.check("sums");
+}
+
+/// What `FloatMode::near` promises: a number from 0 to 1, a factor of at least 1 and at most half of the addend.
+#[test]
+fn sums_near_their_constant_in_every_rounding_mode() {
+    let mut suite = Suite::default();
+    let ty = Ty::F32;
+    for (round, c_mode, ptx) in ROUNDS.into_iter().filter(|it| it.0 != Round::Nearest) {
+        for ftz in [false, true] {
+            let op = Op::Fma(Float::F32, FloatMode { near: true, ftz, ..mode(round) });
+            let code = if ftz { "r0 = flush(fmaf(flush(a0), a1, a2))" } else { "r0 = fmaf(a0, a1, a2)" };
+            suite.c(format!("fma.{ptx} ftz {ftz}"), op, &[ty; 3], &[ty], c_mode, code);
+        }
+    }
+    let mut random = lane_support::Random::new(32);
+    let constants = [
+        (252.0f32, 12_582_913.0f32),
+        (-252.0, 12_582_913.0),
+        (1.0, 2.0),
+        (-3.5, -7.0),
+        (1.0, 9e29),
+        (1.25, 3.1),
+    ];
+    for case in &mut suite.cases {
+        case.rows.clear();
+        for at in 0..12_000 {
+            let (factor, addend) = constants[at % constants.len()];
+            let bits = random.next() as u32;
+            let share = match at % 7 {
+                0 => [0.0, 1.0, 0.5, f32::from_bits(1), f32::MIN_POSITIVE][bits as usize % 5],
+                1 => f32::from_bits(bits % 0x3f80_0001),
+                _ => (bits >> 8) as f32 / (1 << 24) as f32,
+            };
+            case.rows.push([share, factor, addend].map(|it| u128::from(it.to_bits())).to_vec());
+        }
+    }
+    suite.check("near");
+}
+
 #[test]
 fn halves_round_once() {
     let mut suite = Suite::default();

@@ -173,6 +173,7 @@ impl<'i, 'a> Instr<'i, 'a> {
             relu: self.take("relu"),
             fuses: false,
             normal: 0,
+            near: false,
         }
     }
 

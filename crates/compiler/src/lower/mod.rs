@@ -36,6 +36,7 @@ mod mbarrier;
 mod memory;
 mod mma;
 mod narrow;
+mod near;
 mod operand;
 mod print;
 mod reference;
@@ -135,6 +136,7 @@ impl<'m> Lowering<'m> {
         for function in bodies.iter_mut().flatten().chain(&mut functions) {
             contract::run(function);
             subnormal::run(function);
+            near::run(function);
         }
         self.assemble(kernels, bodies, functions)
     }

@@ -80,7 +80,7 @@ fn tidy(text: &str) -> String {
                 .replace(&format!("Mem {{ bits: {bits}, signed: {signed} }}"), &format!("{letter}{bits}"));
         }
     }
-    let text = text.replace(", fuses: false", "").replace(", normal: 0", "");
+    let text = text.replace(", fuses: false", "").replace(", normal: 0", "").replace(", near: false", "");
     let default = "FloatMode { round: Nearest, ftz: false, sat: false, relu: false }";
     text.replace(default, "rn").replace(", order: Weak, scope: Sys", "")
 }

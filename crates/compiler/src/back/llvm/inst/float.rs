@@ -319,7 +319,9 @@ pub fn fma(b: &mut Builder, ty: Float, mode: FloatMode, args: &[Val]) -> Result<
     let value = match (mode.round, ty) {
         (Round::Nearest, _) => b.fma(x, y, z),
         (rounding, Float::F64) => wide::fma(b, rounding, x, y, z),
+        (rounding, _) if mode.near => round::fma_near(b, rounding, x, y, z),
         (rounding, _) => round::fma(b, rounding, x, y, z),
     };
-    Ok(finish(b, mode, value))
+    // What is near its constant is not subnormal.
+    Ok(finish(b, FloatMode { ftz: mode.ftz && !mode.near, ..mode }, value))
 }

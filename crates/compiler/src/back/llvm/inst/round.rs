@@ -1,8 +1,9 @@
 //! Directed rounding to f32 and smaller formats.
 //!
-//! An f32 operation is computed in f64, where its error is known exactly; the f64 result is then "rounded to odd": when
-//! inexact, the last bit is one. f64 has more than two spare digits, so rounding that once more in any direction
-//! gives the correctly rounded result.
+//! Quotients and roots of f32 are computed in f64, where their error is known exactly; the f64 result is then "rounded to
+//! odd": when inexact, the last bit is one. f64 has more than two spare digits, so rounding that once more in any direction
+//! gives the correctly rounded result. The nearest f32 to a sum is compared with its terms in f64, and moved one step where
+//! it lies on the wrong side.
 //!
 //! AVX-512 has the rounding in the instruction.
 
@@ -72,10 +73,7 @@ fn sum_error(b: &mut Builder, x: &Val, y: &Val, s: &Val) -> Val {
 /// One step from `r` in the rounding's direction where `back` (`r` made wider again) is on the wrong side of `exact`.
 fn step(b: &mut Builder, rounding: Round, r: &Val, back: &Val, exact: &Val) -> Val {
     let bits = b.to_bits(r);
-    let width = bits.ty.bits();
-    // 1 for positive, -1 for negative: adding it moves away from negative infinity.
-    let sign = b.bin_int("ashr", &bits, i128::from(width - 1));
-    let outward = b.bin_int("or", &sign, 1);
+    let outward = outward(b, r);
     let (wrong, stepped) = match rounding {
         Round::Zero => {
             let (back, exact) = (b.fabs(back), b.fabs(exact));
@@ -147,25 +145,68 @@ pub fn narrow_f32(b: &mut Builder, ty: Float, rounding: Round, x: &Val) -> Val {
     b.select(&is_nan, &nan, &bits)
 }
 
-/// x + y in f64, rounded to odd. A zero sum that rounding down makes negative is [`zero_sum`]'s.
+/// x + y in f64, rounded to odd.
 fn add_odd(b: &mut Builder, x: &Val, y: &Val) -> Val {
     let s = b.fadd(x, y);
     let error = sum_error(b, x, y, &s);
     to_odd(b, &s, &error)
 }
 
-/// Rounding down, the sum of opposite numbers is -0.
-fn zero_sum(b: &mut Builder, rounding: Round, x: &Val, y: &Val, sum: &Val) -> Val {
-    if rounding != Round::Down {
-        return sum.clone();
+/// The bits of 1 where `like` is positive and of -1 where it is negative: added to a float's bits, one step away from zero.
+fn outward(b: &mut Builder, like: &Val) -> Val {
+    let bits = b.to_bits(like);
+    let sign = b.bin_int("ashr", &bits, i128::from(bits.ty.bits() - 1));
+    b.bin_int("or", &sign, 1)
+}
+
+/// `nearest`, the nearest f32 to the sum of `x` and `y`, moved one step where the rounding goes the other way. `x` and `y` are f64, `y`
+/// an f32's value and `x` that of a product of two; `negative` has the sign bit of a sum of `x` and `y` that are both zero.
+///
+/// `nearest > x + y` is `nearest - x > y` and it is `nearest - y > x`. Each difference is rounded to f64, which keeps the order or makes
+/// both sides equal; and one of them is exact, that with the larger of `x` and `y`: it is a multiple of that one's last bit, or of the
+/// nearest's where they cancel, and has no more than 50 bits.
+fn directed_sum(b: &mut Builder, rounding: Round, nearest: &Val, x: &Val, y: &Val, negative: &Val) -> Val {
+    let wide = double(b, nearest);
+    // Toward zero is down, once the result's sign is taken from all.
+    let (wide, x, y) = if rounding == Round::Zero {
+        let sign = |b: &mut Builder, it: &Val| {
+            let (it, sign) = (b.to_bits(it), b.to_bits(&wide));
+            let sign = b.bin_int("and", &sign, i128::from(1u64 << 63));
+            let bits = b.xor(&it, &sign);
+            b.bitcast(&bits, wide.ty)
+        };
+        (b.fabs(&wide), sign(b, x), sign(b, y))
+    } else {
+        (wide, x.clone(), y.clone())
+    };
+    let beyond = if rounding == Round::Up { "olt" } else { "ogt" };
+    let less_x = b.fsub(&wide, &x);
+    let less_y = b.fsub(&wide, &y);
+    let wrong = b.fcmp(beyond, &less_x, &y);
+    let too = b.fcmp(beyond, &less_y, &x);
+    let wrong = b.or(&wrong, &too);
+    let bits = b.to_bits(nearest);
+    let stepped = match rounding {
+        Round::Zero => b.bin_int("sub", &bits, 1),
+        Round::Down => {
+            let outward = outward(b, nearest);
+            b.sub(&bits, &outward)
+        }
+        _ => {
+            let outward = outward(b, nearest);
+            b.add(&bits, &outward)
+        }
+    };
+    let mut bits = b.select(&wrong, &stepped, &bits);
+    if rounding == Round::Down {
+        // The sum of opposite numbers is -0.
+        let sum = b.fadd(&x, &y);
+        let zero = Builder::fp(sum.ty, 0.0);
+        let is_zero = b.fcmp("oeq", &sum, &zero);
+        let sign = b.bin_int("and", negative, i128::from(1u32 << 31));
+        bits = b.select(&is_zero, &sign, &bits);
     }
-    let zero = Builder::fp(sum.ty, 0.0);
-    let is_zero = b.fcmp("oeq", sum, &zero);
-    let (xb, yb) = (b.to_bits(x), b.to_bits(y));
-    let either = b.or(&xb, &yb);
-    let signs = b.bitcast(&either, x.ty);
-    let signed = b.copysign(&zero, &signs);
-    b.select(&is_zero, &signed, sum)
+    b.bitcast(&bits, nearest.ty)
 }
 
 fn double(b: &mut Builder, x: &Val) -> Val {
@@ -176,10 +217,11 @@ pub fn add(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
     if let Some(val) = native(b, "add", rounding, &[x, y]) {
         return val;
     }
+    let nearest = b.fadd(x, y);
+    let (xb, yb) = (b.to_bits(x), b.to_bits(y));
+    let negative = b.or(&xb, &yb);
     let (x, y) = (double(b, x), double(b, y));
-    let sum = add_odd(b, &x, &y);
-    let sum = zero_sum(b, rounding, &x, &y, &sum);
-    to_f32(b, rounding, &sum)
+    directed_sum(b, rounding, &nearest, &x, &y, &negative)
 }
 
 /// The product of two f32 is exact in f64.
@@ -203,11 +245,42 @@ pub fn fma(b: &mut Builder, rounding: Round, x: &Val, y: &Val, z: &Val) -> Val {
     if let Some(val) = native(b, "vfmadd", rounding, &[x, y, z]) {
         return val;
     }
+    let nearest = b.fma(x, y, z);
+    let (xb, yb, zb) = (b.to_bits(x), b.to_bits(y), b.to_bits(z));
+    let negative = b.xor(&xb, &yb);
+    let negative = b.or(&negative, &zb);
     let (x, y, z) = (double(b, x), double(b, y), double(b, z));
     let product = b.fmul(&x, &y);
-    let sum = add_odd(b, &product, &z);
-    let sum = zero_sum(b, rounding, &product, &z, &sum);
-    to_f32(b, rounding, &sum)
+    directed_sum(b, rounding, &nearest, &product, &z, &negative)
+}
+
+/// [`fma`] where the nearest result minus the constant `z` is exact (`FloatMode::near`), and so is the sign of what that leaves of the
+/// product.
+pub fn fma_near(b: &mut Builder, rounding: Round, x: &Val, y: &Val, z: &Val) -> Val {
+    if let Some(val) = native(b, "vfmadd", rounding, &[x, y, z]) {
+        return val;
+    }
+    let nearest = b.fma(x, y, z);
+    let taken = b.fsub(z, &nearest);
+    let error = b.fma(x, y, &taken);
+    let zero = Builder::fp(error.ty, 0.0);
+    let outward = outward(b, z);
+    let none = Builder::int(outward.ty, 0);
+    let (wrong, step) = match rounding {
+        Round::Down => (b.fcmp("olt", &error, &zero), b.sub(&none, &outward)),
+        Round::Up => (b.fcmp("ogt", &error, &zero), outward),
+        _ => {
+            let (error, sign) = (b.to_bits(&error), b.to_bits(z));
+            let sign = b.bin_int("and", &sign, i128::from(1u32 << 31));
+            let error = b.xor(&error, &sign);
+            let error = b.bitcast(&error, z.ty);
+            (b.fcmp("olt", &error, &zero), Builder::int(none.ty, -1))
+        }
+    };
+    let step = b.select(&wrong, &step, &none);
+    let bits = b.to_bits(&nearest);
+    let bits = b.add(&bits, &step);
+    b.bitcast(&bits, nearest.ty)
 }
 
 pub fn div(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
@@ -241,8 +314,7 @@ pub fn sqrt(b: &mut Builder, rounding: Round, x: &Val) -> Val {
 pub fn correct_f64(b: &mut Builder, rounding: Round, s: &Val, error: &Val) -> Val {
     let zero = Builder::fp(s.ty, 0.0);
     let bits = b.to_bits(s);
-    let sign = b.bin_int("ashr", &bits, 63);
-    let outward = b.bin_int("or", &sign, 1);
+    let outward = outward(b, s);
     let (wrong, stepped) = match rounding {
         Round::Nearest | Round::NearestAway => return s.clone(),
         Round::Zero => {
