@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<()> {
         let text = kernels(args, &lib)?;
         println!("{text}");
         if !args.ours.are_given() && args.ptx.is_empty() && args.corpus.is_empty() && !args.kernels {
-            section::write("first", &text)?;
+            section::write_by_processor("first", &text)?;
         }
     }
     if !args.kernels {
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<()> {
         let text = programs_table(&Installed::at(lib), &programs, args.rounds, args.ours.built())?;
         println!("{text}");
         if !args.ours.are_given() {
-            section::write("first --programs", &text)?;
+            section::write_by_processor("first --programs", &text)?;
         }
     }
     Ok(())

@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<()> {
     let text = table(&names, &found, args.ours.built())?;
     println!("{text}");
     let is_whole = args.only.is_none() && !args.ours.are_given();
-    if is_whole { section::write("thrust", &text) } else { Ok(()) }
+    if is_whole { section::write_by_processor("thrust", &text) } else { Ok(()) }
 }
 
 /// The program for us, for OpenMP and for TBB.

@@ -162,8 +162,13 @@ pub fn write(
     load_before: &str,
     built: &str,
 ) -> Result<()> {
-    fs::write(setup::root().join("docs/performance.svg"), plot::svg(lines))?;
-    section::write("peers", &measured(programs, lines, table, load_before, built))
+    fs::write(setup::root().join("docs").join(plot_name()), plot::svg(lines))?;
+    section::write_by_processor("peers", &measured(programs, lines, table, load_before, built))
+}
+
+/// The plot's file, beside the page.
+fn plot_name() -> &'static str {
+    if section::has_avx512() { "performance.svg" } else { "performance-avx2.svg" }
 }
 
 fn measured(programs: &[Program], lines: &[Line], table: &str, load_before: &str, built: &str) -> String {
@@ -181,7 +186,8 @@ fn measured(programs: &[Program], lines: &[Line], table: &str, load_before: &str
     let _ = write!(
         text,
         "\nMilliseconds per launch, CPU of all threads / wall. Ratios are of CPU time, `empty`'s of wall time.\n\n{table}\n\
-         ![Times relative to native C](performance.svg)\n\nThe work of each row: "
+         ![Times relative to native C]({})\n\nThe work of each row: ",
+        plot_name()
     );
     let works: Vec<String> =
         lines.iter().map(|line| format!("`{}` {}", line.row.name, line.row.what)).collect();
@@ -201,7 +207,7 @@ fn processor() -> String {
         let line = info.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name));
         line.and_then(|line| line.split_once(':')).map_or("?", |(_, value)| value.trim()).to_owned()
     };
-    let vectors = if field("flags").contains("avx512f") { "AVX-512" } else { "no AVX-512" };
+    let vectors = if section::has_avx512() { "AVX-512" } else { "no AVX-512" };
     let cores = std::thread::available_parallelism().map_or(0, Into::into);
     format!(
         "{cores} cores, {} (family {}, model {}), {vectors}",
