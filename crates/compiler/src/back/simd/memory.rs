@@ -446,21 +446,14 @@ impl Emitter<'_> {
             return self.gather_native(access, ty, &each);
         }
         if self.compact {
-            let name = format!("load_line.{}", access.name());
-            let stride = self.i64(stride as u64);
+            let name = format!("load_line{stride}.{}", access.name());
             let results = vec![Self::memory_ty(ty, access.mem, self.lanes); access.n];
-            return self.outlined(&name, &[at, stride], &results, |me, params| {
-                let pointers = me.pointers_of_line(&params[0], &params[1].text);
+            return self.outlined(&name, &[at], &results, |me, params| {
+                let pointers = me.pointers_of_line(&params[0], stride);
                 me.load_each(access, ty, &pointers)
             });
         }
-        let pointers: Vec<String> = (0..i64::from(self.lanes))
-            .map(|lane| {
-                let step = lane * stride;
-                let ty = Type::ptr();
-                self.b.assign(ty, format_args!("getelementptr i8, ptr {}, i64 {step}", at.text)).text
-            })
-            .collect();
+        let pointers = self.pointers_of_line(&at, stride);
         self.load_each(access, ty, &pointers)
     }
 
@@ -503,16 +496,49 @@ impl Emitter<'_> {
         self.b.bitcast(&all, Type::int(8 * access.step() as u32, self.lanes))
     }
 
-    /// Each lane's pointer, `stride` bytes after the one before.
-    fn pointers_of_line(&mut self, first: &Val, stride: &str) -> Vec<String> {
-        let mut all = vec![first.text.clone()];
-        for lane in 1..self.lanes as usize {
-            let before = &all[lane - 1];
-            let next =
-                self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {before}, i64 {stride}"));
-            all.push(next.text);
+    /// Each lane's pointer, `stride` bytes after the one before: constant distances, which LLVM folds into the addresses.
+    fn pointers_of_line(&mut self, first: &Val, stride: i64) -> Vec<String> {
+        let step = |lane: u32| i64::from(lane) * stride;
+        let ty = Type::ptr();
+        (0..self.lanes)
+            .map(|lane| {
+                self.b
+                    .assign(ty, format_args!("getelementptr i8, {}, i64 {}", first.typed(), step(lane)))
+                    .text
+            })
+            .collect()
+    }
+
+    /// What a function is given of the lanes' places: their pointers, or of shared memory, whose addresses have 32 bits, a pointer and
+    /// a vector half as long.
+    fn places(&mut self, access: Access, each: &Val) -> Vec<Val> {
+        if access.space != Space::Shared {
+            return vec![self.pointer(access.space, each, access.offset)];
         }
-        all
+        let zero = self.i64(0);
+        let base = self.pointer(access.space, &zero, access.offset);
+        vec![base, self.b.resize(each, 32, false)]
+    }
+
+    /// The vector of pointers that [`Emitter::places`] stands for.
+    fn pointers_of_places(&mut self, places: &[Val]) -> Val {
+        let [base, offsets] = places else { return places[0].clone() };
+        let wide = self.b.resize(offsets, 64, false);
+        let ty = Type::new(Scalar::Ptr, offsets.ty.lanes);
+        self.b.assign(ty, format_args!("getelementptr i8, {}, {}", base.typed(), wide.typed()))
+    }
+
+    /// The same, each by itself.
+    fn each_of_places(&mut self, places: &[Val]) -> Vec<String> {
+        let [base, offsets] = places else { return self.pointers_of_vector(&places[0]) };
+        (0..offsets.ty.lanes)
+            .map(|lane| {
+                let offset = self.extract(offsets, &lane.to_string());
+                let offset = self.b.resize(&offset, 64, false);
+                let ty = Type::ptr();
+                self.b.assign(ty, format_args!("getelementptr i8, {}, {}", base.typed(), offset.typed())).text
+            })
+            .collect()
     }
 
     pub(super) fn pointers_of_vector(&mut self, pointers: &Val) -> Vec<String> {
@@ -527,6 +553,9 @@ impl Emitter<'_> {
         if self.mask.is_some() && access.is_tuple() && !self.compact {
             return self.load_active(access, ty, each);
         }
+        // As `places` has them, and the choice below is of fewer registers.
+        let is_short = self.compact && access.space == Space::Shared;
+        let each = &if is_short { self.b.resize(each, 32, false) } else { each.clone() };
         // Lanes without work read what the first active one reads.
         let each = match self.mask.clone() {
             None => each.clone(),
@@ -538,11 +567,11 @@ impl Emitter<'_> {
             }
         };
         if self.compact {
-            let at = self.pointer(access.space, &each, access.offset);
+            let places = self.places(access, &each);
             let name = format!("load_each.{}", access.name());
             let results = vec![Self::memory_ty(ty, access.mem, self.lanes); access.n];
-            return self.outlined(&name, &[at], &results, |me, params| {
-                let pointers = me.pointers_of_vector(&params[0]);
+            return self.outlined(&name, &places, &results, |me, params| {
+                let pointers = me.each_of_places(params);
                 me.load_each(access, ty, &pointers)
             });
         }
@@ -722,16 +751,16 @@ impl Emitter<'_> {
                 let each = self.steps_from(&at, stride);
                 self.scatter_native(access, &each, vals);
             } else if self.compact {
-                let name = format!("store_line.{}", access.name());
-                let stride = self.i64(stride as u64);
-                let params = [&[at, stride], vals].concat();
+                let name = format!("store_line{stride}.{}", access.name());
+                let params = [&[at], vals].concat();
                 self.outlined(&name, &params, &[], |me, params| {
-                    let pointers = me.pointers_of_line(&params[0], &params[1].text);
-                    me.store_each(access, &pointers, &params[2..]);
+                    let pointers = me.pointers_of_line(&params[0], stride);
+                    me.store_each(access, &pointers, &params[1..]);
                     vec![]
                 });
             } else {
-                self.store_steps(access, &at, stride, vals);
+                let pointers = self.pointers_of_line(&at, stride);
+                self.store_each(access, &pointers, vals);
             }
             return;
         };
@@ -794,19 +823,6 @@ impl Emitter<'_> {
             at.typed(),
             mask.typed()
         ));
-    }
-
-    /// Lane by lane at constant distances, which LLVM folds into the addresses.
-    fn store_steps(&mut self, access: Access, at: &Val, stride: i64, vals: &[Val]) {
-        for lane in 0..i64::from(self.lanes) {
-            for (nth, val) in vals.iter().enumerate() {
-                let step = lane * stride + nth as i64 * access.bytes();
-                let to =
-                    self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", at.text));
-                let item = self.extract(val, &lane.to_string());
-                self.store_one(access, &item, &to.text);
-            }
-        }
     }
 
     fn store_each(&mut self, access: Access, pointers: &[String], vals: &[Val]) {
@@ -872,37 +888,46 @@ impl Emitter<'_> {
     }
 
     fn scatter(&mut self, access: Access, each: &Val, vals: &[Val]) {
-        let at = self.pointer(access.space, each, access.offset);
         if self.is_native(access) {
+            let at = self.pointer(access.space, each, access.offset);
             self.scatter_native(access, &at, vals);
             return;
         }
-        match self.mask.clone() {
-            None if self.compact => {
-                let name = format!("store_each.{}", access.name());
-                let params = [&[at], vals].concat();
-                self.outlined(&name, &params, &[], |me, params| {
-                    let pointers = me.pointers_of_vector(&params[0]);
-                    me.store_each(access, &pointers, &params[1..]);
-                    vec![]
-                });
-            }
-            None => {
-                let pointers = self.pointers_of_vector(&at);
-                self.store_each(access, &pointers, vals);
-            }
-            Some(mask) if self.compact => {
-                let name = format!("store_active.{}", access.name());
-                let bits = self.bits_of(&mask);
-                let params = [&[bits, at], vals].concat();
-                self.outlined(&name, &params, &[], |me, params| {
-                    me.mask = Some(me.b.bitcast(&params[0], mask.ty));
-                    me.store_active(access, &params[1], &params[2..]);
-                    vec![]
-                });
-            }
-            Some(_) => self.store_active(access, &at, vals),
+        if self.compact {
+            self.call_scatter(access, each, vals);
+            return;
         }
+        let at = self.pointer(access.space, each, access.offset);
+        if self.mask.is_some() {
+            self.store_active(access, &at, vals);
+        } else {
+            let pointers = self.pointers_of_vector(&at);
+            self.store_each(access, &pointers, vals);
+        }
+    }
+
+    /// As a call of a function for all or for the active lanes.
+    fn call_scatter(&mut self, access: Access, each: &Val, vals: &[Val]) {
+        let places = self.places(access, each);
+        let n = places.len();
+        let Some(mask) = self.mask.clone() else {
+            let name = format!("store_each.{}", access.name());
+            self.outlined(&name, &[&places, vals].concat(), &[], |me, params| {
+                let pointers = me.each_of_places(&params[..n]);
+                me.store_each(access, &pointers, &params[n..]);
+                vec![]
+            });
+            return;
+        };
+        let name = format!("store_active.{}", access.name());
+        let bits = self.bits_of(&mask);
+        let params = [&[bits], places.as_slice(), vals].concat();
+        self.outlined(&name, &params, &[], |me, params| {
+            me.mask = Some(me.b.bitcast(&params[0], mask.ty));
+            let pointers = me.pointers_of_places(&params[1..=n]);
+            me.store_active(access, &pointers, &params[n + 1..]);
+            vec![]
+        });
     }
 
     /// The active lanes write by an instruction of the CPU's, in their order.
