@@ -83,8 +83,8 @@ pub struct Plan {
     pub is_plain_float: bool,
 }
 
-/// Below it, 512 times a coordinate is an `i32`.
-const FAR: f32 = 4_194_304.0;
+/// Below it, 512 times a coordinate is an `i32`, and so is what a filter takes from that.
+const FAR: f32 = 4_194_303.5;
 
 impl Plan {
     /// By coordinates that are `float`, else integers; `None` if vectors cannot do it.
