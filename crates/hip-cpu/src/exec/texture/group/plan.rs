@@ -64,6 +64,8 @@ pub enum Decode {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub data: *const u8,
+    /// From `data` to the last element's end.
+    pub bytes: i64,
     /// The last one's stride is from one layer to the next, too.
     pub axes: [Axis; 3],
     pub channels: usize,
@@ -157,6 +159,8 @@ impl Plan {
         let channel_bytes = image.channel_bytes() as u32;
         Some(Plan {
             data: level.data,
+            bytes: i64::from(element_bytes)
+                + axes.iter().map(|axis| i64::from(axis.side - 1) * i64::from(axis.stride)).sum::<i64>(),
             axes,
             channels: image.channels as usize,
             channel_bytes,
