@@ -173,7 +173,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ),
     ("CUDAWAY_CPU_THREADS", "worker threads of the CPU device"),
     ("CUDAWAY_CPU_TIER", "auto, baseline or best: which code the first launches run by"),
-    ("CUDAWAY_CPU_WIDTH", "lanes per group in setting simd: 1, 8, 16, 32 or 64"),
+    ("CUDAWAY_CPU_WIDTH", "lanes per group in setting simd: 1, 4, 8, 16, 32 or 64"),
     ("CUDAWAY_DEVICE", "auto, hip, cpu or a library's path; a list gives one device list in order"),
     ("CUDAWAY_DRIVER_VERSION", "driver version reported to programs, as X.Y"),
     ("CUDAWAY_DUMP_DIR", "directory that receives PTX and LLVM IR of every kernel compiled"),
@@ -265,8 +265,8 @@ impl Config {
         let cpu_threads = settle(&mut settled, parse("CUDAWAY_CPU_THREADS", "a number above 0"), |t| {
             t.parse::<usize>().ok().filter(|&n| n > 0)
         });
-        let cpu_width = settle(&mut settled, parse("CUDAWAY_CPU_WIDTH", "1, 8, 16, 32 or 64"), |t| {
-            t.parse::<u32>().ok().filter(|n| [1, 8, 16, 32, 64].contains(n))
+        let cpu_width = settle(&mut settled, parse("CUDAWAY_CPU_WIDTH", "1, 4, 8, 16, 32 or 64"), |t| {
+            t.parse::<u32>().ok().filter(|n| [1, 4, 8, 16, 32, 64].contains(n))
         });
         let cpu_setting =
             settle(&mut settled, parse("CUDAWAY_CPU_SETTING", "auto, lane, warp or simd"), |t| match t {
@@ -454,7 +454,7 @@ mod tests {
         assert_eq!(
             config.complaints,
             [
-                "CUDAWAY_CPU_WIDTH expects 1, 8, 16, 32 or 64",
+                "CUDAWAY_CPU_WIDTH expects 1, 4, 8, 16, 32 or 64",
                 "CUDAWAY_CPU_SETTING expects auto, lane, warp or simd"
             ]
         );

@@ -28,10 +28,13 @@ impl BitSet {
         new
     }
 
-    pub fn remove(&mut self, at: usize) {
-        if let Some(Some(page)) = self.pages.get_mut(at / BITS) {
-            page[at % BITS / 64] &= !(1 << (at % 64));
-        }
+    /// True when `at` was in the set.
+    pub fn remove(&mut self, at: usize) -> bool {
+        let Some(Some(page)) = self.pages.get_mut(at / BITS) else { return false };
+        let (word, bit) = (&mut page[at % BITS / 64], 1 << (at % 64));
+        let was = *word & bit != 0;
+        *word &= !bit;
+        was
     }
 
     pub fn contains(&self, at: usize) -> bool {

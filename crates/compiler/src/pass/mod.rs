@@ -45,6 +45,7 @@ pub mod offsets;
 pub mod open;
 pub mod per_value;
 pub mod places;
+pub mod pressure;
 pub mod ranks;
 pub mod regions;
 pub mod release;

@@ -69,7 +69,7 @@ pub fn emit(
     let mut first = plan(body, threads, local_bytes, among)?;
     let mut rival = None;
     if !per_warp && options.width.is_none() && !in_step {
-        let choice = width::choice(&first, threads, options.vector_bits);
+        let choice = width::choice(body, &first, threads, options.vector_bits);
         rival = choice.rival.filter(|_| options.setting.is_none() && is_any_good(body));
         if choice.width != threads.width {
             threads.width = choice.width;

@@ -9,6 +9,7 @@ use crate::ir::{Cmp, FloatBin, FloatUn, Function, Inst, IntBin, Op, Order, Space
 use crate::pass::divergence::{Divergence, structure};
 use crate::pass::dominators::successors;
 use crate::pass::liveness::live_in;
+use crate::pass::pressure::Pressure;
 use crate::pass::regions::{Plan, Region};
 use crate::pass::value_ranges::Threads;
 
@@ -16,7 +17,7 @@ use crate::pass::value_ranges::Threads;
 /// the block.
 pub(super) fn width(body: &Function, options: &Options, total: u64, in_step: bool) -> Result<u32, String> {
     let insts = || body.blocks.iter().flat_map(|block| &block.insts);
-    let warps = insts().any(|inst| inst.op.is_warp_collective());
+    let warps = meets(body);
     if warps || in_step {
         let who = if warps { "warp collectives need" } else { "lanes that go in step need" };
         return match options.width {
@@ -31,11 +32,7 @@ pub(super) fn width(body: &Function, options: &Options, total: u64, in_step: boo
             Err(format!("groups of {width} threads are not possible"))
         };
     }
-    // Old code counts on a warp's lanes storing to shared memory together.
-    let lockstep = insts().any(|inst| {
-        matches!(inst.op, Op::Store { space: Space::Shared | Space::Generic, order: Order::Volatile, .. })
-    });
-    if lockstep {
+    if stores_in_step(body) {
         return Ok(32);
     }
     // Compile time grows with the vectors' length.
@@ -56,6 +53,19 @@ pub(super) fn width(body: &Function, options: &Options, total: u64, in_step: boo
     };
     let fitting = u32::try_from(total.next_power_of_two()).unwrap_or(usual).max(4);
     Ok(width.min(fitting))
+}
+
+/// Whether threads of a warp meet.
+fn meets(body: &Function) -> bool {
+    body.blocks.iter().flat_map(|block| &block.insts).any(|inst| inst.op.is_warp_collective())
+}
+
+/// Whether all threads of a warp store to shared memory before any goes on, which old code counts on.
+fn stores_in_step(body: &Function) -> bool {
+    let mut insts = body.blocks.iter().flat_map(|block| &block.insts);
+    insts.any(|inst| {
+        matches!(inst.op, Op::Store { space: Space::Shared | Space::Generic, order: Order::Volatile, .. })
+    })
 }
 
 /// Threads of the largest group.
@@ -105,8 +115,8 @@ pub(super) struct Choice {
 }
 
 /// The width of this plan, or 1 where the kernel is clearly faster one thread after the other.
-pub(super) fn choice(plan: &Plan, threads: Threads, vector_bits: u32) -> Choice {
-    let width = threads.width;
+pub(super) fn choice(body: &Function, plan: &Plan, threads: Threads, vector_bits: u32) -> Choice {
+    let width = if is_free(body) { held(plan, threads.width, vector_bits) } else { threads.width };
     if let Some(gain) = scalar_gain(plan, vector_bits) {
         let (width, other) = if gain > SCALAR_FROM { (1, width) } else { (width, 1) };
         return Choice { width, rival: CLOSE.contains(&gain).then_some(other) };
@@ -120,6 +130,36 @@ pub(super) fn choice(plan: &Plan, threads: Threads, vector_bits: u32) -> Choice 
             .any(|region| loop_bits(region) * u64::from(width) > registers * u64::from(vector_bits));
     Choice { width, rival: is_tight.then_some(width / 2) }
 }
+
+/// Whether nobody counts on a group's being a warp.
+fn is_free(body: &Function) -> bool {
+    !meets(body) && !stores_in_step(body)
+}
+
+/// Half as many threads, or a quarter, where the values of more do not fit the registers: then most operations come with a
+/// load or a store, which pays only where too few operations are ready at a time.
+fn held(plan: &Plan, width: u32, vector_bits: u32) -> u32 {
+    // With 32 registers, rotates and logic of three operands there is less to hold, and less to do in the meantime.
+    if vector_bits >= 512 {
+        return width;
+    }
+    let pressures = plan.regions.iter().map(Pressure::of);
+    let Some(most) = pressures.max_by(|a, b| a.work.total_cmp(&b.work)) else { return width };
+    let registers = |width: u32, bits: f64| bits * f64::from(width) / f64::from(vector_bits);
+    let mut held = width;
+    while registers(held, most.live) > CROWDED
+        && registers(held, most.bits()) > 1.5
+        && registers(held / 2, most.work) > BUSY * most.chain
+    {
+        held /= 2;
+    }
+    held
+}
+
+/// Registers' worth of values, of 16, from which on spills cost more than a shorter queue.
+const CROWDED: f64 = 24.0;
+/// Operations on vectors that a CPU begins in a cycle.
+const BUSY: f64 = 4.0;
 
 /// Most bits that a lane carries into a block of a loop.
 fn loop_bits(region: &Region) -> u64 {
@@ -266,5 +306,43 @@ mod tests {
         let work =
             "mul.f32 %x, %sum, %sum;\nfma.rn.f32 %sum, %x, %x, %sum;\nadd.f32 %sum, %sum, 0f3f800000;\n";
         assert_eq!((chosen(work, 512), chosen(work, 256)), ((32, None), (16, None)));
+    }
+
+    /// Threads of a group, for a kernel without loops that turns and adds `words` of `bits`: each word with the next, or
+    /// `in_turn` each with what was made of the one before.
+    fn held(words: usize, bits: u32, in_turn: bool, vector_bits: u32) -> u32 {
+        let mut text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n\
+             .reg .b32 %at;\n.reg .b{bits} %v<{words}>, %up, %down;\n.reg .b64 %p, %own;\nld.param.u64 %p, [out];\n\
+             mov.u32 %at, %tid.x;\nmad.wide.u32 %own, %at, {}, %p;\n",
+            bits / 8
+        );
+        for word in 0..words {
+            text += &format!("ld.global.u{bits} %v{word}, [%own+{}];\n", word * 4096);
+        }
+        for step in 0..8 * words {
+            let (own, before, next) = (step % words, (step + words - 1) % words, (step + words / 2) % words);
+            let other = if in_turn { before } else { next };
+            text += &format!(
+                "shl.b{bits} %up, %v{own}, 7;\nshr.u{bits} %down, %v{other}, 11;\nxor.b{bits} %up, %up, %down;\n\
+                 add.u{bits} %v{own}, %up, %v{other};\n"
+            );
+        }
+        for word in 0..words {
+            text += &format!("st.global.u{bits} [%own+{}], %v{word};\n", word * 4096);
+        }
+        text += "ret;\n}\n";
+        let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
+        let options = Options::new([256, 1, 1], vector_bits);
+        let compiled = emit(&program, program.kernel("k").unwrap(), &options).unwrap();
+        assert_eq!(compiled.setting, Setting::Simd);
+        compiled.width
+    }
+
+    #[test]
+    fn groups_are_as_small_as_the_registers_ask_for_where_there_is_enough_to_do_at_a_time() {
+        assert_eq!((held(24, 32, false, 256), held(24, 64, false, 256)), (8, 4));
+        assert_eq!((held(6, 32, false, 256), held(24, 32, true, 256)), (16, 16));
+        assert_eq!(held(24, 32, false, 512), 32);
     }
 }

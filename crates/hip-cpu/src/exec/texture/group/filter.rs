@@ -3,7 +3,7 @@
 use super::element::{channel, decoded, element, straight};
 use super::fetch::{Lanes, addressed, bad, coordinate, elements, layers, steps};
 use super::plan::{Axis, Edge, Plan, Scale};
-use super::vector::Vector;
+use super::vector::{Vector, anew};
 
 /// i = floor(x - 1/2) and α = frac(x - 1/2) in 256ths, as one number i·256 + α.
 #[inline(always)]
@@ -39,29 +39,33 @@ pub unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bo
     let mut left = 0;
     let has_outside = plan.axes[..D].iter().any(|axis| axis.edge == Edge::Border);
     for at in (0..lanes.n).step_by(V::LANES) {
+        // A group has few vectors: what is made out for all of them in advance, for each kind of axis, costs more than it
+        // saves where there are three axes.
+        let plan = if D > 2 { anew(plan) } else { plan };
         // SAFETY: `fetch`'s caller promised.
         unsafe {
-            let layer = layers::<V>(plan, lanes, at);
             let mut feet = Feet::<V, D> {
-                layer,
+                layer: layers::<V>(plan, lanes, at),
                 offsets: [[V::splat(0); 2]; D],
+                places: V::splat(0),
                 alphas: [V::splat(0); 3],
                 weights: [[V::splat(0); 2]; 4],
                 outside: [[V::no_lane(); 2]; D],
                 is_exact: [false; D],
                 has_outside,
             };
-            for nth in 0..D {
-                let axis = &plan.axes[nth];
-                let (coordinate, good) = coordinate::<V>(axis, lanes.coordinates.add(nth * lanes.step + at));
-                left |= bad::<V>(good) << at;
-                feet.set(nth, axis, foot::<V>(axis, coordinate));
+            // Written out, here and below: the compiler then knows every place in the arrays, and they are registers.
+            left |= feet.set(0, plan, lanes, at);
+            if D > 1 {
+                left |= feet.set(1, plan, lanes, at);
+            }
+            if D > 2 {
+                left |= feet.set(2, plan, lanes, at);
             }
             feet.weigh();
             let way = feet.way(plan.axes[0].stride, lanes.layer.is_some());
             let mut sums = [V::splat_double(0.0); C];
             if PLAIN {
-                // Written out: what a row needs then stays in registers.
                 feet.add_row::<C, PLAIN>(plan, way, 0, &mut sums);
                 if D > 1 {
                     feet.add_row::<C, PLAIN>(plan, way, 1, &mut sums);
@@ -130,6 +134,8 @@ unsafe fn whole<V: Vector>(value: V::Double) -> V::Double {
 enum Way {
     /// One after the other, in the same rows.
     Straight,
+    /// So near to each other, in the same rows of elements of 32 bits, that a vector of the row has them all.
+    Near,
     /// The one behind follows the one in front.
     Adjacent,
     Scattered,
@@ -140,6 +146,8 @@ struct Feet<V: Vector, const D: usize> {
     layer: V::Int,
     /// In bytes.
     offsets: [[V::Int; 2]; D],
+    /// Where lanes' elements in front are in a vector that begins with the first lane's, if they are [`Way::Near`].
+    places: V::Int,
     /// What the elements behind have, in 256ths.
     alphas: [V::Int; 3],
     /// What a row's two elements have, in 256ths.
@@ -152,21 +160,27 @@ struct Feet<V: Vector, const D: usize> {
 
 /// Of all: `fetch`'s caller promised.
 impl<V: Vector, const D: usize> Feet<V, D> {
-    /// A dimension's part, of `foot`'s answer.
+    /// A dimension's part; the lanes whose coordinates are for `sample`.
     #[inline(always)]
-    unsafe fn set(&mut self, nth: usize, axis: &Axis, foot: V::Int) {
+    unsafe fn set(&mut self, nth: usize, plan: &Plan, lanes: &Lanes, at: usize) -> u64 {
         // SAFETY: see above.
         unsafe {
+            let axis = &plan.axes[nth];
+            let (coordinate, good) = coordinate::<V>(axis, lanes.coordinates.add(nth * lanes.step + at));
+            let foot = foot::<V>(axis, coordinate);
             let alpha = V::and(foot, V::splat(255));
             self.alphas[nth] = alpha;
             self.is_exact[nth] = V::are_equal(alpha, V::splat(0));
-            let mut index = V::right_signed(foot, V::splat(8));
-            for behind in 0..if self.is_exact[nth] { 1 } else { 2 } {
-                let (held, beyond) = addressed::<V>(axis, index, V::no_lane());
-                self.outside[nth][behind] = beyond;
-                self.offsets[nth][behind] = V::mul(held, V::splat(axis.stride));
-                index = V::add(index, V::splat(1));
+            let index = V::right_signed(foot, V::splat(8));
+            let (held, beyond) = addressed::<V>(axis, index, V::no_lane());
+            self.outside[nth][0] = beyond;
+            self.offsets[nth][0] = V::mul(held, V::splat(axis.stride));
+            if !self.is_exact[nth] {
+                let (held, beyond) = addressed::<V>(axis, V::add(index, V::splat(1)), V::no_lane());
+                self.outside[nth][1] = beyond;
+                self.offsets[nth][1] = V::mul(held, V::splat(axis.stride));
             }
+            bad::<V>(good) << at
         }
     }
 
@@ -181,7 +195,6 @@ impl<V: Vector, const D: usize> Feet<V, D> {
             } else if D == 2 {
                 [self.weights[0], self.weights[1]] = rows::<V>(all, x, y);
             } else {
-                // Written out, for the compiler: places in the array are known then.
                 let before = V::sub(all, z);
                 [self.weights[0], self.weights[1]] = rows::<V>(before, part::<V>(before, x), y);
                 [self.weights[2], self.weights[3]] = rows::<V>(z, part::<V>(z, x), y);
@@ -190,7 +203,7 @@ impl<V: Vector, const D: usize> Feet<V, D> {
     }
 
     #[inline(always)]
-    unsafe fn way(&self, stride: i32, is_layered: bool) -> Way {
+    unsafe fn way(&mut self, stride: i32, is_layered: bool) -> Way {
         // SAFETY: see above.
         unsafe {
             let [front, behind] = self.offsets[0];
@@ -198,12 +211,32 @@ impl<V: Vector, const D: usize> Feet<V, D> {
             if !self.is_exact[0] && !V::are_equal(next, behind) {
                 return Way::Scattered;
             }
-            let mut is_straight = V::is_line(front, stride) && (!is_layered || V::is_line(self.layer, 0));
-            for nth in 1..D {
-                let [front, behind] = self.offsets[nth];
-                is_straight &= V::is_line(front, 0) && (self.is_exact[nth] || V::is_line(behind, 0));
+            let has_one_row = (!is_layered || V::is_line(self.layer, 0))
+                && (D < 2 || self.is_one(1))
+                && (D < 3 || self.is_one(2));
+            if !has_one_row {
+                return Way::Adjacent;
             }
-            if is_straight { Way::Straight } else { Way::Adjacent }
+            if V::is_line(front, stride) {
+                return Way::Straight;
+            }
+            // The last one's neighbour is inside, too.
+            let last = V::splat(V::LANES as i32 - 2);
+            self.places = V::right(V::sub(front, V::splat(V::first(front))), V::splat(2));
+            if stride == 4 && V::are_equal(self.places, V::min_unsigned(self.places, last)) {
+                return Way::Near;
+            }
+            Way::Adjacent
+        }
+    }
+
+    /// Whether a dimension's elements are the same for all lanes.
+    #[inline(always)]
+    unsafe fn is_one(&self, nth: usize) -> bool {
+        // SAFETY: see above.
+        unsafe {
+            let [front, behind] = self.offsets[nth];
+            V::is_line(front, 0) && (self.is_exact[nth] || V::is_line(behind, 0))
         }
     }
 
@@ -219,16 +252,23 @@ impl<V: Vector, const D: usize> Feet<V, D> {
         // SAFETY: see above.
         unsafe {
             let (mut offset, mut beyond) = (self.layer, V::no_lane());
-            for nth in 1..D {
-                let behind = row >> (nth - 1) & 1;
-                if behind == 1 && self.is_exact[nth] {
+            let behind = [row & 1, row >> 1];
+            if D > 1 {
+                if behind[0] == 1 && self.is_exact[1] {
                     return;
                 }
-                offset = V::add(offset, self.offsets[nth][behind]);
-                beyond = V::either(beyond, self.outside[nth][behind]);
+                offset = V::add(offset, self.offsets[1][behind[0]]);
+                beyond = V::either(beyond, self.outside[1][behind[0]]);
+            }
+            if D > 2 {
+                if behind[1] == 1 && self.is_exact[2] {
+                    return;
+                }
+                offset = V::add(offset, self.offsets[2][behind[1]]);
+                beyond = V::either(beyond, self.outside[2][behind[1]]);
             }
             let count = if self.is_exact[0] { 1 } else { 2 };
-            let pair = pair::<V, PLAIN>(plan, way, count, offset, &self.offsets[0]);
+            let pair = pair::<V, PLAIN>(plan, way, count, offset, &self.offsets[0], self.places);
             for (behind, words) in pair.iter().enumerate().take(count) {
                 let weight = V::widen_int(self.weights[row][behind]);
                 let beyond = V::either(beyond, self.outside[0][behind]);
@@ -257,6 +297,7 @@ unsafe fn pair<V: Vector, const PLAIN: bool>(
     count: usize,
     offset: V::Int,
     columns: &[V::Int; 2],
+    places: V::Int,
 ) -> [[V::Int; 4]; 2] {
     // SAFETY: `fetch`'s caller promised, and the offsets are inside of the level.
     unsafe {
@@ -267,10 +308,16 @@ unsafe fn pair<V: Vector, const PLAIN: bool>(
             let one = straight::<V, PLAIN>(plan, at);
             return if count == 1 { [one; 2] } else { [one, straight::<V, PLAIN>(plan, at.add(bytes))] };
         }
+        let first = V::first(front);
+        if way == Way::Near && i64::from(first) + 4 * V::LANES as i64 <= plan.bytes {
+            let row = V::load(plan.data.offset(first as isize).cast());
+            let behind = V::permuted(row, V::add(places, V::splat(1)));
+            return [[V::permuted(row, places); 4], [behind; 4]];
+        }
         if count == 1 {
             return [element::<V, PLAIN>(plan, front); 2];
         }
-        if way == Way::Adjacent && bytes == 4 {
+        if way != Way::Scattered && bytes == 4 {
             let [front, behind] = V::gather_two(plan.data, front);
             return [[front; 4], [behind; 4]];
         }

@@ -64,6 +64,8 @@ pub enum Decode {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub data: *const u8,
+    /// From `data` to the last element's end.
+    pub bytes: i64,
     /// The last one's stride is from one layer to the next, too.
     pub axes: [Axis; 3],
     pub channels: usize,
@@ -83,8 +85,8 @@ pub struct Plan {
     pub is_plain_float: bool,
 }
 
-/// Below it, 512 times a coordinate is an `i32`.
-const FAR: f32 = 4_194_304.0;
+/// Below it, 512 times a coordinate is an `i32`, and so is what a filter takes from that.
+const FAR: f32 = 4_194_303.5;
 
 impl Plan {
     /// By coordinates that are `float`, else integers; `None` if vectors cannot do it.
@@ -157,6 +159,8 @@ impl Plan {
         let channel_bytes = image.channel_bytes() as u32;
         Some(Plan {
             data: level.data,
+            bytes: i64::from(element_bytes)
+                + axes.iter().map(|axis| i64::from(axis.side - 1) * i64::from(axis.stride)).sum::<i64>(),
             axes,
             channels: image.channels as usize,
             channel_bytes,

@@ -31,7 +31,9 @@ impl Numbers {
             1 => self
                 .of(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.0, f32::MAX, 1e-40, -1e-30])
                 .to_bits(),
-            2 => self.of(&[4_194_303.5f32, 4_194_304.0, 8_388_609.0, -4_194_304.5, 1e9, -1e9]).to_bits(),
+            2 => self
+                .of(&[4_194_303.5f32, -4_194_303.75, 4_194_304.0, 8_388_609.0, -4_194_304.5, 1e9, -1e9])
+                .to_bits(),
             3..7 => ((at * 512.0).floor() / 512.0).to_bits(),
             7 => side.to_bits(),
             8 => (at * 1000.0).to_bits(),
@@ -135,7 +137,34 @@ fn arguments(numbers: &mut Numbers, access: Access, lanes: usize, images: &[&Ima
             };
         }
     }
+    if numbers.below(3) == 0 {
+        put_in_rows(numbers, access, lanes, geometry, float, &mut words);
+    }
     words
+}
+
+/// Lanes go on from the first one along x, as those of images do.
+fn put_in_rows(
+    numbers: &mut Numbers,
+    access: Access,
+    lanes: usize,
+    geometry: Geometry,
+    float: bool,
+    words: &mut [u64],
+) {
+    let step = numbers.of(&[1.0, 0.5, 0.25, 0.125, 1.0 / 64.0, -0.25]);
+    for nth in 1..access.arguments() {
+        let (first, rest) = words[nth * lanes..][..lanes].split_at_mut(1);
+        for (before, word) in rest.iter_mut().enumerate() {
+            let along = before + 1;
+            *word = match first[0] as u32 {
+                at if nth != 1 + geometry.indices() => at,
+                at if float => (f32::from_bits(at) + along as f32 * step).to_bits(),
+                at => at.wrapping_add(along as u32),
+            }
+            .into();
+        }
+    }
 }
 
 /// What single lanes make of a group's arguments: the status, and the columns after it.

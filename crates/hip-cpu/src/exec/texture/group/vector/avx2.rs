@@ -348,6 +348,12 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn permuted(items: __m256i, places: __m256i) -> __m256i {
+        // SAFETY: the trait's.
+        unsafe { _mm256_permutevar8x32_epi32(items, places) }
+    }
+
+    #[inline(always)]
     unsafe fn is_line(value: __m256i, stride: i32) -> bool {
         // SAFETY: the trait's.
         unsafe {

@@ -355,6 +355,12 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn permuted(items: __m512i, places: __m512i) -> __m512i {
+        // SAFETY: the trait's.
+        unsafe { _mm512_permutexvar_epi32(places, items) }
+    }
+
+    #[inline(always)]
     unsafe fn is_line(value: __m512i, stride: i32) -> bool {
         // SAFETY: the trait's.
         unsafe {

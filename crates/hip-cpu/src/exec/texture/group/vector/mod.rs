@@ -37,6 +37,8 @@ pub trait Vector {
     unsafe fn gather_four(base: *const u8, offset: Self::Int) -> [Self::Int; 4];
 
     unsafe fn first(value: Self::Int) -> i32;
+    /// Of each lane, the item that `places` says.
+    unsafe fn permuted(items: Self::Int, places: Self::Int) -> Self::Int;
     /// Whether each lane's number is `stride` more than the one's before.
     unsafe fn is_line(value: Self::Int, stride: i32) -> bool;
     unsafe fn are_equal(a: Self::Int, b: Self::Int) -> bool;
@@ -96,6 +98,16 @@ pub trait Vector {
     unsafe fn floor_double(a: Self::Double) -> Self::Double;
     /// A whole number that an `i32` can be.
     unsafe fn double_to_int(a: Self::Double) -> Self::Int;
+}
+
+/// The same, of which the compiler does not know that it is the same each time.
+#[inline(always)]
+pub fn anew<T>(of: &T) -> &T {
+    let mut at = std::ptr::from_ref(of);
+    // SAFETY: no instructions.
+    unsafe { asm!("/* {0} */", inout(reg) at, options(nomem, nostack, preserves_flags)) }
+    // SAFETY: a reference's.
+    unsafe { &*at }
 }
 
 /// Has what stands at `items` in memory: taking lanes out of a vector one by one costs more than loads do, and the

@@ -275,6 +275,12 @@ impl Vector for One {
     }
 
     #[inline(always)]
+    unsafe fn permuted(items: i32, places: i32) -> i32 {
+        let _ = places;
+        items
+    }
+
+    #[inline(always)]
     unsafe fn is_line(value: i32, stride: i32) -> bool {
         let _ = (value, stride);
         true
