@@ -105,7 +105,7 @@ pub trait Vector {
 pub fn anew<T>(of: &T) -> &T {
     let mut at = std::ptr::from_ref(of);
     // SAFETY: no instructions.
-    unsafe { asm!("/* {0} */", inout(reg) at, options(nomem, nostack, preserves_flags)) }
+    unsafe { asm!("/* {0} */", inout(reg) at, options(readonly, nostack, preserves_flags)) }
     // SAFETY: a reference's.
     unsafe { &*at }
 }
