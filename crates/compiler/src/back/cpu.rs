@@ -88,6 +88,9 @@ pub const ENTRY_SIMD: &str = "cudaway_run";
 pub const ENTRY_WARP: &str = "cudaway_step";
 pub const ENTRY_LANE: &str = "cudaway_step";
 
+/// An attribute of the exported function: straight code of more values than registers, which LLVM is not to take out of its order.
+pub const IN_ORDER: &str = "cudaway-in-order";
+
 /// Emits `kernel`. `Err` holds the kernel's own diagnostics or what the back end lacks.
 pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;

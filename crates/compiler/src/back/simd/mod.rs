@@ -28,7 +28,7 @@ mod warp;
 mod width;
 mod window;
 
-use super::cpu::{Compiled, ENTRY_SIMD, ENTRY_WARP, Options, Setting};
+use super::cpu::{Compiled, ENTRY_SIMD, ENTRY_WARP, IN_ORDER, Options, Setting};
 use super::llvm::{Builder, Type, Val};
 use crate::ir::{Function, Ty, Value};
 use crate::lines::Lines;
@@ -67,9 +67,10 @@ pub fn emit(
     }
     let mut threads = Threads { block: options.block, open: options.open, width };
     let mut first = plan(body, threads, local_bytes, among)?;
-    let mut rival = None;
+    let (mut rival, mut in_order) = (None, false);
     if !per_warp && options.width.is_none() && !in_step {
         let choice = width::choice(body, &first, threads, options.vector_bits);
+        in_order = choice.in_order;
         rival = choice.rival.filter(|_| options.setting.is_none() && is_any_good(body));
         if choice.width != threads.width {
             threads.width = choice.width;
@@ -80,6 +81,7 @@ pub fn emit(
         let locals = locals.clone();
         let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
         emitter.compact = compact;
+        emitter.in_order = in_order;
         emitter.calls_atomics = atomic::are_many(&emitter.plan);
         if compact {
             emitter.called = matrix::called(&emitter.plan);
@@ -178,6 +180,7 @@ struct Emitter<'a> {
     vector_bits: u32,
     /// Accesses lane by lane are calls: the code is so long that LLVM would take seconds.
     compact: bool,
+    in_order: bool,
     /// Atomics on shared memory that all lanes do one after the other are calls: there are many.
     calls_atomics: bool,
     /// Stores that go past the caches in large grids (`simd`).
@@ -254,6 +257,7 @@ impl<'a> Emitter<'a> {
             wide_gathers: vector_bits >= 512,
             vector_bits,
             compact: false,
+            in_order: false,
             calls_atomics: false,
             streams: stream::Streams::default(),
             locals,
@@ -310,8 +314,9 @@ impl<'a> Emitter<'a> {
         } else {
             (ENTRY_SIMD, "i64 %first, i64 %count")
         };
+        let order = if self.in_order { format!(" \"{IN_ORDER}\"") } else { String::new() };
         text.push_str(&format!(
-            "define i32 @{entry}(ptr noalias %launch, ptr noalias %worker, {rest}) nounwind {{\nentry:\n"
+            "define i32 @{entry}(ptr noalias %launch, ptr noalias %worker, {rest}) nounwind{order} {{\nentry:\n"
         ));
         for line in &self.allocas {
             text.push_str(line);

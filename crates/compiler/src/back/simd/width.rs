@@ -112,14 +112,17 @@ const CLOSE: std::ops::Range<f64> = 0.5..4.0;
 pub(super) struct Choice {
     pub width: u32,
     pub rival: Option<u32>,
+    /// What the group holds does not fit the registers, and the code is straight ([`IN_ORDER`](crate::back::cpu::IN_ORDER)).
+    pub in_order: bool,
 }
 
 /// The width of this plan, or 1 where the kernel is clearly faster one thread after the other.
 pub(super) fn choice(body: &Function, plan: &Plan, threads: Threads, vector_bits: u32) -> Choice {
-    let width = if is_free(body) { held(plan, threads.width, vector_bits) } else { threads.width };
+    let (width, in_order) =
+        if is_free(body) { held(plan, threads.width, vector_bits) } else { (threads.width, false) };
     if let Some(gain) = scalar_gain(plan, vector_bits) {
         let (width, other) = if gain > SCALAR_FROM { (1, width) } else { (width, 1) };
-        return Choice { width, rival: CLOSE.contains(&gain).then_some(other) };
+        return Choice { width, rival: CLOSE.contains(&gain).then_some(other), in_order: false };
     }
     // Spills against more groups in flight.
     let registers = if vector_bits >= 512 { 32 } else { 16 };
@@ -128,7 +131,7 @@ pub(super) fn choice(body: &Function, plan: &Plan, threads: Threads, vector_bits
             .regions
             .iter()
             .any(|region| loop_bits(region) * u64::from(width) > registers * u64::from(vector_bits));
-    Choice { width, rival: is_tight.then_some(width / 2) }
+    Choice { width, rival: is_tight.then_some(width / 2), in_order }
 }
 
 /// Whether nobody counts on a group's being a warp.
@@ -137,14 +140,15 @@ fn is_free(body: &Function) -> bool {
 }
 
 /// Half as many threads, or a quarter, where the values of more do not fit the registers: then most operations come with a
-/// load or a store, which pays only where too few operations are ready at a time.
-fn held(plan: &Plan, width: u32, vector_bits: u32) -> u32 {
+/// load or a store, which pays only where too few operations are ready at a time. And whether even so straight code has more
+/// values than registers.
+fn held(plan: &Plan, width: u32, vector_bits: u32) -> (u32, bool) {
     // With 32 registers, rotates and logic of three operands there is less to hold, and less to do in the meantime.
     if vector_bits >= 512 {
-        return width;
+        return (width, false);
     }
     let pressures = plan.regions.iter().map(Pressure::of);
-    let Some(most) = pressures.max_by(|a, b| a.work.total_cmp(&b.work)) else { return width };
+    let Some(most) = pressures.max_by(|a, b| a.work.total_cmp(&b.work)) else { return (width, false) };
     let registers = |width: u32, bits: f64| bits * f64::from(width) / f64::from(vector_bits);
     let mut held = width;
     while registers(held, most.live) > CROWDED
@@ -153,10 +157,13 @@ fn held(plan: &Plan, width: u32, vector_bits: u32) -> u32 {
     {
         held /= 2;
     }
-    held
+    let is_straight = plan.regions.iter().all(|region| region.loops.all.is_empty());
+    (held, is_straight && registers(held, most.live) > REGISTERS)
 }
 
-/// Registers' worth of values, of 16, from which on spills cost more than a shorter queue.
+/// Of a CPU without 512-bit vectors.
+const REGISTERS: f64 = 16.0;
+/// Registers' worth of values from which on spills cost more than a shorter queue.
 const CROWDED: f64 = 24.0;
 /// Operations on vectors that a CPU begins in a cycle.
 const BUSY: f64 = 4.0;
@@ -274,7 +281,7 @@ fn cost(region: &Region, inst: &Inst, vector_bits: u32) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use crate::back::cpu::{Options, Setting, emit};
+    use crate::back::cpu::{IN_ORDER, Options, Setting, emit};
     use crate::program::{Program, Source};
 
     /// Width, and what may be as fast, of a kernel in which each thread goes round `work` as often as its own word says.
@@ -309,8 +316,8 @@ mod tests {
     }
 
     /// Threads of a group, for a kernel without loops that turns and adds `words` of `bits`: each word with the next, or
-    /// `in_turn` each with what was made of the one before.
-    fn held(words: usize, bits: u32, in_turn: bool, vector_bits: u32) -> u32 {
+    /// `in_turn` each with what was made of the one before; and whether LLVM is to keep its order.
+    fn held(words: usize, bits: u32, in_turn: bool, vector_bits: u32) -> (u32, bool) {
         let mut text = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n\
              .reg .b32 %at;\n.reg .b{bits} %v<{words}>, %up, %down;\n.reg .b64 %p, %own;\nld.param.u64 %p, [out];\n\
@@ -336,13 +343,13 @@ mod tests {
         let options = Options::new([256, 1, 1], vector_bits);
         let compiled = emit(&program, program.kernel("k").unwrap(), &options).unwrap();
         assert_eq!(compiled.setting, Setting::Simd);
-        compiled.width
+        (compiled.width, compiled.text.contains(IN_ORDER))
     }
 
     #[test]
     fn groups_are_as_small_as_the_registers_ask_for_where_there_is_enough_to_do_at_a_time() {
-        assert_eq!((held(24, 32, false, 256), held(24, 64, false, 256)), (8, 4));
-        assert_eq!((held(6, 32, false, 256), held(24, 32, true, 256)), (16, 16));
-        assert_eq!(held(24, 32, false, 512), 32);
+        assert_eq!((held(24, 32, false, 256), held(24, 64, false, 256)), ((8, true), (4, true)));
+        assert_eq!((held(6, 32, false, 256), held(24, 32, true, 256)), ((16, false), (16, true)));
+        assert_eq!(held(24, 32, false, 512), (32, false));
     }
 }
