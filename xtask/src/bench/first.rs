@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<()> {
         let text = kernels(args, &lib)?;
         println!("{text}");
         if !args.ours.are_given() && args.ptx.is_empty() && args.corpus.is_empty() && !args.kernels {
-            section::write_by_processor("first", &text)?;
+            section::write("first", &text)?;
         }
     }
     if !args.kernels {
