@@ -12,7 +12,7 @@ use super::visit::term_values;
 use crate::ir::{FloatBin, FloatUn, Inst, IntBin, Op, Ty, Value};
 
 /// Trips a loop is taken to make.
-const TRIPS: f64 = 8.0;
+pub const TRIPS: f64 = 8.0;
 
 /// What one lane of a group asks for. Only what differs from lane to lane counts, operations in loops by their trips.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -9,7 +9,7 @@ use crate::ir::{Cmp, FloatBin, FloatUn, Function, Inst, IntBin, Op, Order, Space
 use crate::pass::divergence::{Divergence, structure};
 use crate::pass::dominators::successors;
 use crate::pass::liveness::live_in;
-use crate::pass::pressure::Pressure;
+use crate::pass::pressure::{Pressure, TRIPS};
 use crate::pass::regions::{Plan, Region};
 use crate::pass::value_ranges::Threads;
 
@@ -97,8 +97,6 @@ fn is_tile(body: &Function, vector_bits: u32) -> bool {
     !sums.is_empty() && sums.iter().all(|&sums| sums <= most)
 }
 
-/// Trips a loop is taken to make.
-const TRIPS: f64 = 8.0;
 /// Trips of the longest of a group's lanes for one of the mean.
 const LONGEST: f64 = 2.0;
 /// What the last trip's mispredicted branch costs one thread.

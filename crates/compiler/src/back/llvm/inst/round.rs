@@ -72,17 +72,39 @@ fn sum_error(b: &mut Builder, x: &Val, y: &Val, s: &Val) -> Val {
 
 /// One step from `r` in the rounding's direction where `back` (`r` made wider again) is on the wrong side of `exact`.
 fn step(b: &mut Builder, rounding: Round, r: &Val, back: &Val, exact: &Val) -> Val {
-    let bits = b.to_bits(r);
-    let outward = outward(b, r);
-    let (wrong, stepped) = match rounding {
+    let wrong = match rounding {
         Round::Zero => {
             let (back, exact) = (b.fabs(back), b.fabs(exact));
-            (b.fcmp("ogt", &back, &exact), b.bin_int("sub", &bits, 1))
+            b.fcmp("ogt", &back, &exact)
         }
-        Round::Down => (b.fcmp("ogt", back, exact), b.sub(&bits, &outward)),
-        _ => (b.fcmp("olt", back, exact), b.add(&bits, &outward)),
+        Round::Down => b.fcmp("ogt", back, exact),
+        _ => b.fcmp("olt", back, exact),
     };
-    let bits = b.select(&wrong, &stepped, &bits);
+    stepped(b, rounding, r, &wrong)
+}
+
+/// The bits of 1 where `like` is positive and of -1 where it is negative: added to a float's bits, one step away from zero.
+fn outward(b: &mut Builder, like: &Val) -> Val {
+    let bits = b.to_bits(like);
+    let sign = b.bin_int("ashr", &bits, i128::from(bits.ty.bits() - 1));
+    b.bin_int("or", &sign, 1)
+}
+
+/// One step from `r` in the rounding's direction where it is `wrong`.
+fn stepped(b: &mut Builder, rounding: Round, r: &Val, wrong: &Val) -> Val {
+    let bits = b.to_bits(r);
+    let other = match rounding {
+        Round::Zero => b.bin_int("sub", &bits, 1),
+        Round::Down => {
+            let outward = outward(b, r);
+            b.sub(&bits, &outward)
+        }
+        _ => {
+            let outward = outward(b, r);
+            b.add(&bits, &outward)
+        }
+    };
+    let bits = b.select(wrong, &other, &bits);
     b.bitcast(&bits, r.ty)
 }
 
@@ -152,13 +174,6 @@ fn add_odd(b: &mut Builder, x: &Val, y: &Val) -> Val {
     to_odd(b, &s, &error)
 }
 
-/// The bits of 1 where `like` is positive and of -1 where it is negative: added to a float's bits, one step away from zero.
-fn outward(b: &mut Builder, like: &Val) -> Val {
-    let bits = b.to_bits(like);
-    let sign = b.bin_int("ashr", &bits, i128::from(bits.ty.bits() - 1));
-    b.bin_int("or", &sign, 1)
-}
-
 /// `nearest`, the nearest f32 to the sum of `x` and `y`, moved one step where the rounding goes the other way. `x` and `y` are f64, `y`
 /// an f32's value and `x` that of a product of two; `negative` has the sign bit of a sum of `x` and `y` that are both zero.
 ///
@@ -185,28 +200,17 @@ fn directed_sum(b: &mut Builder, rounding: Round, nearest: &Val, x: &Val, y: &Va
     let wrong = b.fcmp(beyond, &less_x, &y);
     let too = b.fcmp(beyond, &less_y, &x);
     let wrong = b.or(&wrong, &too);
-    let bits = b.to_bits(nearest);
-    let stepped = match rounding {
-        Round::Zero => b.bin_int("sub", &bits, 1),
-        Round::Down => {
-            let outward = outward(b, nearest);
-            b.sub(&bits, &outward)
-        }
-        _ => {
-            let outward = outward(b, nearest);
-            b.add(&bits, &outward)
-        }
-    };
-    let mut bits = b.select(&wrong, &stepped, &bits);
-    if rounding == Round::Down {
-        // The sum of opposite numbers is -0.
-        let sum = b.fadd(&x, &y);
-        let zero = Builder::fp(sum.ty, 0.0);
-        let is_zero = b.fcmp("oeq", &sum, &zero);
-        let sign = b.bin_int("and", negative, i128::from(1u32 << 31));
-        bits = b.select(&is_zero, &sign, &bits);
+    let sum = stepped(b, rounding, nearest, &wrong);
+    if rounding != Round::Down {
+        return sum;
     }
-    b.bitcast(&bits, nearest.ty)
+    // The sum of opposite numbers is -0.
+    let whole = b.fadd(&x, &y);
+    let zero = Builder::fp(whole.ty, 0.0);
+    let is_zero = b.fcmp("oeq", &whole, &zero);
+    let sign = b.bin_int("and", negative, i128::from(1u32 << 31));
+    let sign = b.bitcast(&sign, sum.ty);
+    b.select(&is_zero, &sign, &sum)
 }
 
 fn double(b: &mut Builder, x: &Val) -> Val {
@@ -313,20 +317,17 @@ pub fn sqrt(b: &mut Builder, rounding: Round, x: &Val) -> Val {
 /// `s`, the nearest f64 to `s + error`, moved one step if the rounding goes the other way.
 pub fn correct_f64(b: &mut Builder, rounding: Round, s: &Val, error: &Val) -> Val {
     let zero = Builder::fp(s.ty, 0.0);
-    let bits = b.to_bits(s);
-    let outward = outward(b, s);
-    let (wrong, stepped) = match rounding {
+    let wrong = match rounding {
         Round::Nearest | Round::NearestAway => return s.clone(),
         Round::Zero => {
             let inexact = b.fcmp("one", error, &zero);
-            let error_bits = b.to_bits(error);
+            let (bits, error_bits) = (b.to_bits(s), b.to_bits(error));
             let differ = b.xor(&bits, &error_bits);
             let inward = b.icmp_int("slt", &differ, 0);
-            (b.and(&inexact, &inward), b.bin_int("sub", &bits, 1))
+            b.and(&inexact, &inward)
         }
-        Round::Down => (b.fcmp("olt", error, &zero), b.sub(&bits, &outward)),
-        Round::Up => (b.fcmp("ogt", error, &zero), b.add(&bits, &outward)),
+        Round::Down => b.fcmp("olt", error, &zero),
+        Round::Up => b.fcmp("ogt", error, &zero),
     };
-    let bits = b.select(&wrong, &stepped, &bits);
-    b.bitcast(&bits, s.ty)
+    stepped(b, rounding, s, &wrong)
 }
