@@ -2,6 +2,7 @@
 //! else lane by lane.
 
 use super::{Copy, Emitter};
+use crate::back::llvm::memory::offset_pointer;
 use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{Inst, Mem, Op, Order, Scope, Space, Ty, Value};
 use crate::pass::divergence::Divergence;
@@ -838,6 +839,10 @@ impl Emitter<'_> {
     }
 
     pub(super) fn store_whole(&mut self, access: Access, all: &Val, at: &Val) {
+        let is_of_several_lanes = all.ty.lanes as usize > access.n;
+        if access.space == Space::Shared && access.order == Order::Weak && is_of_several_lanes && self.next_takes_less() {
+            return self.store_halves(access, all, at);
+        }
         self.b.inst(format_args!(
             "store {}{}, ptr {}, align {}",
             access.volatile(),
@@ -845,6 +850,33 @@ impl Emitter<'_> {
             at.text,
             access.step()
         ));
+    }
+
+    /// Whether one group runs the region and only some of its lanes act in the next: a step of a tree, which reads halves of what is
+    /// stored here.
+    fn next_takes_less(&self) -> bool {
+        let acting = self.here().acting.as_ref();
+        let n_groups = acting.map_or(self.groups, |acting| acting.groups.end - acting.groups.start);
+        let takes_less = |&next: &usize| {
+            self.plan.regions[next].acting.as_ref().is_some_and(|acting| !acting.lanes.is_empty())
+        };
+        n_groups == 1 && self.here().next.iter().flatten().any(takes_less)
+    }
+
+    /// By two stores. LLVM hands a store's value on to a load of the same type; a load of half of it becomes shifts of one
+    /// integer as wide as the vector, which it takes to pieces by words (`llvm::VNCoercion`).
+    fn store_halves(&mut self, access: Access, all: &Val, at: &Val) {
+        let half = all.ty.lanes as usize / 2;
+        for first in [0, half] {
+            let part = if half == 1 {
+                self.extract(all, &first.to_string())
+            } else {
+                let picks: Vec<Option<usize>> = (first..first + half).map(Some).collect();
+                self.shuffle(all, None, &picks)
+            };
+            let to = offset_pointer(&mut self.b, at, first as i64 * access.bytes());
+            self.b.inst(format_args!("store {}, {}, align {}", part.typed(), to.typed(), access.step()));
+        }
     }
 
     /// The lanes' elements in memory order.
