@@ -11,6 +11,7 @@ use rayon::prelude::*;
 const KERNELS: &str = include_str!("kernels/kernels.ptx");
 const RANDOM: &str = include_str!("kernels/random.ptx");
 const ROWS: &str = include_str!("kernels/rows.ptx");
+const ROUNDS: &str = include_str!("kernels/rounds.ptx");
 const TREES: &str = include_str!("kernels/trees.ptx");
 const WAITS: &str = include_str!("kernels/waits.ptx");
 
@@ -246,6 +247,39 @@ fn trees() -> Vec<Case> {
             let words = Words(len, if kernel == "tree_places" { float } else { random });
             all.push(case(kernel, [2, 1, 1], block, vec![words, Words(len, zero), I(len as i32 - 9)]));
         }
+    }
+    all
+}
+
+/// Loops over the grid: of no element, of fewer than threads, of some trips, and of a last trip that some threads have.
+fn rounds() -> Vec<Case> {
+    let mut all = vec![];
+    let kernels = [
+        "grid_map",
+        "grid_long",
+        "grid_pointers",
+        "grid_sum",
+        "grid_bins",
+        "grid_at_least_once",
+        "grid_some",
+        "grid_inside",
+        "grid_breaks",
+        "grid_twice",
+        "grid_again",
+    ];
+    for kernel in kernels {
+        for block in [32, 100, 256] {
+            let threads = 3 * block as usize;
+            for n in [0, threads / 2, threads, 4 * threads + 37, 5 * threads - block as usize] {
+                let len = threads.max(n);
+                let given = vec![Words(len, small), Words(len.max(64), zero), I(n as i32)];
+                all.push(case(kernel, [3, 1, 1], [block, 1, 1], given));
+            }
+        }
+    }
+    for (grid, block) in [([1, 3, 1], [32, 4, 1]), ([2, 2, 1], [8, 16, 1]), ([1, 2, 1], [64, 3, 1])] {
+        let len = 37 * 41;
+        all.push(case("grid_rows", grid, block, vec![Words(len, small), Words(len, zero), I(len as i32)]));
     }
     all
 }
@@ -527,6 +561,11 @@ fn groups_of_several_rows_give_the_same_bits() {
 #[test]
 fn trees_of_barriers_give_the_same_bits() {
     compare(TREES, &trees());
+}
+
+#[test]
+fn loops_over_the_grid_give_the_same_bits() {
+    compare(ROUNDS, &rounds());
 }
 
 #[test]

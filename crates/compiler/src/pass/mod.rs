@@ -1,7 +1,7 @@
 //! Passes over the IR, one file each. This is the list, in the order in which they run for a kernel and a block shape:
 //!
 //! 1. `open`: which kernels need no code for each block shape.
-//! 2. `fold`: what the block's shape decides.
+//! 2. `rounds`: loops over the grid; `fold`: what the block's shape decides.
 //! 3. `unroll`: loops of barriers whose trips the block's shape decides.
 //! 4. `common_subexpressions`: each pure thing is done once.
 //! 5. `cfg`: a clean graph, split at barriers, whose loops have one back edge and exits of their own.
@@ -49,6 +49,7 @@ pub mod pressure;
 pub mod ranks;
 pub mod regions;
 pub mod release;
+pub mod rounds;
 pub mod spins;
 pub mod ssa;
 pub mod steps;

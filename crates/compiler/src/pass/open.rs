@@ -1,6 +1,7 @@
 //! Which kernels lose nothing by code for flat blocks of any length ([`Options::open`](crate::back::cpu::Options)).
 
 use super::fold;
+use super::rounds;
 use super::value_ranges::Threads;
 use super::visit::term_values;
 use crate::ir::{Function, Inst, IntBin, Op, Special, Value};
@@ -13,7 +14,9 @@ const SHORT: u32 = 64;
 /// Whether code for flat blocks of up to `most` threads is as good for each of them as code of its own: whatever follows
 /// from the block's length follows from the bounds too, and the length itself only scales indices and makes steps.
 pub fn is_as_good(body: &Function, most: u32) -> bool {
-    if body.blocks.iter().map(|block| block.insts.len()).sum::<usize>() < LONG || !only_scales(body) {
+    let n_insts = body.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
+    // Groups of open code do not go in rounds.
+    if n_insts < LONG || !only_scales(body) || rounds::of(body).is_some() {
         return false;
     }
     let folded = |length| {

@@ -90,6 +90,7 @@ pub fn function(source: &str) -> Function {
                     continue;
                 }
                 "tid" => inst(Op::Special(Special::Tid(0)), vec![], Some(Ty::B32)),
+                "nctaid" => inst(Op::Special(Special::Nctaid(0)), vec![], Some(Ty::B32)),
                 "ctaid" => inst(Op::Special(Special::Ctaid(0)), vec![], Some(Ty::B32)),
                 "add" => inst(Op::Int(IntBin::Add, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "sub" => inst(Op::Int(IntBin::Sub, U32), vec![value(0), value(1)], Some(Ty::B32)),

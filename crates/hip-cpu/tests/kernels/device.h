@@ -9,4 +9,5 @@
 #define DX __nvvm_read_ptx_sreg_ntid_x()
 #define DY __nvvm_read_ptx_sreg_ntid_y()
 #define GX __nvvm_read_ptx_sreg_nctaid_x()
+#define GY __nvvm_read_ptx_sreg_nctaid_y()
 #define SYNC __syncthreads()

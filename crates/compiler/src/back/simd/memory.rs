@@ -840,7 +840,11 @@ impl Emitter<'_> {
 
     pub(super) fn store_whole(&mut self, access: Access, all: &Val, at: &Val) {
         let is_of_several_lanes = all.ty.lanes as usize > access.n;
-        if access.space == Space::Shared && access.order == Order::Weak && is_of_several_lanes && self.next_takes_less() {
+        if access.space == Space::Shared
+            && access.order == Order::Weak
+            && is_of_several_lanes
+            && self.next_takes_less()
+        {
             return self.store_halves(access, all, at);
         }
         self.b.inst(format_args!(

@@ -36,6 +36,7 @@ use crate::matrix::Mma;
 use crate::pass::bits::BitSet;
 use crate::pass::divergence::Among;
 use crate::pass::regions::{Plan, Region, plan};
+use crate::pass::rounds;
 use crate::pass::value_ranges::Threads;
 use crate::pass::visit::Definition;
 use crate::program::{GlobalSpace, Kernel, Program};
@@ -66,7 +67,16 @@ pub fn emit(
         return Err(format!("blocks of any length are no groups of {width}"));
     }
     let mut threads = Threads { block: options.block, open: options.open, width };
-    let mut first = plan(body, threads, local_bytes, among)?;
+    // What a barrier more would keep from running in step stays as it is.
+    let rounds = (!per_warp && !options.open && !in_step && total > u64::from(width))
+        .then(|| rounds::of(body))
+        .flatten();
+    let in_rounds =
+        rounds.as_ref().and_then(|rounds| Some((rounds, plan(rounds, threads, local_bytes, among).ok()?)));
+    let (body, mut first) = match in_rounds {
+        Some(in_rounds) => in_rounds,
+        None => (body, plan(body, threads, local_bytes, among)?),
+    };
     let (mut rival, mut in_order) = (None, false);
     if !per_warp && options.width.is_none() && !in_step {
         let choice = width::choice(body, &first, threads, options.vector_bits);
