@@ -18,7 +18,7 @@ use super::dominators::{Dominators, block, successors};
 use super::loops::Loops;
 use super::release::{self, constant};
 use super::spins;
-use super::ssa::{Graph, rebuild};
+use super::ssa::{Graph, Places, rebuild};
 use super::visit::{Definition, definitions, for_each_use, term_values_mut};
 use crate::ir::*;
 use std::collections::HashMap;
@@ -333,7 +333,8 @@ impl Tail {
             }
         }
         let definitions = definitions(function);
-        for index in wanted.iter().collect::<Vec<_>>() {
+        let mut renamed = vec![];
+        for index in wanted.iter() {
             let value = Value(index as u32);
             let Some(home) = definitions[index].block() else { continue };
             let copy = copies.values.get(&value).filter(|_| reachable(home));
@@ -344,7 +345,11 @@ impl Tail {
             let nothing = constant(function, self.latch, function.ty(value));
             let mut others = vec![(self.latch, nothing)];
             others.extend(copy.map(|&(name, at)| (at, name)));
-            rebuild(function, &graph, value, &others, &[]);
+            renamed.push((value, others));
+        }
+        let mut places = Places::of(function);
+        for (value, others) in renamed {
+            rebuild(function, &graph, &mut places, value, &others, &[]);
         }
     }
 }

@@ -5,7 +5,7 @@
 use super::bits::BitSet;
 use super::dominators::{Dominators, successors};
 use super::loops::Loops;
-use super::ssa::{Graph, rebuild};
+use super::ssa::{Graph, Places, rebuild};
 use super::visit::for_each_use;
 use crate::ir::{Function, Value};
 
@@ -15,6 +15,7 @@ pub fn run(function: &mut Function, invariant: &BitSet) -> Option<()> {
     let dominators = Dominators::of_graph(&graph, 0);
     let loops = Loops::of_graph(&graph, &dominators)?;
     let ssa = Graph::of(function);
+    let mut places = Places::of(function);
     for (index, each) in loops.all.iter().enumerate().rev() {
         let inside: Vec<bool> = (0..graph.len()).map(|block| loops.contains(index, block)).collect();
         let mut defined = BitSet::new(function.values.len());
@@ -45,7 +46,7 @@ pub fn run(function: &mut Function, invariant: &BitSet) -> Option<()> {
             }
         }
         for value in escaping.iter() {
-            rebuild(function, &ssa, Value(value as u32), &[], &exits);
+            rebuild(function, &ssa, &mut places, Value(value as u32), &[], &exits);
         }
     }
     Some(())

@@ -24,7 +24,7 @@ use super::offsets::Offsets;
 use super::per_value::PerValue;
 use super::places::Places;
 use super::spins;
-use super::ssa::{Graph, rebuild};
+use super::ssa::{self, Graph, rebuild};
 use super::unroll;
 use super::value_ranges::{Threads, ValueRanges};
 use super::visit::{Definition, definitions, term_values_mut};
@@ -381,7 +381,15 @@ fn cut(
         }
     }
     let index: HashMap<usize, usize> = chosen.iter().enumerate().map(|(new, &old)| (old, new + 1)).collect();
-    let mut function = Function { blocks: vec![], ..body.clone() };
+    // All of the body's values, so that their numbers stay, and none of its blocks.
+    let mut function = Function {
+        name: body.name.clone(),
+        args: body.args.clone(),
+        results: body.results.clone(),
+        blocks: vec![],
+        values: body.values.clone(),
+        locals: body.locals.clone(),
+    };
     let start = function.new_block();
     for &old in &chosen {
         let mut block = body.blocks[old].clone();
@@ -441,9 +449,10 @@ fn cut(
     let incoming: Vec<(Value, Value)> =
         need.saved.iter().map(|saved| (saved.value, function.new_value(saved.ty))).collect();
     function.blocks[0].params = incoming.iter().map(|&(_, new)| new).collect();
-    let ssa = Graph::of(&function);
+    let graph = Graph::of(&function);
+    let mut places = ssa::Places::of(&function);
     for &(old, new) in &incoming {
-        rebuild(&mut function, &ssa, old, &[(0, new)], &[]);
+        rebuild(&mut function, &graph, &mut places, old, &[(0, new)], &[]);
     }
     remove_dead(&mut function);
     cfg::clean(&mut function);

@@ -16,7 +16,7 @@ use super::cfg;
 use super::dominators::{Dominators, block, post_dominators, successors};
 use super::loops::Loops;
 use super::spins;
-use super::ssa::{Graph, rebuild};
+use super::ssa::{Graph, Places, rebuild};
 use super::visit::{Definition, definitions};
 use crate::ir::*;
 
@@ -257,10 +257,16 @@ impl Step {
             })
             .map(|value| Value(value as u32))
             .collect();
-        for value in defined {
-            let ty = function.ty(value);
-            let other = constant(function, self.latch, ty);
-            rebuild(function, &graph, value, &[(self.latch, other)], &[]);
+        let nothing: Vec<Value> = defined
+            .iter()
+            .map(|&value| {
+                let ty = function.ty(value);
+                constant(function, self.latch, ty)
+            })
+            .collect();
+        let mut places = Places::of(function);
+        for (value, other) in defined.into_iter().zip(nothing) {
+            rebuild(function, &graph, &mut places, value, &[(self.latch, other)], &[]);
         }
     }
 }

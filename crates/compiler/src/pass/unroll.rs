@@ -7,7 +7,7 @@ use super::bits::BitSet;
 use super::dominators::{Dominators, reversed, successors};
 use super::evaluate::evaluate_known;
 use super::loops::{Loop, Loops};
-use super::ssa::{Graph, rebuild};
+use super::ssa::{Graph, Places, rebuild};
 use super::value_ranges::{Threads, ValueRanges};
 use super::visit::{for_each_use, term_values_mut};
 use crate::ir::*;
@@ -225,9 +225,10 @@ fn unroll(function: &mut Function, each: &Loop, trips: &[Trip]) {
         }
     }
     let graph = Graph::of(function);
+    let mut places = Places::of(function);
     for (_, value) in defined {
         if let Some(others) = others.get(&value) {
-            rebuild(function, &graph, value, others, &[]);
+            rebuild(function, &graph, &mut places, value, others, &[]);
         }
     }
 }
