@@ -73,6 +73,7 @@ pub unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bo
                 let rows = near.square(0);
                 feet.add_plain(0, &rows, &mut sums);
                 if D > 2 && !feet.is_exact[2] {
+                    feet.weigh_behind();
                     let rows = near.square(1);
                     feet.add_plain(2, &rows, &mut sums);
                 }
@@ -196,7 +197,7 @@ impl<V: Vector, const D: usize> Feet<V, D> {
         }
     }
 
-    /// As `sample::weights` does.
+    /// As `sample::weights` does, in the first plane, if there are planes.
     #[inline(always)]
     unsafe fn weigh(&mut self) {
         // SAFETY: see above.
@@ -209,8 +210,17 @@ impl<V: Vector, const D: usize> Feet<V, D> {
             } else {
                 let before = V::sub(all, z);
                 [self.weights[0], self.weights[1]] = rows::<V>(before, part::<V>(before, x), y);
-                [self.weights[2], self.weights[3]] = rows::<V>(z, part::<V>(z, x), y);
             }
+        }
+    }
+
+    /// The same in the plane behind.
+    #[inline(always)]
+    unsafe fn weigh_behind(&mut self) {
+        // SAFETY: see above.
+        unsafe {
+            let [x, y, z] = self.alphas;
+            [self.weights[2], self.weights[3]] = rows::<V>(z, part::<V>(z, x), y);
         }
     }
 
@@ -273,6 +283,9 @@ impl<V: Vector, const D: usize> Feet<V, D> {
                 self.address(2, plan);
             }
             let way = self.way(plan.axes[0].stride, is_layered);
+            if D > 2 && !self.is_exact[2] {
+                self.weigh_behind();
+            }
             if PLAIN {
                 self.add_row::<C, PLAIN>(plan, way, 0, sums);
                 if D > 1 {
