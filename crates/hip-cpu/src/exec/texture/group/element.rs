@@ -110,23 +110,29 @@ unsafe fn half<V: Vector>(raw: V::Int) -> V::Int {
     }
 }
 
-/// Elements of 32 bits that are in two rows, and so near to each other there that two vectors of each row have all of
+/// Elements of 32 bits that are in few rows, and so near to each other there that two vectors of each row have all of
 /// them: those of an image that is turned a little. None is outside.
 pub struct Near<V: Vector> {
     /// The leftmost one's place, in the first row.
     at: *const u8,
     /// Bytes from one row to the next, and from one plane to the next.
     strides: [isize; 2],
-    /// How many elements lanes have theirs behind `at`, but for the row.
+    /// How many elements lanes have theirs to the right of `at`, and how many rows below.
     places: V::Int,
+    down: V::Int,
     is_in_second: V::Mask,
     has_second: bool,
+    /// No element is more rows below, and it is one at least.
+    deepest: i32,
     /// One vector has not all of a row's.
     is_wide: bool,
 }
 
 /// Of all: `fetch`'s caller promised.
 impl<V: Vector> Near<V> {
+    /// With more rows than that, loading the elements one by one takes no longer.
+    const DEEPEST: u32 = V::LANES as u32 / 2;
+
     /// Of elements that `indices` lead to, and with `more` of the ones behind in all dimensions; `None` if it is not so.
     #[inline(always)]
     pub unsafe fn of<const D: usize>(
@@ -150,7 +156,20 @@ impl<V: Vector> Near<V> {
             let down = V::sub(rows, V::splat(y));
             let places = V::sub(columns, V::splat(x));
             let room = i64::from(x_axis.side) - 1 - extra - i64::from(x);
-            if x < 0 || y < 0 || room < 0 || i64::from(y) + 1 + extra >= y_axis.side.into() {
+            // Two rows are the most usual, and asked for first: the answer needs no number made out of the lanes'.
+            let in_two = V::are_equal(V::and(down, V::splat(!1)), V::splat(0));
+            let deepest = if in_two {
+                1
+            } else {
+                let deepest = V::first(rows).abs_diff(V::last(rows));
+                let within = V::splat(deepest.min(Self::DEEPEST).cast_signed());
+                if !V::are_equal(down, V::min_unsigned(down, within)) {
+                    return None;
+                }
+                deepest.min(Self::DEEPEST).cast_signed()
+            };
+            let lowest = i64::from(y) + i64::from(deepest) + extra;
+            if x < 0 || y < 0 || room < 0 || lowest >= y_axis.side.into() {
                 return None;
             }
             let (mut first, mut z) = (V::first(layer) as isize, 0);
@@ -171,14 +190,12 @@ impl<V: Vector> Near<V> {
                     return None;
                 }
             }
-            if !V::are_equal(V::and(down, V::splat(!1)), V::splat(0)) {
-                return None;
-            }
             let strides = [y_axis.stride as isize, z_axis.stride as isize];
             first += 4 * x as isize + y as isize * strides[0] + z as isize * strides[1];
             let bytes = 4 * V::LANES as isize * (1 + isize::from(is_wide));
-            let rows = isize::from(more) * (strides[0] + if D > 2 { strides[1] } else { 0 });
-            if (first + rows + strides[0] + bytes) as i64 > plan.bytes {
+            let last = deepest as isize * strides[0]
+                + isize::from(more) * (strides[0] + if D > 2 { strides[1] } else { 0 });
+            if (first + last + bytes) as i64 > plan.bytes {
                 return None;
             }
             let is_in_second = V::equal(down, V::splat(1));
@@ -189,7 +206,7 @@ impl<V: Vector> Near<V> {
                 ahead(at.wrapping_add(8 * V::LANES));
                 ahead(at.wrapping_add(12 * V::LANES));
             }
-            Some(Near { at, strides, places, is_in_second, has_second, is_wide })
+            Some(Near { at, strides, places, down, is_in_second, has_second, deepest, is_wide })
         }
     }
 
@@ -208,23 +225,26 @@ impl<V: Vector> Near<V> {
         }
     }
 
-    /// What lanes have in the one or the other row.
-    #[inline(always)]
-    unsafe fn own(&self, first: V::Int, second: V::Int) -> V::Int {
-        // SAFETY: see above.
-        unsafe { V::select(self.is_in_second, second, first) }
-    }
-
     /// The lanes' elements.
     #[inline(always)]
     pub unsafe fn elements(&self) -> V::Int {
         // SAFETY: see above.
+        unsafe { if self.is_wide { self.elements_of::<true>() } else { self.elements_of::<false>() } }
+    }
+
+    #[inline(always)]
+    unsafe fn elements_of<const WIDE: bool>(&self) -> V::Int {
+        // SAFETY: see above.
         unsafe {
-            if self.is_wide {
-                self.own(self.row::<true>(0, self.places), self.row::<true>(self.strides[0], self.places))
-            } else {
-                self.own(self.row::<false>(0, self.places), self.row::<false>(self.strides[0], self.places))
+            // No jump says whether it is one row.
+            let first = self.row::<WIDE>(0, self.places);
+            let second = self.row::<WIDE>(self.strides[0], self.places);
+            let mut all = V::select(self.is_in_second, second, first);
+            for nth in 2..=self.deepest {
+                let own = V::equal(self.down, V::splat(nth));
+                all = V::select(own, self.row::<WIDE>(nth as isize * self.strides[0], self.places), all);
             }
+            all
         }
     }
 
@@ -232,34 +252,36 @@ impl<V: Vector> Near<V> {
     #[inline(always)]
     pub unsafe fn square(&self, plane: isize) -> [[V::Int; 2]; 2] {
         // SAFETY: see above.
-        unsafe {
-            match (self.is_wide, self.has_second) {
-                (false, false) => self.square_of::<false, false>(plane),
-                (false, true) => self.square_of::<false, true>(plane),
-                (true, false) => self.square_of::<true, false>(plane),
-                (true, true) => self.square_of::<true, true>(plane),
-            }
-        }
+        unsafe { if self.is_wide { self.square_of::<true>(plane) } else { self.square_of::<false>(plane) } }
     }
 
     #[inline(always)]
-    unsafe fn square_of<const WIDE: bool, const TWO: bool>(&self, plane: isize) -> [[V::Int; 2]; 2] {
+    unsafe fn square_of<const WIDE: bool>(&self, plane: isize) -> [[V::Int; 2]; 2] {
         // SAFETY: see above.
         unsafe {
             let (front, behind) = (self.places, V::add(self.places, V::splat(1)));
-            let place = plane * self.strides[1];
-            let below = place + self.strides[0];
-            let first = [self.row::<WIDE>(place, front), self.row::<WIDE>(place, behind)];
-            let second = [self.row::<WIDE>(below, front), self.row::<WIDE>(below, behind)];
-            if !TWO {
-                return [first, second];
+            let mut place = plane * self.strides[1];
+            let mut above = [self.row::<WIDE>(place, front), self.row::<WIDE>(place, behind)];
+            place += self.strides[0];
+            let mut row = [self.row::<WIDE>(place, front), self.row::<WIDE>(place, behind)];
+            let mut below = row;
+            if !self.has_second && self.deepest == 1 {
+                return [above, below];
             }
-            let third = below + self.strides[0];
-            let third = [self.row::<WIDE>(third, front), self.row::<WIDE>(third, behind)];
-            [
-                [self.own(first[0], second[0]), self.own(first[1], second[1])],
-                [self.own(second[0], third[0]), self.own(second[1], third[1])],
-            ]
+            place += self.strides[0];
+            let mut next = [self.row::<WIDE>(place, front), self.row::<WIDE>(place, behind)];
+            let own = self.is_in_second;
+            above = [V::select(own, row[0], above[0]), V::select(own, row[1], above[1])];
+            below = [V::select(own, next[0], below[0]), V::select(own, next[1], below[1])];
+            for nth in 2..=self.deepest {
+                place += self.strides[0];
+                row = next;
+                next = [self.row::<WIDE>(place, front), self.row::<WIDE>(place, behind)];
+                let own = V::equal(self.down, V::splat(nth));
+                above = [V::select(own, row[0], above[0]), V::select(own, row[1], above[1])];
+                below = [V::select(own, next[0], below[0]), V::select(own, next[1], below[1])];
+            }
+            [above, below]
         }
     }
 }
