@@ -1,7 +1,7 @@
 //! A group's elements: loaded, and their channels decoded as `Image::texel` does.
 
 use super::plan::{Decode, Plan};
-use super::vector::Vector;
+use super::vector::{Vector, ahead};
 
 /// Elements that follow one another, of 32 bits at most.
 #[inline(always)]
@@ -107,5 +107,181 @@ unsafe fn half<V: Vector>(raw: V::Int) -> V::Int {
         let magnitude = V::select(V::equal(exponent, V::splat(0)), small, normal);
         let magnitude = V::select(V::equal(exponent, V::splat(0x1f)), endless, magnitude);
         V::or(sign, magnitude)
+    }
+}
+
+/// Elements of 32 bits that are in few rows, and so near to each other there that two vectors of each row have all of
+/// them: those of an image that is turned a little. None is outside.
+pub struct Near<V: Vector> {
+    /// The leftmost one's place, in the first row.
+    at: *const u8,
+    /// Bytes from one row to the next, and from one plane to the next.
+    strides: [isize; 2],
+    /// How many elements lanes have theirs to the right of `at`, and how many rows below.
+    places: V::Int,
+    down: V::Int,
+    is_in_second: V::Mask,
+    has_second: bool,
+    /// No element is more rows below, and it is one at least.
+    deepest: i32,
+    /// One vector has not all of a row's.
+    is_wide: bool,
+}
+
+/// Of all: `fetch`'s caller promised.
+impl<V: Vector> Near<V> {
+    /// With more rows than that, loading the elements one by one takes no longer.
+    const DEEPEST: u32 = V::LANES as u32 / 2;
+
+    /// Of elements that `indices` lead to, and with `more` of the ones behind in all dimensions; `None` if it is not so.
+    #[inline(always)]
+    pub unsafe fn of<const D: usize>(
+        plan: &Plan,
+        indices: &[V::Int; D],
+        layer: V::Int,
+        more: bool,
+    ) -> Option<Near<V>> {
+        if V::LANES < 4 || D < 2 {
+            return None;
+        }
+        // SAFETY: see above.
+        unsafe {
+            let extra = i64::from(more);
+            let [x_axis, y_axis, z_axis] = &plan.axes;
+            // Lanes along a line have the least index at an end. Where that is not so, distances are negative, and large
+            // as unsigned numbers.
+            let (columns, rows) = (indices[0], indices[1]);
+            let x = V::first(columns).min(V::last(columns));
+            let y = V::first(rows).min(V::last(rows));
+            let down = V::sub(rows, V::splat(y));
+            let places = V::sub(columns, V::splat(x));
+            let room = i64::from(x_axis.side) - 1 - extra - i64::from(x);
+            // Two rows are the most usual, and asked for first: the answer needs no number made out of the lanes'.
+            let in_two = V::are_equal(V::and(down, V::splat(!1)), V::splat(0));
+            let deepest = if in_two {
+                1
+            } else {
+                let deepest = V::first(rows).abs_diff(V::last(rows));
+                let within = V::splat(deepest.min(Self::DEEPEST).cast_signed());
+                if !V::are_equal(down, V::min_unsigned(down, within)) {
+                    return None;
+                }
+                deepest.min(Self::DEEPEST).cast_signed()
+            };
+            let lowest = i64::from(y) + i64::from(deepest) + extra;
+            if x < 0 || y < 0 || room < 0 || lowest >= y_axis.side.into() {
+                return None;
+            }
+            let (mut first, mut z) = (V::first(layer) as isize, 0);
+            if D > 2 {
+                z = V::first(indices[2]);
+                if z < 0 || i64::from(z) + extra >= z_axis.side.into() || !V::is_line(indices[2], 0) {
+                    return None;
+                }
+            } else if !V::is_line(layer, 0) {
+                return None;
+            }
+            let last = V::LANES as i64 - 1 - extra;
+            let within = V::splat(last.min(room) as i32);
+            let is_wide = !V::are_equal(places, V::min_unsigned(places, within));
+            if is_wide {
+                let within = V::splat((last + V::LANES as i64).min(room) as i32);
+                if !V::are_equal(places, V::min_unsigned(places, within)) {
+                    return None;
+                }
+            }
+            let strides = [y_axis.stride as isize, z_axis.stride as isize];
+            first += 4 * x as isize + y as isize * strides[0] + z as isize * strides[1];
+            let bytes = 4 * V::LANES as isize * (1 + isize::from(is_wide));
+            let last = deepest as isize * strides[0]
+                + isize::from(more) * (strides[0] + if D > 2 { strides[1] } else { 0 });
+            if (first + last + bytes) as i64 > plan.bytes {
+                return None;
+            }
+            let is_in_second = V::equal(down, V::splat(1));
+            let has_second = V::lanes(is_in_second) != 0;
+            let at = plan.data.offset(first);
+            if D == 2 {
+                // The next lanes' are to the right, as a rule, and in so many rows that processors do not foresee it.
+                ahead(at.wrapping_add(8 * V::LANES));
+                ahead(at.wrapping_add(12 * V::LANES));
+            }
+            Some(Near { at, strides, places, down, is_in_second, has_second, deepest, is_wide })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn row<const WIDE: bool>(&self, place: isize, places: V::Int) -> V::Int {
+        // SAFETY: see above.
+        unsafe {
+            let at = self.at.offset(place);
+            let low = V::load(at.cast());
+            if WIDE {
+                let high = V::load(at.add(4 * V::LANES).cast());
+                V::permuted_of_two([low, high], places)
+            } else {
+                V::permuted(low, places)
+            }
+        }
+    }
+
+    /// The lanes' elements.
+    #[inline(always)]
+    pub unsafe fn elements(&self) -> V::Int {
+        // SAFETY: see above.
+        unsafe { if self.is_wide { self.elements_of::<true>() } else { self.elements_of::<false>() } }
+    }
+
+    #[inline(always)]
+    unsafe fn elements_of<const WIDE: bool>(&self) -> V::Int {
+        // SAFETY: see above.
+        unsafe {
+            // No jump says whether it is one row.
+            let first = self.row::<WIDE>(0, self.places);
+            let second = self.row::<WIDE>(self.strides[0], self.places);
+            let mut all = V::select(self.is_in_second, second, first);
+            for nth in 2..=self.deepest {
+                let own = V::equal(self.down, V::splat(nth));
+                all = V::select(own, self.row::<WIDE>(nth as isize * self.strides[0], self.places), all);
+            }
+            all
+        }
+    }
+
+    /// The lanes' elements and the ones behind, in two rows of a plane.
+    #[inline(always)]
+    pub unsafe fn square(&self, plane: isize) -> [[V::Int; 2]; 2] {
+        // SAFETY: see above.
+        unsafe { if self.is_wide { self.square_of::<true>(plane) } else { self.square_of::<false>(plane) } }
+    }
+
+    #[inline(always)]
+    unsafe fn square_of<const WIDE: bool>(&self, plane: isize) -> [[V::Int; 2]; 2] {
+        // SAFETY: see above.
+        unsafe {
+            let (front, behind) = (self.places, V::add(self.places, V::splat(1)));
+            let mut place = plane * self.strides[1];
+            let mut above = [self.row::<WIDE>(place, front), self.row::<WIDE>(place, behind)];
+            place += self.strides[0];
+            let mut row = [self.row::<WIDE>(place, front), self.row::<WIDE>(place, behind)];
+            let mut below = row;
+            if !self.has_second && self.deepest == 1 {
+                return [above, below];
+            }
+            place += self.strides[0];
+            let mut next = [self.row::<WIDE>(place, front), self.row::<WIDE>(place, behind)];
+            let own = self.is_in_second;
+            above = [V::select(own, row[0], above[0]), V::select(own, row[1], above[1])];
+            below = [V::select(own, next[0], below[0]), V::select(own, next[1], below[1])];
+            for nth in 2..=self.deepest {
+                place += self.strides[0];
+                row = next;
+                next = [self.row::<WIDE>(place, front), self.row::<WIDE>(place, behind)];
+                let own = V::equal(self.down, V::splat(nth));
+                above = [V::select(own, row[0], above[0]), V::select(own, row[1], above[1])];
+                below = [V::select(own, next[0], below[0]), V::select(own, next[1], below[1])];
+            }
+            [above, below]
+        }
     }
 }

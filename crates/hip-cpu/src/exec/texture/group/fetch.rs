@@ -3,9 +3,9 @@
 //! What `sample` says for one lane is said here again for many: every result has the same bits. Coordinates that are
 //! no numbers, or far away, are left to it.
 
-use super::element::{channel, decoded, element, straight};
+use super::element::{Near, channel, decoded, element, straight};
 use super::plan::{Axis, Decode, Edge, Plan, Scale};
-use super::vector::Vector;
+use super::vector::{Vector, anew};
 
 /// A group's coordinates and where its results belong: columns of 32-bit items, as many as there are lanes, and room
 /// for [`Vector::LANES`] more but one.
@@ -118,6 +118,25 @@ pub unsafe fn coordinate<V: Vector>(axis: &Axis, from: *const u32) -> (V::Float,
     }
 }
 
+/// A coordinate in elements, where that is exact in `f32`.
+#[inline(always)]
+pub unsafe fn short<V: Vector>(axis: &Axis, at: V::Float) -> Option<V::Float> {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        if axis.scale == Scale::Elements {
+            return Some(at);
+        }
+        let short = axis.short?;
+        let cut = V::floor_float(V::mul_float(at, V::splat_float(short.steps)));
+        if axis.scale == Scale::Side {
+            return Some(V::mul_float(cut, V::splat_float(short.step)));
+        }
+        let periods = V::floor_float(V::mul_float(cut, V::splat_float(short.per_period)));
+        let cut = V::sub_float(cut, V::mul_float(periods, V::splat_float(short.period)));
+        Some(V::mul_float(cut, V::splat_float(short.step)))
+    }
+}
+
 /// A normalised coordinate as so many steps, cut as `sample::elements` does.
 #[inline(always)]
 pub unsafe fn steps<V: Vector>(axis: &Axis, at: V::Float) -> V::Double {
@@ -180,6 +199,33 @@ pub unsafe fn addressed<V: Vector>(axis: &Axis, index: V::Int, outside: V::Mask)
     }
 }
 
+/// A dimension's index, wherever that is; the lanes whose coordinates are for `sample`.
+#[inline(always)]
+unsafe fn index<V: Vector, const D: usize>(
+    nth: usize,
+    plan: &Plan,
+    float: bool,
+    lanes: &Lanes,
+    at: usize,
+    indices: &mut [V::Int; D],
+) -> u64 {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        let axis = &plan.axes[nth];
+        let from = lanes.coordinates.add(nth * lanes.step + at);
+        if !float {
+            indices[nth] = V::load(from);
+            return 0;
+        }
+        let (coordinate, good) = coordinate::<V>(axis, from);
+        indices[nth] = match short::<V>(axis, coordinate) {
+            Some(elements) => V::floor_to_int(elements),
+            None => V::floor_double_to_int(elements::<V>(axis, coordinate)),
+        };
+        bad::<V>(good) << at
+    }
+}
+
 #[inline(always)]
 unsafe fn nearest<V: Vector, const D: usize>(plan: &Plan, float: bool, lanes: &Lanes) -> u64 {
     let mut left = 0;
@@ -187,30 +233,37 @@ unsafe fn nearest<V: Vector, const D: usize>(plan: &Plan, float: bool, lanes: &L
     for at in (0..lanes.n).step_by(V::LANES) {
         // SAFETY: `fetch`'s caller promised.
         unsafe {
-            let mut offset = layers::<V>(plan, lanes, at);
-            let mut outside = V::no_lane();
-            for nth in 0..D {
-                let axis = &plan.axes[nth];
-                let from = lanes.coordinates.add(nth * lanes.step + at);
-                let index = if float {
-                    let (coordinate, good) = coordinate::<V>(axis, from);
-                    left |= bad::<V>(good) << at;
-                    match axis.scale {
-                        Scale::Elements => V::to_int(V::floor_float(coordinate)),
-                        _ => V::double_to_int(V::floor_double(elements::<V>(axis, coordinate))),
-                    }
-                } else {
-                    V::load(from)
-                };
-                let (index, beyond) = addressed::<V>(axis, index, outside);
-                outside = beyond;
-                offset = V::add(offset, V::mul(index, V::splat(axis.stride)));
+            // As for filters.
+            let plan = anew(plan);
+            let mut indices = [V::splat(0); D];
+            left |= index::<V, D>(0, plan, float, lanes, at, &mut indices);
+            if D > 1 {
+                left |= index::<V, D>(1, plan, float, lanes, at, &mut indices);
             }
-            let bytes = plan.element_bytes;
-            let words = if bytes <= 4 && V::is_line(offset, bytes as i32) {
-                straight::<V, false>(plan, plan.data.offset(V::first(offset) as isize))
+            if D > 2 {
+                left |= index::<V, D>(2, plan, float, lanes, at, &mut indices);
+            }
+            let layer = layers::<V>(plan, lanes, at);
+            let mut outside = V::no_lane();
+            let words = if plan.element_bytes == 4
+                && let Some(near) = Near::<V>::of(plan, &indices, layer, false)
+            {
+                [near.elements(); 4]
             } else {
-                element::<V, false>(plan, offset)
+                let plan = anew(plan);
+                let mut offset = layer;
+                for (nth, index) in indices.iter().enumerate() {
+                    let axis = &plan.axes[nth];
+                    let (index, beyond) = addressed::<V>(axis, *index, outside);
+                    outside = beyond;
+                    offset = V::add(offset, V::mul(index, V::splat(axis.stride)));
+                }
+                let bytes = plan.element_bytes;
+                if bytes <= 4 && V::is_line(offset, bytes as i32) {
+                    straight::<V, false>(plan, plan.data.offset(V::first(offset) as isize))
+                } else {
+                    element::<V, false>(plan, offset)
+                }
             };
             match (plan.channel_bytes, plan.decode) {
                 // The usual ones written out: nothing is asked for each channel.

@@ -1,8 +1,8 @@
 //! Linear filters of a group: footprints and their sums.
 
-use super::element::{channel, decoded, element, straight};
-use super::fetch::{Lanes, addressed, bad, coordinate, elements, layers, steps};
-use super::plan::{Axis, Edge, Plan, Scale};
+use super::element::{Near, channel, decoded, element, straight};
+use super::fetch::{Lanes, addressed, bad, coordinate, elements, layers, short, steps};
+use super::plan::{Axis, Edge, Plan};
 use super::vector::{Vector, anew};
 
 /// i = floor(x - 1/2) and α = frac(x - 1/2) in 256ths, as one number i·256 + α.
@@ -10,14 +10,14 @@ use super::vector::{Vector, anew};
 unsafe fn foot<V: Vector>(axis: &Axis, at: V::Float) -> V::Int {
     // SAFETY: `fetch`'s caller promised.
     unsafe {
-        if axis.scale == Scale::Elements {
+        if let Some(at) = short::<V>(axis, at) {
             let at = if axis.clamped {
                 V::min_float(V::max_float(at, V::splat_float(0.0)), V::splat_float(axis.side as f32))
             } else {
                 at
             };
             // floor(256 (x - 1/2) + 1/2) = floor((512 x - 255) / 2), in whole numbers.
-            let twice = V::to_int(V::floor_float(V::mul_float(at, V::splat_float(512.0))));
+            let twice = V::floor_to_int(V::mul_float(at, V::splat_float(512.0)));
             return V::right_signed(V::sub(twice, V::splat(255)), V::splat(1));
         }
         // floor(256 (x - 1/2) + 1/2)
@@ -26,7 +26,7 @@ unsafe fn foot<V: Vector>(axis: &Axis, at: V::Float) -> V::Int {
         } else {
             V::fused(steps::<V>(axis, at), V::splat_double(256.0 * axis.step), V::splat_double(-127.5))
         };
-        V::double_to_int(V::floor_double(fixed))
+        V::floor_double_to_int(fixed)
     }
 }
 
@@ -37,22 +37,22 @@ pub unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bo
     lanes: &Lanes,
 ) -> u64 {
     let mut left = 0;
-    let has_outside = plan.axes[..D].iter().any(|axis| axis.edge == Edge::Border);
     for at in (0..lanes.n).step_by(V::LANES) {
         // A group has few vectors: what is made out for all of them in advance, for each kind of axis, costs more than it
-        // saves where there are three axes.
-        let plan = if D > 2 { anew(plan) } else { plan };
+        // saves.
+        let plan = anew(plan);
         // SAFETY: `fetch`'s caller promised.
         unsafe {
             let mut feet = Feet::<V, D> {
                 layer: layers::<V>(plan, lanes, at),
+                indices: [V::splat(0); D],
                 offsets: [[V::splat(0); 2]; D],
-                places: V::splat(0),
+                places: [V::splat(0); 2],
                 alphas: [V::splat(0); 3],
                 weights: [[V::splat(0); 2]; 4],
                 outside: [[V::no_lane(); 2]; D],
                 is_exact: [false; D],
-                has_outside,
+                has_outside: false,
             };
             // Written out, here and below: the compiler then knows every place in the arrays, and they are registers.
             left |= feet.set(0, plan, lanes, at);
@@ -63,21 +63,22 @@ pub unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bo
                 left |= feet.set(2, plan, lanes, at);
             }
             feet.weigh();
-            let way = feet.way(plan.axes[0].stride, lanes.layer.is_some());
             let mut sums = [V::splat_double(0.0); C];
-            if PLAIN {
-                feet.add_row::<C, PLAIN>(plan, way, 0, &mut sums);
-                if D > 1 {
-                    feet.add_row::<C, PLAIN>(plan, way, 1, &mut sums);
-                }
-                if D > 2 {
-                    feet.add_row::<C, PLAIN>(plan, way, 2, &mut sums);
-                    feet.add_row::<C, PLAIN>(plan, way, 3, &mut sums);
+            if PLAIN
+                && !feet.is_exact[0]
+                && D > 1
+                && !feet.is_exact[1]
+                && let Some(near) = Near::<V>::of(plan, &feet.indices, feet.layer, true)
+            {
+                let rows = near.square(0);
+                feet.add_plain(0, &rows, &mut sums);
+                if D > 2 && !feet.is_exact[2] {
+                    feet.weigh_behind();
+                    let rows = near.square(1);
+                    feet.add_plain(2, &rows, &mut sums);
                 }
             } else {
-                for row in 0..1usize << (D - 1) {
-                    feet.add_row::<C, PLAIN>(plan, way, row, &mut sums);
-                }
+                feet.add_all::<C, PLAIN>(anew(plan), lanes.layer.is_some(), &mut sums);
             }
             // Weights are whole numbers so far. The sums were rounded as those of fractions are.
             let scale = V::splat_double(1.0 / 256.0);
@@ -144,10 +145,13 @@ enum Way {
 /// A filter's footprint: in each dimension the element in front and the one behind.
 struct Feet<V: Vector, const D: usize> {
     layer: V::Int,
-    /// In bytes.
+    /// Of the elements in front, wherever that is.
+    indices: [V::Int; D],
+    /// Where elements are that are not outside, in bytes.
     offsets: [[V::Int; 2]; D],
-    /// Where lanes' elements in front are in a vector that begins with the first lane's, if they are [`Way::Near`].
-    places: V::Int,
+    /// Where lanes' elements, in front and behind, are in a vector that begins with the first lane's, if they are
+    /// [`Way::Near`].
+    places: [V::Int; 2],
     /// What the elements behind have, in 256ths.
     alphas: [V::Int; 3],
     /// What a row's two elements have, in 256ths.
@@ -171,7 +175,17 @@ impl<V: Vector, const D: usize> Feet<V, D> {
             let alpha = V::and(foot, V::splat(255));
             self.alphas[nth] = alpha;
             self.is_exact[nth] = V::are_equal(alpha, V::splat(0));
-            let index = V::right_signed(foot, V::splat(8));
+            self.indices[nth] = V::right_signed(foot, V::splat(8));
+            bad::<V>(good) << at
+        }
+    }
+
+    /// Where a dimension's elements are.
+    #[inline(always)]
+    unsafe fn address(&mut self, nth: usize, plan: &Plan) {
+        // SAFETY: see above.
+        unsafe {
+            let (axis, index) = (&plan.axes[nth], self.indices[nth]);
             let (held, beyond) = addressed::<V>(axis, index, V::no_lane());
             self.outside[nth][0] = beyond;
             self.offsets[nth][0] = V::mul(held, V::splat(axis.stride));
@@ -180,11 +194,10 @@ impl<V: Vector, const D: usize> Feet<V, D> {
                 self.outside[nth][1] = beyond;
                 self.offsets[nth][1] = V::mul(held, V::splat(axis.stride));
             }
-            bad::<V>(good) << at
         }
     }
 
-    /// As `sample::weights` does.
+    /// As `sample::weights` does, in the first plane, if there are planes.
     #[inline(always)]
     unsafe fn weigh(&mut self) {
         // SAFETY: see above.
@@ -197,8 +210,17 @@ impl<V: Vector, const D: usize> Feet<V, D> {
             } else {
                 let before = V::sub(all, z);
                 [self.weights[0], self.weights[1]] = rows::<V>(before, part::<V>(before, x), y);
-                [self.weights[2], self.weights[3]] = rows::<V>(z, part::<V>(z, x), y);
             }
+        }
+    }
+
+    /// The same in the plane behind.
+    #[inline(always)]
+    unsafe fn weigh_behind(&mut self) {
+        // SAFETY: see above.
+        unsafe {
+            let [x, y, z] = self.alphas;
+            [self.weights[2], self.weights[3]] = rows::<V>(z, part::<V>(z, x), y);
         }
     }
 
@@ -208,25 +230,27 @@ impl<V: Vector, const D: usize> Feet<V, D> {
         unsafe {
             let [front, behind] = self.offsets[0];
             let next = V::add(front, V::splat(stride));
-            if !self.is_exact[0] && !V::are_equal(next, behind) {
-                return Way::Scattered;
-            }
+            let follows = self.is_exact[0] || V::are_equal(next, behind);
             let has_one_row = (!is_layered || V::is_line(self.layer, 0))
                 && (D < 2 || self.is_one(1))
                 && (D < 3 || self.is_one(2));
-            if !has_one_row {
-                return Way::Adjacent;
+            if has_one_row {
+                if follows && V::is_line(front, stride) {
+                    return Way::Straight;
+                }
+                // At an edge the same element may be in front and behind.
+                let behind = if self.is_exact[0] { front } else { behind };
+                let (first, last) = (V::splat(V::first(front)), V::splat(V::LANES as i32 - 1));
+                self.places[0] = V::right(V::sub(front, first), V::splat(2));
+                self.places[1] = V::right(V::sub(behind, first), V::splat(2));
+                if stride == 4
+                    && V::are_equal(self.places[0], V::min_unsigned(self.places[0], last))
+                    && V::are_equal(self.places[1], V::min_unsigned(self.places[1], last))
+                {
+                    return Way::Near;
+                }
             }
-            if V::is_line(front, stride) {
-                return Way::Straight;
-            }
-            // The last one's neighbour is inside, too.
-            let last = V::splat(V::LANES as i32 - 2);
-            self.places = V::right(V::sub(front, V::splat(V::first(front))), V::splat(2));
-            if stride == 4 && V::are_equal(self.places, V::min_unsigned(self.places, last)) {
-                return Way::Near;
-            }
-            Way::Adjacent
+            if follows { Way::Adjacent } else { Way::Scattered }
         }
     }
 
@@ -237,6 +261,63 @@ impl<V: Vector, const D: usize> Feet<V, D> {
         unsafe {
             let [front, behind] = self.offsets[nth];
             V::is_line(front, 0) && (self.is_exact[nth] || V::is_line(behind, 0))
+        }
+    }
+
+    /// Adds what all rows give.
+    #[inline(always)]
+    unsafe fn add_all<const C: usize, const PLAIN: bool>(
+        &mut self,
+        plan: &Plan,
+        is_layered: bool,
+        sums: &mut [V::Double; C],
+    ) {
+        // SAFETY: see above.
+        unsafe {
+            self.has_outside = plan.axes[..D].iter().any(|axis| axis.edge == Edge::Border);
+            self.address(0, plan);
+            if D > 1 {
+                self.address(1, plan);
+            }
+            if D > 2 {
+                self.address(2, plan);
+            }
+            let way = self.way(plan.axes[0].stride, is_layered);
+            if D > 2 && !self.is_exact[2] {
+                self.weigh_behind();
+            }
+            if PLAIN {
+                self.add_row::<C, PLAIN>(plan, way, 0, sums);
+                if D > 1 {
+                    self.add_row::<C, PLAIN>(plan, way, 1, sums);
+                }
+                if D > 2 {
+                    self.add_row::<C, PLAIN>(plan, way, 2, sums);
+                    self.add_row::<C, PLAIN>(plan, way, 3, sums);
+                }
+            } else {
+                for row in 0..1usize << (D - 1) {
+                    self.add_row::<C, PLAIN>(plan, way, row, sums);
+                }
+            }
+        }
+    }
+
+    /// Adds what two rows of floats give, from number `first` on.
+    #[inline(always)]
+    unsafe fn add_plain<const C: usize>(
+        &self,
+        first: usize,
+        rows: &[[V::Int; 2]; 2],
+        sums: &mut [V::Double; C],
+    ) {
+        // SAFETY: see above.
+        unsafe {
+            for (nth, row) in rows.iter().enumerate() {
+                for (value, weight) in row.iter().zip(self.weights[first + nth]) {
+                    sums[0] = V::fused(V::widen_int(weight), V::widen(V::float(*value)), sums[0]);
+                }
+            }
         }
     }
 
@@ -251,24 +332,29 @@ impl<V: Vector, const D: usize> Feet<V, D> {
     ) {
         // SAFETY: see above.
         unsafe {
-            let (mut offset, mut beyond) = (self.layer, V::no_lane());
+            let mut offset = self.layer;
             let behind = [row & 1, row >> 1];
             if D > 1 {
                 if behind[0] == 1 && self.is_exact[1] {
                     return;
                 }
                 offset = V::add(offset, self.offsets[1][behind[0]]);
-                beyond = V::either(beyond, self.outside[1][behind[0]]);
             }
             if D > 2 {
                 if behind[1] == 1 && self.is_exact[2] {
                     return;
                 }
                 offset = V::add(offset, self.offsets[2][behind[1]]);
-                beyond = V::either(beyond, self.outside[2][behind[1]]);
             }
             let count = if self.is_exact[0] { 1 } else { 2 };
-            let pair = pair::<V, PLAIN>(plan, way, count, offset, &self.offsets[0], self.places);
+            let pair = pair::<V, PLAIN>(plan, way, count, offset, &self.offsets[0], &self.places);
+            let mut beyond = V::no_lane();
+            if D > 1 {
+                beyond = V::either(beyond, self.outside[1][row & 1]);
+            }
+            if D > 2 {
+                beyond = V::either(beyond, self.outside[2][row >> 1]);
+            }
             for (behind, words) in pair.iter().enumerate().take(count) {
                 let weight = V::widen_int(self.weights[row][behind]);
                 let beyond = V::either(beyond, self.outside[0][behind]);
@@ -297,7 +383,7 @@ unsafe fn pair<V: Vector, const PLAIN: bool>(
     count: usize,
     offset: V::Int,
     columns: &[V::Int; 2],
-    places: V::Int,
+    places: &[V::Int; 2],
 ) -> [[V::Int; 4]; 2] {
     // SAFETY: `fetch`'s caller promised, and the offsets are inside of the level.
     unsafe {
@@ -311,13 +397,12 @@ unsafe fn pair<V: Vector, const PLAIN: bool>(
         let first = V::first(front);
         if way == Way::Near && i64::from(first) + 4 * V::LANES as i64 <= plan.bytes {
             let row = V::load(plan.data.offset(first as isize).cast());
-            let behind = V::permuted(row, V::add(places, V::splat(1)));
-            return [[V::permuted(row, places); 4], [behind; 4]];
+            return [[V::permuted(row, places[0]); 4], [V::permuted(row, places[1]); 4]];
         }
         if count == 1 {
             return [element::<V, PLAIN>(plan, front); 2];
         }
-        if way != Way::Scattered && bytes == 4 {
+        if way == Way::Adjacent && bytes == 4 {
             let [front, behind] = V::gather_two(plan.data, front);
             return [[front; 4], [behind; 4]];
         }

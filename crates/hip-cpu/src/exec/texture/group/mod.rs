@@ -55,6 +55,29 @@ impl Columns {
         handles.iter().fold(0, |all, own| all | own ^ handle) == 0
     }
 
+    /// A fetch's coordinates, and where its results belong.
+    ///
+    /// # Safety
+    /// The columns are such a fetch's.
+    unsafe fn fetched(self, geometry: Geometry, float: bool, level: Level) -> Lanes {
+        let first = 1 + geometry.indices();
+        let results = match level {
+            Level::Base => first + geometry.coordinates(),
+            Level::Explicit | Level::Gradient => words_of(geometry, float, level).arguments(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            Lanes {
+                n: self.lanes,
+                layer: geometry.is_layered().then_some(self.items(1).cast_const()),
+                coordinates: self.items(first),
+                step: 2 * self.lanes,
+                results: self.items(results),
+                results_step: 2 * self.lanes,
+            }
+        }
+    }
+
     /// # Safety
     /// The access has that many columns, and the lane is one of the group's.
     unsafe fn read(self, nth: usize, wide: bool, lane: usize) -> u64 {
@@ -163,7 +186,26 @@ unsafe fn other(code: u64, columns: Columns, active: u64) -> Answer {
 /// # Safety
 /// As for [`access_group`].
 unsafe fn fetch(columns: Columns, active: u64, geometry: Geometry, float: bool, level: Level) -> Answer {
-    let access = || Access::Fetch {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let handle = columns.handle(first_of(active));
+        if !columns.one_handle && !columns.is_same(handle) {
+            return fetch_from_several(columns, active, geometry, float, level);
+        }
+        let left = match planned(texture(handle)?, float, level) {
+            Some(plan) => {
+                let lanes = columns.fetched(geometry, float, level);
+                active & sampled(plan, geometry.coordinates(), float, &lanes)
+            }
+            None => active,
+        };
+        if left == 0 { Ok(()) } else { one_by_one(words_of(geometry, float, level), columns, left) }
+    }
+}
+
+/// The access that [`fetch`] is.
+fn words_of(geometry: Geometry, float: bool, level: Level) -> Access {
+    Access::Fetch {
         geometry,
         float,
         level,
@@ -171,31 +213,25 @@ unsafe fn fetch(columns: Columns, active: u64, geometry: Geometry, float: bool, 
         sampler: false,
         offset: false,
         compare: false,
-    };
-    let first = 1 + geometry.indices();
-    let dimensions = geometry.coordinates();
-    let results = match level {
-        Level::Base => first + dimensions,
-        Level::Explicit | Level::Gradient => access().arguments(),
-    };
+    }
+}
+
+/// [`fetch`] from textures of which lanes have different ones.
+///
+/// # Safety
+/// As for [`access_group`].
+#[inline(never)]
+unsafe fn fetch_from_several(
+    columns: Columns,
+    active: u64,
+    geometry: Geometry,
+    float: bool,
+    level: Level,
+) -> Answer {
+    let access = words_of(geometry, float, level);
     // SAFETY: the caller's promise.
     unsafe {
-        let mut lanes = Lanes {
-            n: columns.lanes,
-            layer: geometry.is_layered().then_some(columns.items(1).cast_const()),
-            coordinates: columns.items(first),
-            step: 2 * columns.lanes,
-            results: columns.items(results),
-            results_step: 2 * columns.lanes,
-        };
-        let handle = columns.handle(first_of(active));
-        if columns.one_handle || columns.is_same(handle) {
-            let left = match planned(texture(handle)?, float, level) {
-                Some(plan) => active & sampled(plan, dimensions, float, &lanes),
-                None => active,
-            };
-            return if left == 0 { Ok(()) } else { one_by_one(access(), columns, left) };
-        }
+        let mut lanes = columns.fetched(geometry, float, level);
         let (mut waiting, mut left) = (active, 0);
         while waiting != 0 {
             let handle = columns.handle(first_of(waiting));
@@ -208,14 +244,14 @@ unsafe fn fetch(columns: Columns, active: u64, geometry: Geometry, float: bool, 
             };
             let mut all = [[0u32; MAX_LANES]; 4];
             (lanes.results, lanes.results_step) = (all.as_mut_ptr().cast(), MAX_LANES);
-            left |= own & sampled(plan, dimensions, float, &lanes);
+            left |= own & sampled(plan, geometry.coordinates(), float, &lanes);
             for lane in lanes_of(own) {
                 for (nth, items) in all.iter().enumerate() {
-                    columns.write(results + nth, false, lane, items[lane].into());
+                    columns.write(access.arguments() + nth, false, lane, items[lane].into());
                 }
             }
         }
-        one_by_one(access(), columns, left)
+        one_by_one(access, columns, left)
     }
 }
 
@@ -232,9 +268,9 @@ unsafe fn sampled(plan: &Plan, dimensions: usize, float: bool, lanes: &Lanes) ->
     // Columns have room for twice as many items as there are lanes.
     // SAFETY: the processor was asked; the rest is the caller's promise.
     unsafe {
-        if lanes.n >= 8 && has_512() {
+        if lanes.n >= 8 && plan.widest == 16 {
             by_sixteen::fetch(plan, dimensions, float, lanes)
-        } else if lanes.n >= 4 && has_256() {
+        } else if lanes.n >= 4 && plan.widest >= 8 {
             by_eight::fetch(plan, dimensions, float, lanes)
         } else {
             fetch::one_by_one::fetch(plan, dimensions, float, lanes)
@@ -267,19 +303,6 @@ pub fn fetch_one(geometry: Geometry, float: bool, words: &mut [u64; MAX_WORDS]) 
         *word = result.into();
     }
     Ok(Some(()))
-}
-
-/// Whether the processor has what `fetch::by_eight` is made of.
-fn has_256() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
-}
-
-/// Whether the processor has what `fetch::by_sixteen` is made of.
-fn has_512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
 }
 
 /// # Safety

@@ -44,8 +44,36 @@ pub struct Axis {
     pub steps: f64,
     /// How much of an element one of them is.
     pub step: f64,
+    /// How a normalised coordinate becomes elements in `f32`, where that is exact.
+    pub short: Option<Short>,
     /// Coordinates that are not so far from 0 are exact in the vectors' arithmetic.
     pub limit: f32,
+}
+
+/// `steps` and `step` of an [`Axis`] whose side is a power of two: a multiplication by either moves the exponent only.
+#[derive(Clone, Copy, Debug)]
+pub struct Short {
+    pub steps: f32,
+    pub step: f32,
+    /// After so many steps all is the same again; 0 for no number.
+    pub period: f32,
+    pub per_period: f32,
+}
+
+impl Short {
+    fn of(side: i32, scale: Scale, steps: f64) -> Option<Short> {
+        let sides = match scale {
+            Scale::Elements => return None,
+            Scale::Side => 0.0,
+            Scale::Wrapped => 1.0,
+            Scale::Mirrored => 2.0,
+        };
+        let (steps, period) = (steps as f32, sides * steps as f32);
+        // What is left of whole periods are whole numbers below one: floats of 24 bits.
+        let is_exact = side.cast_unsigned().is_power_of_two() && steps <= 8_388_608.0;
+        let per_period = if period == 0.0 { 0.0 } else { period.recip() };
+        is_exact.then_some(Short { steps, step: side as f32 / steps, period, per_period })
+    }
 }
 
 /// What bits of an element's channel are as bits of a result.
@@ -81,6 +109,8 @@ pub struct Plan {
     /// Channels that the format lacks.
     pub missing: [u32; 4],
     pub linear: bool,
+    /// Lanes of the widest vectors that the processor has.
+    pub widest: usize,
     /// Elements are `f32`, or as many bits that stay as they are.
     pub is_plain_float: bool,
 }
@@ -140,7 +170,18 @@ impl Plan {
             let limit = if scale == Scale::Side { FAR / side as f32 } else { FAR };
             let clamped = mode == address_mode::CLAMP_OGL;
             let steps = steps(side.cast_unsigned());
-            Axis { side, stride, scale, edge, clamped, steps, step: f64::from(side) / steps, limit }
+            let step = f64::from(side) / steps;
+            Axis {
+                side,
+                stride,
+                scale,
+                edge,
+                clamped,
+                steps,
+                step,
+                short: Short::of(side, scale, steps),
+                limit,
+            }
         };
         let axes = [axis(0, width, element_bytes), axis(1, height, pitch), axis(2, depth, slice)];
         // Exact as floats.
@@ -171,7 +212,23 @@ impl Plan {
             outside: if is_empty_outside { [0; 4] } else { image.border(&sampler.border) },
             missing: image.missing(),
             linear,
+            widest: widest(),
             is_plain_float: decode == Decode::Same && channel_bytes == 4,
         })
+    }
+}
+
+/// Lanes of the widest vectors that the processor has.
+fn widest() -> usize {
+    let has_512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq");
+    if has_512 {
+        16
+    } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        8
+    } else {
+        1
     }
 }

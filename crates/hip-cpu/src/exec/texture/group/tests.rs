@@ -2,6 +2,7 @@
 
 use compiler::texture::{Access, Bounds, Geometry, Level as Lod, MAX_LANES, Sampler, Texel, column, mark};
 
+use super::vector::One;
 use super::*;
 use crate::exec::texture::texel::*;
 use crate::exec::texture::{Level, MAX_LEVELS, flag};
@@ -54,8 +55,18 @@ const FORMATS: [u32; 8] = [UNSIGNED_8, UNSIGNED_16, UNSIGNED_32, SIGNED_8, SIGNE
 
 /// An object of any kind over `memory`, which is as long as the largest needs.
 fn object(numbers: &mut Numbers, memory: &mut [u32], is_surface: bool) -> Image {
-    let [width, height, depth] = [(); 3].map(|()| 1 + numbers.below(9));
+    let sides = [(); 3].map(|()| 1 + numbers.below(9));
     let (format, channels) = (numbers.of(&FORMATS), numbers.of(&[1, 2, 4]));
+    object_of(numbers, memory, is_surface, sides, (format, channels))
+}
+
+fn object_of(
+    numbers: &mut Numbers,
+    memory: &mut [u32],
+    is_surface: bool,
+    [width, height, depth]: [u32; 3],
+    (format, channels): (u32, u32),
+) -> Image {
     let mut image = Image {
         mark: if is_surface { mark::SURFACE } else { mark::TEXTURE },
         format,
@@ -302,7 +313,7 @@ fn all_vectors_give_the_same_texels() {
         let items: Vec<u32> = words.iter().map(|&word| word as u32).collect();
         let columns = |nth: usize| items[nth * MAX_LANES..].as_ptr();
         for (nth, vectors) in [1, 8, 16].into_iter().enumerate() {
-            if vectors == 16 && !has_512() || vectors == 8 && !has_256() {
+            if vectors > plan.widest {
                 continue;
             }
             let mut results = [[0u32; MAX_LANES]; 4];
@@ -334,6 +345,155 @@ fn all_vectors_give_the_same_texels() {
         }
     }
     assert!(asked.iter().zip(done).all(|(&asked, done)| done >= asked / 5 * 3), "{done:?} of {asked:?}");
+}
+
+/// Elements of 32 bits at coordinates along lines that lie across the image in any direction, so that lanes are near to
+/// each other in one row, in two or in more, inside and across the edges.
+#[test]
+fn lines_through_images_have_the_texels_of_their_lanes() {
+    let mut numbers = Numbers(11);
+    let mut memory = vec![0u32; 80 * 40 * 4];
+    for round in 0..400 {
+        let sides = [
+            numbers.of(&[3, 20, 33, 64, 70, 80]),
+            numbers.of(&[1, 2, 3, 16, 29, 32, 40]),
+            numbers.of(&[1, 2, 3, 4]),
+        ];
+        let element = numbers.of(&[
+            (FLOAT, 1),
+            (FLOAT, 1),
+            (FLOAT, 1),
+            (UNSIGNED_8, 4),
+            (UNSIGNED_16, 2),
+            (SIGNED_32, 1),
+            (HALF, 2),
+        ]);
+        let mut image = object_of(&mut numbers, &mut memory, false, sides, element);
+        image.flags &= !(flag::LAYERED | flag::SRGB);
+        image.n_levels = 1;
+        if numbers.below(8) == 0 {
+            // Products and sums that are no floats, and ones of which little is left.
+            for word in &mut memory {
+                *word = numbers.of(&[0x7f7f_ffff, 0xff7f_ffff, 0x7f00_0001, 0x8000_0000, 1, 0x8000_0003]);
+            }
+        }
+        image.plans = Image::plans(&image);
+        for _ in 0..20 {
+            let geometry = numbers.of(&[Geometry::D2, Geometry::D2, Geometry::D3, Geometry::D1]);
+            let float = numbers.below(4) != 0;
+            let access = Access::Fetch {
+                geometry,
+                float,
+                level: Lod::Base,
+                texel: Texel::Words,
+                sampler: false,
+                offset: false,
+                compare: false,
+            };
+            let lanes = numbers.of(&[4, 8, 16, 32, 64]);
+            let words = line(&mut numbers, access, lanes, &image);
+            let active = mask(&mut numbers, lanes);
+            let want = one_by_one(access, lanes, active, &words);
+            assert!(want == together(access, lanes, active, &words), "{round}: {access:?} of {image:?}");
+            let items: Vec<u32> = words.iter().map(|&word| word as u32).collect();
+            let mut results = vec![0u32; 4 * MAX_LANES];
+            for vectors in [8, 16] {
+                let Some(plan) = image.plans[usize::from(float)].filter(|plan| plan.widest >= vectors) else {
+                    continue;
+                };
+                if lanes < vectors {
+                    continue;
+                }
+                let fetched = Lanes {
+                    n: lanes,
+                    layer: None,
+                    coordinates: items[lanes..].as_ptr(),
+                    step: lanes,
+                    results: results.as_mut_ptr(),
+                    results_step: MAX_LANES,
+                };
+                // SAFETY: the lanes have columns of that length; the plan says what the processor has.
+                let left = unsafe {
+                    match vectors {
+                        16 => by_sixteen::fetch(&plan, geometry.coordinates(), float, &fetched),
+                        _ => by_eight::fetch(&plan, geometry.coordinates(), float, &fetched),
+                    }
+                };
+                for lane in lanes_of(!left & active) {
+                    for column in 0..4 {
+                        let want = want.1[(access.arguments() + column) * lanes + lane];
+                        let got = u64::from(results[column * MAX_LANES + lane]);
+                        assert_eq!(got, want, "{round}: {vectors} lanes, {lane}: {access:?} of {image:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Coordinates in elements by `f32` are those by `f64`, where a plan says so.
+#[test]
+fn short_coordinates_are_exact() {
+    let mut numbers = Numbers(13);
+    for round in 0..40_000 {
+        let (side, mode) = (1 << numbers.below(18), numbers.of(&[0, 1, 3]));
+        let mut memory = [0u32; 8];
+        let mut image = object_of(&mut numbers, &mut memory, false, [1, 1, 1], (UNSIGNED_8, 1));
+        image.flags = 0;
+        image.sampler = Sampler { normalized: 1, address: [mode; 3], ..Sampler::default() };
+        image.levels[0] = Level { width: side, pitch: side.next_multiple_of(32).into(), ..image.levels[0] };
+        let axis = Plan::of(&image, true).unwrap().axes[0];
+        let at = match numbers.below(3) {
+            0 => f32::from_bits(numbers.next()),
+            1 => (numbers.next() as f32 / 4_294_967_296.0 - 0.5) * 16.0,
+            _ => f32::from_bits(axis.limit.to_bits() - 1 - numbers.below(4)) * numbers.of(&[1.0, -1.0]),
+        };
+        if at.abs() < axis.limit {
+            // SAFETY: every processor's vectors, and no memory.
+            let (short, long) =
+                unsafe { (fetch::short::<One>(&axis, at), fetch::elements::<One>(&axis, at)) };
+            assert_eq!(short.is_some(), side <= 1 << 15, "{round}: {axis:?}");
+            assert!(short.is_none_or(|short| f64::from(short) == long), "{round}: {at} of {axis:?}");
+        }
+    }
+}
+
+/// A fetch's arguments: coordinates that go on from lane to lane by the same steps.
+fn line(numbers: &mut Numbers, access: Access, lanes: usize, image: &Image) -> Vec<u64> {
+    let Access::Fetch { geometry, float, .. } = access else { unreachable!() };
+    let sides = [image.levels[0].width, image.levels[0].height, image.levels[0].depth];
+    let mut words = vec![0; (access.arguments() + access.results().len()) * lanes];
+    words[..lanes].fill(std::ptr::from_ref(image) as u64);
+    for nth in 0..geometry.coordinates() {
+        let side = sides[nth] as f32;
+        let part = numbers.next() as f32 / 4_294_967_296.0;
+        let mut step = match nth {
+            0 => numbers.of(&[1.0, 0.75, 0.5, 1.5, 1.9, 0.3 * part, 1.0 + part, -0.75, -1.25]),
+            1 => numbers.of(&[0.0, 0.0, 0.0625, -0.0625, 0.02, -0.03, 0.5]),
+            _ => numbers.of(&[0.0, 0.0, 0.0, 0.1]),
+        };
+        let mut first = (1.3 * numbers.next() as f32 / 4_294_967_296.0 - 0.15) * side;
+        match numbers.below(4) {
+            // Weights of 0 and of next to all.
+            0 => first = first.floor() + 0.5,
+            1 => first = first.floor() + 0.5 - 1.0 / 256.0,
+            _ => {}
+        }
+        if !float {
+            (first, step) = (first.floor(), step.round());
+        }
+        for lane in 0..lanes {
+            let at = first + lane as f32 * step;
+            words[(1 + nth) * lanes + lane] = if !float {
+                (at as i32).cast_unsigned().into()
+            } else if image.sampler.normalized != 0 {
+                (at / side).to_bits().into()
+            } else {
+                at.to_bits().into()
+            };
+        }
+    }
+    words
 }
 
 #[test]

@@ -210,6 +210,12 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn sub_float(a: Self::Float, b: Self::Float) -> Self::Float {
+        // SAFETY: the trait's.
+        unsafe { _mm256_sub_ps(a, b) }
+    }
+
+    #[inline(always)]
     unsafe fn floor_float(a: Self::Float) -> Self::Float {
         // SAFETY: the trait's.
         unsafe { _mm256_floor_ps(a) }
@@ -225,9 +231,9 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn to_int(a: Self::Float) -> Self::Int {
+    unsafe fn floor_to_int(a: Self::Float) -> Self::Int {
         // SAFETY: the trait's.
-        unsafe { _mm256_cvttps_epi32(a) }
+        unsafe { _mm256_cvttps_epi32(Self::floor_float(a)) }
     }
 
     #[inline(always)]
@@ -302,9 +308,12 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn double_to_int(a: Self::Double) -> Self::Int {
+    unsafe fn floor_double_to_int(a: Self::Double) -> Self::Int {
         // SAFETY: the trait's.
-        unsafe { _mm256_set_m128i(_mm256_cvttpd_epi32(a[1]), _mm256_cvttpd_epi32(a[0])) }
+        unsafe {
+            let [low, high] = Self::floor_double(a);
+            _mm256_set_m128i(_mm256_cvttpd_epi32(high), _mm256_cvttpd_epi32(low))
+        }
     }
 
     #[inline(always)]
@@ -348,9 +357,24 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn last(value: __m256i) -> i32 {
+        // SAFETY: the trait's.
+        unsafe { _mm256_extract_epi32::<7>(value) }
+    }
+
+    #[inline(always)]
     unsafe fn permuted(items: __m256i, places: __m256i) -> __m256i {
         // SAFETY: the trait's.
         unsafe { _mm256_permutevar8x32_epi32(items, places) }
+    }
+
+    #[inline(always)]
+    unsafe fn permuted_of_two(items: [__m256i; 2], places: __m256i) -> __m256i {
+        // SAFETY: the trait's.
+        unsafe {
+            let (low, high) = (Self::permuted(items[0], places), Self::permuted(items[1], places));
+            Self::select(Self::less(Self::splat(7), places), high, low)
+        }
     }
 
     #[inline(always)]

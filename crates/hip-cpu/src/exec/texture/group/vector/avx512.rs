@@ -6,6 +6,9 @@ use super::Vector;
 
 pub struct Avx512;
 
+/// How conversions to integers round.
+const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+
 impl Vector for Avx512 {
     const LANES: usize = 16;
     type Int = __m512i;
@@ -209,6 +212,12 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn sub_float(a: Self::Float, b: Self::Float) -> Self::Float {
+        // SAFETY: the trait's.
+        unsafe { _mm512_sub_ps(a, b) }
+    }
+
+    #[inline(always)]
     unsafe fn floor_float(a: Self::Float) -> Self::Float {
         // SAFETY: the trait's.
         unsafe { _mm512_roundscale_ps::<9>(a) }
@@ -221,9 +230,9 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn to_int(a: Self::Float) -> Self::Int {
+    unsafe fn floor_to_int(a: Self::Float) -> Self::Int {
         // SAFETY: the trait's.
-        unsafe { _mm512_cvttps_epi32(a) }
+        unsafe { _mm512_cvt_roundps_epi32::<DOWN>(a) }
     }
 
     #[inline(always)]
@@ -302,10 +311,11 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn double_to_int(a: Self::Double) -> Self::Int {
+    unsafe fn floor_double_to_int(a: Self::Double) -> Self::Int {
         // SAFETY: the trait's.
         unsafe {
-            let [low, high] = [_mm512_cvttpd_epi32(a[0]), _mm512_cvttpd_epi32(a[1])];
+            let [low, high] =
+                [_mm512_cvt_roundpd_epi32::<DOWN>(a[0]), _mm512_cvt_roundpd_epi32::<DOWN>(a[1])];
             _mm512_inserti32x8::<1>(_mm512_castsi256_si512(low), high)
         }
     }
@@ -355,9 +365,21 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn last(value: __m512i) -> i32 {
+        // SAFETY: the trait's.
+        unsafe { _mm_extract_epi32::<3>(_mm512_extracti32x4_epi32::<3>(value)) }
+    }
+
+    #[inline(always)]
     unsafe fn permuted(items: __m512i, places: __m512i) -> __m512i {
         // SAFETY: the trait's.
         unsafe { _mm512_permutexvar_epi32(places, items) }
+    }
+
+    #[inline(always)]
+    unsafe fn permuted_of_two(items: [__m512i; 2], places: __m512i) -> __m512i {
+        // SAFETY: the trait's.
+        unsafe { _mm512_permutex2var_epi32(items[0], places, items[1]) }
     }
 
     #[inline(always)]

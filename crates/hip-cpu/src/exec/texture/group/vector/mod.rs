@@ -37,8 +37,11 @@ pub trait Vector {
     unsafe fn gather_four(base: *const u8, offset: Self::Int) -> [Self::Int; 4];
 
     unsafe fn first(value: Self::Int) -> i32;
+    unsafe fn last(value: Self::Int) -> i32;
     /// Of each lane, the item that `places` says.
     unsafe fn permuted(items: Self::Int, places: Self::Int) -> Self::Int;
+    /// The same of twice as many items.
+    unsafe fn permuted_of_two(items: [Self::Int; 2], places: Self::Int) -> Self::Int;
     /// Whether each lane's number is `stride` more than the one's before.
     unsafe fn is_line(value: Self::Int, stride: i32) -> bool;
     unsafe fn are_equal(a: Self::Int, b: Self::Int) -> bool;
@@ -75,12 +78,13 @@ pub trait Vector {
     /// Neither is NaN, nor are both zeros.
     unsafe fn min_float(a: Self::Float, b: Self::Float) -> Self::Float;
     unsafe fn max_float(a: Self::Float, b: Self::Float) -> Self::Float;
+    unsafe fn sub_float(a: Self::Float, b: Self::Float) -> Self::Float;
     unsafe fn floor_float(a: Self::Float) -> Self::Float;
     /// |a| < limit; NaN is not.
     unsafe fn within(a: Self::Float, limit: f32) -> Self::Mask;
     unsafe fn is_number(a: Self::Float) -> Self::Mask;
-    /// A whole number that an `i32` can be.
-    unsafe fn to_int(a: Self::Float) -> Self::Int;
+    /// The whole number below, which an `i32` can be.
+    unsafe fn floor_to_int(a: Self::Float) -> Self::Int;
     unsafe fn to_float(a: Self::Int) -> Self::Float;
 
     unsafe fn splat_double(value: f64) -> Self::Double;
@@ -96,8 +100,8 @@ pub trait Vector {
     unsafe fn min_double(a: Self::Double, b: Self::Double) -> Self::Double;
     unsafe fn max_double(a: Self::Double, b: Self::Double) -> Self::Double;
     unsafe fn floor_double(a: Self::Double) -> Self::Double;
-    /// A whole number that an `i32` can be.
-    unsafe fn double_to_int(a: Self::Double) -> Self::Int;
+    /// The whole number below, which an `i32` can be.
+    unsafe fn floor_double_to_int(a: Self::Double) -> Self::Int;
 }
 
 /// The same, of which the compiler does not know that it is the same each time.
@@ -108,6 +112,13 @@ pub fn anew<T>(of: &T) -> &T {
     unsafe { asm!("/* {0} */", inout(reg) at, options(readonly, nostack, preserves_flags)) }
     // SAFETY: a reference's.
     unsafe { &*at }
+}
+
+/// Says that memory will be read soon, of which there need not be any.
+#[inline(always)]
+pub fn ahead(at: *const u8) {
+    // SAFETY: every processor has it, and it reads nothing that is not there.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
 }
 
 /// Has what stands at `items` in memory: taking lanes out of a vector one by one costs more than loads do, and the

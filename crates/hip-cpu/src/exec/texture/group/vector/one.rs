@@ -177,6 +177,11 @@ impl Vector for One {
     }
 
     #[inline(always)]
+    unsafe fn sub_float(a: Self::Float, b: Self::Float) -> Self::Float {
+        a - b
+    }
+
+    #[inline(always)]
     unsafe fn floor_float(a: Self::Float) -> Self::Float {
         a.floor()
     }
@@ -187,8 +192,8 @@ impl Vector for One {
     }
 
     #[inline(always)]
-    unsafe fn to_int(a: Self::Float) -> Self::Int {
-        a as i32
+    unsafe fn floor_to_int(a: Self::Float) -> Self::Int {
+        a.floor() as i32
     }
 
     #[inline(always)]
@@ -247,8 +252,8 @@ impl Vector for One {
     }
 
     #[inline(always)]
-    unsafe fn double_to_int(a: Self::Double) -> Self::Int {
-        a as i32
+    unsafe fn floor_double_to_int(a: Self::Double) -> Self::Int {
+        a.floor() as i32
     }
 
     #[inline(always)]
@@ -275,9 +280,19 @@ impl Vector for One {
     }
 
     #[inline(always)]
+    unsafe fn last(value: i32) -> i32 {
+        value
+    }
+
+    #[inline(always)]
     unsafe fn permuted(items: i32, places: i32) -> i32 {
         let _ = places;
         items
+    }
+
+    #[inline(always)]
+    unsafe fn permuted_of_two(items: [i32; 2], places: i32) -> i32 {
+        items[(places & 1) as usize]
     }
 
     #[inline(always)]
