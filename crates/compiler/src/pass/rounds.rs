@@ -14,7 +14,7 @@ use super::cfg;
 use super::dominators::{Dominators, reversed, successors};
 use super::loops::{Loop, Loops};
 use super::spins;
-use super::ssa::{Graph, rebuild};
+use super::ssa::{Graph, Places, rebuild};
 use super::visit::{Definition, definitions, for_each_use, term_values_mut};
 use crate::ir::*;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ const MOST_OF_LOOP: usize = 1000;
 const MOST_CARRIED: usize = 12;
 /// Instructions of a trip that only reads, from which on the CPU does not see the next trip's loads by itself.
 const LONG_TRIP: usize = 48;
-/// Each takes a look at the whole kernel.
+/// Each takes a walk through the whole kernel.
 const MOST_LOOPS: usize = 4;
 /// Operations between a loop's step and the grid's size.
 const DEPTH: usize = 8;
@@ -98,7 +98,12 @@ impl Found {
         if insts().count() > MOST_OF_LOOP || insts().any(|inst| inst.op.is_barrier()) {
             return None;
         }
-        let is_memory = |inst: &Inst| matches!(inst.op, Op::Load { space, .. } | Op::Store { space, .. } if matches!(space, Space::Global | Space::Generic));
+        let is_memory = |inst: &Inst| match inst.op {
+            Op::Load { space, .. } | Op::Store { space, .. } => {
+                matches!(space, Space::Global | Space::Generic)
+            }
+            _ => false,
+        };
         let writes = |inst: &Inst| matches!(inst.op, Op::Store { .. } | Op::Atomic { .. });
         if !insts().any(is_memory) || !insts().any(writes) && insts().count() < LONG_TRIP {
             return None;
@@ -253,12 +258,12 @@ impl Found {
             None => Term::Jump(ends),
         };
         // What the loop has made is what the rounds have made, for those who end with them.
-        let graph = Graph::of(body);
+        let (graph, mut places) = (Graph::of(body), Places::of(body));
         let of_next_trip =
             |value: &Value| handed_on.iter().position(|it| it == value).map(|nth| carried[nth]);
         let known = known.iter().filter_map(|value| Some((*value, of_next_trip(value)?)));
         for (value, last) in escaping.into_iter().zip(last_values).chain(known.collect::<Vec<_>>()) {
-            rebuild(body, &graph, value, &[(meeting.index(), last)], &[]);
+            rebuild(body, &graph, &mut places, value, &[(meeting.index(), last)], &[]);
         }
     }
 
