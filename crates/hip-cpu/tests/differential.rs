@@ -251,7 +251,7 @@ fn trees() -> Vec<Case> {
     all
 }
 
-/// Loops over the grid: of no element, of fewer than threads, of some trips, and of a last trip that some threads have.
+/// Loops over the grid and over rows: of no element, of fewer than threads, of some trips, and of a last trip that some threads have.
 fn rounds() -> Vec<Case> {
     let mut all = vec![];
     let kernels = [
@@ -275,6 +275,13 @@ fn rounds() -> Vec<Case> {
                 let given = vec![Words(len, small), Words(len.max(64), zero), I(n as i32)];
                 all.push(case(kernel, [3, 1, 1], [block, 1, 1], given));
             }
+        }
+    }
+    for kernel in ["rows_map", "rows_written", "rows_long"] {
+        for block in [32, 100, 256] {
+            let len = 600 * 9;
+            let given = vec![Words(len, small), Words(len, zero), I(len as i32)];
+            all.push(case(kernel, [3, 1, 1], [block, 1, 1], given));
         }
     }
     for (grid, block) in [([1, 3, 1], [32, 4, 1]), ([2, 2, 1], [8, 16, 1]), ([1, 2, 1], [64, 3, 1])] {

@@ -1,5 +1,5 @@
 //! Loops that take an element of each grid's length by turns (`for (i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x *
-//! blockDim.x)`): all groups of a block go round once before one of them goes round again.
+//! blockDim.x)`): all groups of a block go round once before one of them goes round again. So do loops that store a row's length further in each trip (`y[k * n + i]`).
 //!
 //! A group that ran such a loop to its end would read a line or two of memory, step over a grid's length, and come back for the lines
 //! beside them only when the next group runs: too far for the CPU to foresee, each time in another page. By rounds a block
@@ -27,8 +27,10 @@ const MOST_CARRIED: usize = 12;
 const LONG_TRIP: usize = 48;
 /// Each takes a walk through the whole kernel.
 const MOST_LOOPS: usize = 4;
-/// Operations between a loop's step and the grid's size.
+/// Operations between a loop's step and the grid's size, or an address and what changes it.
 const DEPTH: usize = 8;
+/// Bytes from trip to trip, half of a page.
+const FAR: u64 = 2048;
 
 /// The kernel with its loops over the grid in rounds; `None` where it has none.
 pub fn of(kernel: &Function) -> Option<Function> {
@@ -37,6 +39,8 @@ pub fn of(kernel: &Function) -> Option<Function> {
     }
     let mut body = kernel.clone();
     cfg::lower_switches(&mut body);
+    cfg::clean(&mut body);
+    skip_ways_round(&mut body);
     cfg::clean(&mut body);
     let found = Found::all(&body);
     for each in &found {
@@ -49,10 +53,30 @@ pub fn of(kernel: &Function) -> Option<Function> {
     Some(body)
 }
 
-/// Whether it asks for the grid's size and has a loop: without a look at the loops.
+/// A loop's way round may be a block that only jumps, behind the branch that ends the loop: the branch itself goes round then.
+fn skip_ways_round(body: &mut Function) {
+    let graph = successors(body);
+    let dominators = Dominators::of_graph(&graph, 0);
+    let from = reversed(&graph);
+    for (at, from) in from.iter().enumerate() {
+        let block = &body.blocks[at];
+        let (Term::Jump(round), [before]) = (&block.term, &from[..]) else { continue };
+        let goes_round = dominators.is_reachable(at) && dominators.dominates(round.block.index(), at);
+        if goes_round && block.insts.is_empty() && block.params.is_empty() {
+            let round = round.clone();
+            let edges = body.blocks[*before].term.edges_mut();
+            edges.into_iter().filter(|edge| edge.block.index() == at).for_each(|edge| *edge = round.clone());
+        }
+    }
+}
+
+/// Whether it asks for the grid's size or stores, and has a loop: without a look at the loops.
 fn takes_turns(kernel: &Function) -> bool {
-    let asks = |inst: &Inst| matches!(inst.op, Op::Special(Special::Nctaid(_)));
-    kernel.blocks.iter().any(|block| block.insts.iter().any(asks)) && super::loops::any(kernel)
+    let may = |inst: &Inst| {
+        let is_store = matches!(inst.op, Op::Store { space: Space::Global | Space::Generic, .. });
+        is_store || matches!(inst.op, Op::Special(Special::Nctaid(_)))
+    };
+    kernel.blocks.iter().any(|block| block.insts.iter().any(may)) && super::loops::any(kernel)
 }
 
 /// A loop that is entered from one block and left from its last.
@@ -131,7 +155,17 @@ impl Found {
         let params = &body.blocks[each.header].params;
         let is_turn =
             params.iter().zip(&back.args).any(|(&param, &next)| is_step_of_grid(body, places, param, next));
-        if !is_turn || params.len() > MOST_CARRIED {
+        let walk = Walk { body, places, inside: &each.blocks, params, next: &back.args };
+        let writes_far = |inst: &Inst| match inst.op {
+            Op::Store { space: Space::Global | Space::Generic, .. } => {
+                walk.advance(inst.args[0], DEPTH).is_some_and(Advance::is_far)
+            }
+            _ => false,
+        };
+        // Short trips are not worth to keep anything for each thread between them but where it is.
+        let is_row =
+            || insts().any(writes_far) && (insts().count() >= LONG_TRIP || walk.keeps_places_alone());
+        if params.len() > MOST_CARRIED || !(is_turn || is_row()) {
             return None;
         }
         let found =
@@ -333,6 +367,119 @@ impl Found {
     }
 }
 
+/// How much more a number is in each trip than in the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Advance {
+    By(i64),
+    /// By what is known when the kernel runs, the same each time.
+    ByGiven,
+}
+
+impl Advance {
+    /// Beyond what the CPU foresees by itself, as a row of a matrix mostly is.
+    fn is_far(self) -> bool {
+        match self {
+            Advance::By(bytes) => bytes.unsigned_abs() >= FAR,
+            Advance::ByGiven => true,
+        }
+    }
+
+    fn plus(self, other: Advance) -> Advance {
+        match (self, other) {
+            (Advance::By(a), Advance::By(b)) => Advance::By(a.wrapping_add(b)),
+            _ => Advance::ByGiven,
+        }
+    }
+
+    fn times(self, factor: Option<i64>) -> Advance {
+        match (self, factor) {
+            (Advance::By(0), _) => self,
+            (Advance::By(by), Some(factor)) => Advance::By(by.wrapping_mul(factor)),
+            _ => Advance::ByGiven,
+        }
+    }
+}
+
+/// A loop whose header has these parameters, which `next` are in the next trip.
+struct Walk<'a> {
+    body: &'a Function,
+    places: &'a [Definition],
+    inside: &'a [usize],
+    params: &'a [Value],
+    next: &'a [Value],
+}
+
+impl Walk<'_> {
+    /// `None`: it is not the same in all trips.
+    fn advance(&self, value: Value, depth: usize) -> Option<Advance> {
+        if self.stays(value) {
+            return Some(Advance::By(0));
+        }
+        if let Some(nth) = self.params.iter().position(|&param| param == value) {
+            return self.step(value, self.next[nth], DEPTH);
+        }
+        let Definition::Inst(at, nth, _) = self.places[value.index()] else { return None };
+        let inst = &self.body.blocks[at].insts[nth];
+        let depth = depth.checked_sub(1)?;
+        let of = |nth: usize| self.advance(inst.args[nth], depth);
+        match inst.op {
+            Op::Int(IntBin::Add, _) => Some(of(0)?.plus(of(1)?)),
+            Op::Int(IntBin::Sub, _) => Some(of(0)?.plus(of(1)?.times(Some(-1)))),
+            Op::Int(IntBin::Mul, _) | Op::MulWide(_) => match (of(0)?, of(1)?) {
+                (by, Advance::By(0)) => Some(by.times(self.constant(inst.args[1]))),
+                (Advance::By(0), by) => Some(by.times(self.constant(inst.args[0]))),
+                _ => None,
+            },
+            Op::Int(IntBin::Shl, _) if of(1)? == Advance::By(0) => {
+                let factor = self.constant(inst.args[1]).map(|bits| 1i64.wrapping_shl(bits as u32));
+                Some(of(0)?.times(factor))
+            }
+            Op::Sext | Op::Zext | Op::Trunc | Op::Cvta { .. } => of(0),
+            Op::Const(_) => Some(Advance::By(0)),
+            _ => None,
+        }
+    }
+
+    /// Whether all that is handed on counts, or is an address.
+    fn keeps_places_alone(&self) -> bool {
+        self.params.iter().zip(self.next).all(|(&param, &next)| self.step(param, next, DEPTH).is_some())
+    }
+
+    /// What `next` is more than `param`, by sums of it and what stays.
+    fn step(&self, param: Value, next: Value, depth: usize) -> Option<Advance> {
+        let next = converted_from(self.body, self.places, next);
+        if next == param {
+            return Some(Advance::By(0));
+        }
+        let Definition::Inst(at, nth, _) = self.places[next.index()] else { return None };
+        let inst = &self.body.blocks[at].insts[nth];
+        let depth = depth.checked_sub(1)?;
+        let (Op::Int(IntBin::Add, _), [a, b]) = (&inst.op, &inst.args[..]) else { return None };
+        let sum = |of: Value, by: Value| Some(self.step(param, of, depth)?.plus(self.amount(by)?));
+        sum(*a, *b).or_else(|| sum(*b, *a))
+    }
+
+    fn amount(&self, by: Value) -> Option<Advance> {
+        match self.constant(by) {
+            Some(by) => Some(Advance::By(by)),
+            None => self.stays(by).then_some(Advance::ByGiven),
+        }
+    }
+
+    fn stays(&self, value: Value) -> bool {
+        self.places[value.index()].block().is_none_or(|at| !self.inside.contains(&at))
+    }
+
+    fn constant(&self, value: Value) -> Option<i64> {
+        let Definition::Inst(at, nth, _) = self.places[value.index()] else { return None };
+        match self.body.blocks[at].insts[nth].op {
+            Op::Const(bits) if self.body.ty(value).bits() == 32 => Some(i64::from(bits as u32 as i32)),
+            Op::Const(bits) => Some(bits as i64),
+            _ => None,
+        }
+    }
+}
+
 /// What a thread may do that does not come to the loop.
 fn is_for_all(op: &Op) -> bool {
     op.is_pure() || matches!(op, Op::Load { space: Space::Param, .. })
@@ -441,5 +588,23 @@ mod tests {
     #[test]
     fn long_trips_that_only_read_go_in_rounds_too() {
         assert!(of(&over_grid("s", &"v = add v i; ".repeat(LONG_TRIP), "")).is_some());
+    }
+
+    /// A loop over rows of `row` words, a column for each thread, that hands on a sum of `more`.
+    fn over_rows(row: &str, more: &str) -> Option<Function> {
+        of(&function(&format!(
+            "entry: t = tid; r = ctaid; z = const.b32 0; o = const.b32 1; n = const.b32 100; c = const.b32 {row}; jump head(z,z)
+             head(k:b32, sum:b32): m = mul k {}; at = add m t; a = sext at; store a sum; next = add sum {more}; j = add k o; q = lt j n; branch q head(j,next) done
+             done: exit",
+            if row == "0" { "r" } else { "c" }
+        )))
+    }
+
+    #[test]
+    fn loops_that_store_by_rows_go_in_rounds_where_rows_are_long() {
+        assert!(over_rows("0", "o").is_some(), "a length that is known as it runs");
+        assert!(over_rows("2048", "o").is_some());
+        assert!(over_rows("2047", "o").is_none());
+        assert!(over_rows("0", "at").is_none(), "a sum of each thread's own");
     }
 }

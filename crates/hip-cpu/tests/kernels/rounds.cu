@@ -3,6 +3,7 @@
 #include "device.h"
 #define OWN ((int)(BX*DX+TX))
 #define STEP ((int)(GX*DX))
+#define MIX(l) v=v*(31+l)+(v>>3)+((sum^l)|(v<<l));
 extern "C" {
 // What most programs have.
 __global__ void grid_map(const int*x,int*y,int n){ for(int i=OWN;i<n;i+=STEP)y[i]=x[i]*3+i; }
@@ -28,4 +29,8 @@ __global__ void grid_twice(const int*x,int*y,int n){ for(int i=OWN;i<n;i+=STEP)y
 __global__ void grid_again(const int*x,int*y,int n){ for(int k=0;k<3;k++)for(int i=OWN;i<n;i+=STEP)y[i]=y[i]*5-x[i]+k; }
 // Each row of a picture of 37 words by the threads of a row of the block.
 __global__ void grid_rows(const int*x,int*y,int n){ int rows=n/37,sum=0; for(int row=BY*DY+TY;row<rows;row+=GY*DY)for(int i=OWN;i<37;i+=STEP){ sum+=x[row*37+i]; y[row*37+i]=sum; } }
+// Columns, a row further in each trip: of any length, of a length that is written out, and with sums for each thread in long trips.
+__global__ void rows_map(const int*x,int*y,int n){ int i=OWN,rows=n/STEP; for(int k=0;k<rows;k++)y[k*STEP+i]=x[k*STEP+i]*3+k; }
+__global__ void rows_written(const int*x,int*y,int n){ int i=OWN; if(i>=600)return; for(int k=i&3;k<n/600;k++)y[k*600+i]=x[k*600+i]^k; }
+__global__ void rows_long(const int*x,int*y,int n){ int i=OWN,sum=5; if(i%7==4)return; for(int k=0;k<n/STEP;k++){ int v=x[k*STEP+i]; MIX(1)MIX(2)MIX(3)MIX(4)MIX(5)MIX(6)MIX(7)MIX(8) sum+=v; y[k*STEP+i]=sum; } y[i]=sum; }
 }
