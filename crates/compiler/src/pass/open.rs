@@ -14,9 +14,7 @@ const SHORT: u32 = 64;
 /// Whether code for flat blocks of up to `most` threads is as good for each of them as code of its own: whatever follows
 /// from the block's length follows from the bounds too, and the length itself only scales indices and makes steps.
 pub fn is_as_good(body: &Function, most: u32) -> bool {
-    let n_insts = body.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
-    // Groups of open code do not go in rounds.
-    if n_insts < LONG || !only_scales(body) || rounds::of(body).is_some() {
+    if body.blocks.iter().map(|block| block.insts.len()).sum::<usize>() < LONG || !only_scales(body) {
         return false;
     }
     let folded = |length| {
@@ -24,7 +22,8 @@ pub fn is_as_good(body: &Function, most: u32) -> bool {
         fold::run(&mut body, Threads { block: [length, 1, 1], open: true, width: 32 });
         body
     };
-    folded(SHORT) == folded(most)
+    // Groups of open code do not go in rounds.
+    folded(SHORT) == folded(most) && rounds::of(body).is_none()
 }
 
 fn is_conversion(op: &Op) -> bool {

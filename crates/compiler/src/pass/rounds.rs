@@ -21,6 +21,8 @@ use std::collections::HashMap;
 
 /// Instructions of a loop: its copy is compiled too.
 const MOST_OF_LOOP: usize = 1000;
+/// Instructions of a kernel: longer ones wait for their first code long enough.
+const MOST_OF_KERNEL: usize = 20_000;
 /// Values that are kept for each thread from round to round.
 const MOST_CARRIED: usize = 12;
 /// Instructions of a trip that only reads, from which on the CPU does not see the next trip's loads by itself.
@@ -76,7 +78,10 @@ fn takes_turns(kernel: &Function) -> bool {
         let is_store = matches!(inst.op, Op::Store { space: Space::Global | Space::Generic, .. });
         is_store || matches!(inst.op, Op::Special(Special::Nctaid(_)))
     };
-    kernel.blocks.iter().any(|block| block.insts.iter().any(may)) && super::loops::any(kernel)
+    let n_insts: usize = kernel.blocks.iter().map(|block| block.insts.len()).sum();
+    n_insts <= MOST_OF_KERNEL
+        && kernel.blocks.iter().any(|block| block.insts.iter().any(may))
+        && super::loops::any(kernel)
 }
 
 /// A loop that is entered from one block and left from its last.
