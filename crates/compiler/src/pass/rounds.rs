@@ -1,8 +1,9 @@
 //! Loops that take an element of each grid's length by turns (`for (i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x *
-//! blockDim.x)`): all groups of a block go round once before one of them goes round again. So do loops that store a row's length further in each trip (`y[k * n + i]`).
+//! blockDim.x)`): all groups of a block go round once before one of them goes round again. So do loops that store a row further in
+//! each trip (`y[k * n + i]`).
 //!
-//! A group that ran such a loop to its end would read a line or two of memory, step over a grid's length, and come back for the lines
-//! beside them only when the next group runs: too far for the CPU to foresee, each time in another page. By rounds a block
+//! A group that ran such a loop to its end would read a line or two of memory, step over a grid's length or a row, and come back for
+//! the lines beside them only when the next group runs: too far for the CPU to foresee, each time in another page. By rounds a block
 //! reads what its threads have side by side.
 //!
 //! The loop is doubled. Where all threads of the block would go round, which a barrier that reduces tells, they do so in a copy
