@@ -15,8 +15,8 @@ use super::cfg;
 use super::dominators::{Dominators, reversed, successors};
 use super::loops::{Loop, Loops};
 use super::spins;
-use super::ssa::{Graph, Places, rebuild};
-use super::visit::{Definition, definitions, for_each_use, term_values_mut};
+use super::ssa::{self, Graph, Places, rebuild};
+use super::visit::{Definition, definitions, for_each_use};
 use crate::ir::*;
 use std::collections::HashMap;
 
@@ -309,37 +309,10 @@ impl Found {
 
     /// The loop once more: which block is of which, and the names of values there.
     fn copied(&self, body: &mut Function) -> (HashMap<usize, BlockId>, HashMap<Value, Value>) {
-        let mut renamed: HashMap<Value, Value> = HashMap::new();
-        for &at in &self.blocks {
-            let block = &body.blocks[at];
-            let defined: Vec<Value> = block
-                .params
-                .iter()
-                .chain(block.insts.iter().flat_map(|inst| &inst.results))
-                .copied()
-                .collect();
-            for value in defined {
-                let new = body.new_value(body.ty(value));
-                renamed.insert(value, new);
-            }
-        }
-        let rename = |value: &mut Value| {
-            if let Some(new) = renamed.get(value) {
-                *value = *new;
-            }
-        };
-        let mut copies: HashMap<usize, BlockId> = HashMap::new();
-        for &at in &self.blocks {
-            let mut block = body.blocks[at].clone();
-            block.params.iter_mut().for_each(rename);
-            for inst in &mut block.insts {
-                inst.args.iter_mut().chain(&mut inst.results).for_each(rename);
-            }
-            term_values_mut(&mut block.term, rename);
-            let copy = body.new_block();
-            body.blocks[copy.index()] = block;
-            copies.insert(at, copy);
-        }
+        let first = body.blocks.len();
+        let renamed = ssa::copy(body, &self.blocks);
+        let copies: HashMap<usize, BlockId> =
+            self.blocks.iter().enumerate().map(|(nth, &at)| (at, BlockId((first + nth) as u32))).collect();
         for copy in copies.values() {
             for edge in body.blocks[copy.index()].term.edges_mut() {
                 if let Some(to) = copies.get(&edge.block.index()) {

@@ -4,6 +4,7 @@
 use super::dominators::Dominators;
 use super::visit::{Definition, definitions, term_values, term_values_mut};
 use crate::ir::{Function, Value};
+use std::collections::HashMap;
 
 /// The control-flow graph as it stays while values are renamed.
 pub struct Graph {
@@ -19,6 +20,34 @@ impl Graph {
         let frontiers = dominators.frontiers(&graph);
         Graph { predecessors: super::dominators::reversed(&graph), dominators, frontiers }
     }
+}
+
+/// Copies of `blocks` behind all others, in their order, whose values have names of their own, which are the answer. Edges lead where
+/// they led.
+pub fn copy(function: &mut Function, blocks: &[usize]) -> HashMap<Value, Value> {
+    let mut renamed = HashMap::new();
+    for &at in blocks {
+        let block = &function.blocks[at];
+        let results = block.insts.iter().flat_map(|inst| &inst.results);
+        for value in block.params.iter().chain(results).copied().collect::<Vec<_>>() {
+            renamed.insert(value, function.new_value(function.ty(value)));
+        }
+    }
+    let rename = |value: &mut Value| {
+        if let Some(new) = renamed.get(value) {
+            *value = *new;
+        }
+    };
+    for &at in blocks {
+        let mut block = function.blocks[at].clone();
+        block.params.iter_mut().for_each(rename);
+        for inst in &mut block.insts {
+            inst.args.iter_mut().chain(&mut inst.results).for_each(rename);
+        }
+        term_values_mut(&mut block.term, rename);
+        function.blocks.push(block);
+    }
+    renamed
 }
 
 /// Where the values of a function are defined and used, while parameters are placed and uses renamed: instructions stay where they are.

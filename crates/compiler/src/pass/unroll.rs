@@ -7,9 +7,9 @@ use super::bits::BitSet;
 use super::dominators::{Dominators, reversed, successors};
 use super::evaluate::evaluate_known;
 use super::loops::{Loop, Loops};
-use super::ssa::{Graph, Places, rebuild};
+use super::ssa::{self, Graph, Places, rebuild};
 use super::value_ranges::{Threads, ValueRanges};
-use super::visit::{for_each_use, term_values_mut};
+use super::visit::for_each_use;
 use crate::ir::*;
 use std::collections::HashMap;
 
@@ -184,29 +184,10 @@ fn unroll(function: &mut Function, each: &Loop, trips: &[Trip]) {
     let header = place(each.header).unwrap_or_default();
     let mut others: HashMap<Value, Vec<(usize, Value)>> = HashMap::new();
     for trip in 1..trips.len() {
-        let mut renamed: HashMap<Value, Value> = HashMap::new();
-        for &(at, value) in &defined {
-            let new = function.new_value(function.ty(value));
-            renamed.insert(value, new);
-            if escaping.contains(value.index()) {
-                let copy = copy_of(trip, place(at).unwrap_or_default());
-                others.entry(value).or_default().push((copy, new));
-            }
-        }
-        let rename = |value: &mut Value| {
-            if let Some(new) = renamed.get(value) {
-                *value = *new;
-            }
-        };
-        for &at in &each.blocks {
-            let mut block = function.blocks[at].clone();
-            block.params.iter_mut().for_each(rename);
-            for inst in &mut block.insts {
-                inst.args.iter_mut().chain(&mut inst.results).for_each(rename);
-            }
-            term_values_mut(&mut block.term, rename);
-            let copy = function.new_block();
-            function.blocks[copy.index()] = block;
+        let renamed = ssa::copy(function, &each.blocks);
+        for &(at, value) in defined.iter().filter(|(_, value)| escaping.contains(value.index())) {
+            let copy = copy_of(trip, place(at).unwrap_or_default());
+            others.entry(value).or_default().push((copy, renamed[&value]));
         }
     }
     for (trip, decided) in trips.iter().enumerate() {
