@@ -299,15 +299,7 @@ fn all_vectors_give_the_same_texels() {
         let geometry = numbers.of(&GEOMETRIES[..5]);
         let float = numbers.below(3) != 0;
         let Some(plan) = Plan::of(&image, float) else { continue };
-        let access = Access::Fetch {
-            geometry,
-            float,
-            level: Lod::Base,
-            texel: Texel::Words,
-            sampler: false,
-            offset: false,
-            compare: false,
-        };
+        let access = words_of(geometry, float, Lod::Base);
         let words = arguments(&mut numbers, access, MAX_LANES, &[&image]);
         let want = one_by_one(access, MAX_LANES, u64::MAX, &words).1;
         let items: Vec<u32> = words.iter().map(|&word| word as u32).collect();
@@ -381,15 +373,7 @@ fn lines_through_images_have_the_texels_of_their_lanes() {
         for _ in 0..20 {
             let geometry = numbers.of(&[Geometry::D2, Geometry::D2, Geometry::D3, Geometry::D1]);
             let float = numbers.below(4) != 0;
-            let access = Access::Fetch {
-                geometry,
-                float,
-                level: Lod::Base,
-                texel: Texel::Words,
-                sampler: false,
-                offset: false,
-                compare: false,
-            };
+            let access = words_of(geometry, float, Lod::Base);
             let lanes = numbers.of(&[4, 8, 16, 32, 64]);
             let words = line(&mut numbers, access, lanes, &image);
             let active = mask(&mut numbers, lanes);
