@@ -442,7 +442,7 @@ impl<'a> Block<'a> {
             for warp in 0..self.n_warps() {
                 // A warp goes on while it meets only itself; the bound lets other warps run too.
                 for _ in 0..64 {
-                    self.step_warp(step, grid, worker, warp, &mut moved)?;
+                    self.step_warp(step, grid, worker, warp, &mut moved).map_err(|fault| *fault)?;
                     if self.gate.is_closed() && (self.lanes.is_given_up || grid.kernel.better.get().is_some())
                     {
                         return Ok(Turn::BeginAnew);
@@ -502,8 +502,8 @@ impl<'a> Block<'a> {
         stuck
     }
 
-    /// Steps every lane that can run. (What becomes of them is not in the result: a `Result<bool, Fault>` is copied as words of which only
-    /// a byte has just been written, and the processor waits for that byte to reach the cache, once in every step.)
+    /// Steps every lane that can run. (What becomes of them is not in the result, and a fault is boxed: a `Result<_, Fault>` is copied as
+    /// words of which only a part has just been written, and the processor waits for that to reach the cache, once in every step.)
     fn step_warp(
         &mut self,
         step: (StepFn, &Guard),
@@ -511,7 +511,7 @@ impl<'a> Block<'a> {
         worker: &Worker,
         warp: usize,
         moved: &mut Moved,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Box<Fault>> {
         let mut failed = None;
         self.gate.begin_pass();
         let (first, able) = if self.per_warp {
@@ -551,8 +551,8 @@ impl<'a> Block<'a> {
                     moved.spinning = true;
                 }
                 // Each thread of the warp that fails the assertion has its line, as on a GPU.
-                ASSERTION => failed = Some(Fault::Assert),
-                status => return Err(Fault::of_status(status)),
+                ASSERTION => failed = Some(Box::new(Fault::Assert)),
+                status => return Err(Fault::of_status(status).into()),
             }
         }
         failed.map_or(Ok(()), Err)
@@ -574,7 +574,7 @@ impl<'a> Block<'a> {
         (t, alive)
     }
 
-    fn request(&mut self, t: usize) -> Result<(), Fault> {
+    fn request(&mut self, t: usize) -> Result<(), Box<Fault>> {
         let thread = self.thread(t);
         match thread.kind {
             request::BARRIER => {
@@ -598,7 +598,7 @@ impl<'a> Block<'a> {
                 let arrived = self.lanes.cluster_arrived[warp] & lanes != 0;
                 self.lanes.states[t] = if arrived { State::AtClusterBarrier } else { State::Ready };
             }
-            _ => return Err(Fault::Status(1)),
+            _ => return Err(Fault::Status(1).into()),
         }
         Ok(())
     }
