@@ -1,7 +1,8 @@
 //! Conversions between number formats.
 
 use super::super::builder::{Builder, Val};
-use super::super::ty::Type;
+use super::super::ty::{Scalar, Type};
+use super::part::in_parts;
 use super::{Result, Unsupported, float, minifloat, pack as registers, round};
 use crate::ir::{Float, FloatMode, Int, Num, Round};
 
@@ -133,6 +134,11 @@ fn saturate(b: &mut Builder, to: Int, x: &Val) -> Val {
     if bits == 64 {
         return b.intrinsic(if to.signed { "fptosi.sat" } else { "fptoui.sat" }, &[int, x.ty], int, &[x]);
     }
+    if bits == 32
+        && let Some(converted) = saturate_native(b, to, x)
+    {
+        return converted;
+    }
     // LLVM takes its own saturating conversion of vectors apart lane by lane; comparisons stay vectors.
     let (least, end) = match to.signed {
         true => (-2f64.powi(bits as i32 - 1), 2f64.powi(bits as i32 - 1)),
@@ -152,6 +158,51 @@ fn saturate(b: &mut Builder, to: Int, x: &Val) -> Val {
     let is_nan = b.fcmp("uno", x, x);
     let converted = b.select(&is_nan, &Builder::int(wide, 0), &converted);
     b.resize(&converted, bits, false)
+}
+
+/// The same to 32 bits by the CPU's own conversion of vectors, which gives the top bit alone for what a signed word cannot have, and all
+/// bits for what an unsigned one cannot (AVX-512): one end of the range comes by itself.
+fn saturate_native(b: &mut Builder, to: Int, x: &Val) -> Option<Val> {
+    let wide = b.vector_bits() >= 512;
+    let part = match (x.ty.scalar, wide) {
+        (Scalar::Float, true) => 16,
+        (Scalar::Float, false) | (Scalar::Double, true) => 8,
+        (Scalar::Double, false) => 4,
+        _ => return None,
+    };
+    if b.vector_bits() < 256 || x.ty.lanes < part || !(wide || to.signed) {
+        return None;
+    }
+    let zero = Builder::fp(x.ty, 0.0);
+    let inside = if to.signed {
+        x.clone()
+    } else {
+        let above = b.fcmp("ogt", x, &zero);
+        b.select(&above, x, &zero)
+    };
+    let letter = if x.ty.scalar == Scalar::Float { 's' } else { 'd' };
+    let converted = in_parts(b, &[&inside], part, |b, pieces| {
+        let (from, into) = (pieces[0].ty, pieces[0].ty.ints(32));
+        if !wide {
+            let name = format!("llvm.x86.avx.cvtt.p{letter}2dq.256");
+            b.declare(&name, format!("declare {into} @{name}({from})"));
+            return b.assign(into, format_args!("call {into} @{name}({})", pieces[0].typed()));
+        }
+        let name = format!("llvm.x86.avx512.mask.cvttp{letter}2{}dq.512", if to.signed { "" } else { "u" });
+        let flags = Type::int(part, 1);
+        b.declare(&name, format!("declare {into} @{name}({from}, {into}, {flags}, i32 immarg)"));
+        // 4: as the processor is set.
+        let rest = format_args!("{into} zeroinitializer, {flags} -1, i32 4");
+        b.assign(into, format_args!("call {into} @{name}({}, {rest})", pieces[0].typed()))
+    });
+    if !to.signed {
+        return Some(converted);
+    }
+    let beyond = b.fcmp("oge", x, &Builder::fp(x.ty, 2f64.powi(31)));
+    let most = Builder::int(converted.ty, i32::MAX.into());
+    let converted = b.select(&beyond, &most, &converted);
+    let is_nan = b.fcmp("uno", x, x);
+    Some(b.select(&is_nan, &Builder::int(converted.ty, 0), &converted))
 }
 
 fn to_integral(b: &mut Builder, rounding: Round, x: &Val) -> Val {
