@@ -17,6 +17,7 @@ mod convert;
 mod copy;
 mod declared;
 mod dialect;
+mod displacement;
 mod float;
 mod form;
 mod function;

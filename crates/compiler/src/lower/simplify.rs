@@ -10,6 +10,7 @@ pub(crate) fn run(function: &mut Function) {
     merge_blocks(function);
     fold_conversions(function);
     super::widening::run(function);
+    super::displacement::run(function);
     remove_dead(function);
     drop_unused_old_values(function);
     renumber(function);
