@@ -118,9 +118,12 @@ pub(super) struct Choice {
 pub(super) fn choice(body: &Function, plan: &Plan, threads: Threads, vector_bits: u32) -> Choice {
     let (width, in_order) =
         if is_free(body) { held(plan, threads.width, vector_bits) } else { (threads.width, false) };
+    let more = (is_free(body) && !in_order).then(|| overlapping(plan, threads, width, vector_bits)).flatten();
     if let Some(gain) = scalar_gain(plan, vector_bits) {
-        let (width, other) = if gain > SCALAR_FROM { (1, width) } else { (width, 1) };
-        return Choice { width, rival: CLOSE.contains(&gain).then_some(other), in_order: false };
+        if gain > SCALAR_FROM {
+            return Choice { width: 1, rival: CLOSE.contains(&gain).then_some(width), in_order: false };
+        }
+        return Choice { width, rival: CLOSE.contains(&gain).then_some(1).or(more), in_order: false };
     }
     // Spills against more groups in flight.
     let registers = if vector_bits >= 512 { 32 } else { 16 };
@@ -129,8 +132,28 @@ pub(super) fn choice(body: &Function, plan: &Plan, threads: Threads, vector_bits
             .regions
             .iter()
             .any(|region| loop_bits(region) * u64::from(width) > registers * u64::from(vector_bits));
-    Choice { width, rival: is_tight.then_some(width / 2), in_order }
+    Choice { width, rival: is_tight.then_some(width / 2).or(more), in_order }
 }
+
+/// More threads to a group, where what a loop carries fits the registers for so many and each operation waits for the one before:
+/// several threads' operations fill the time. Where threads leave the loop at their own trips, more of them wait for the longest.
+fn overlapping(plan: &Plan, threads: Threads, width: u32, vector_bits: u32) -> Option<u32> {
+    let more = if vector_bits >= 512 { MOST } else { MOST / 2 };
+    let fits = !threads.open && threads.total().is_multiple_of(more.into());
+    let pressures = plan.regions.iter().map(|region| (region, Pressure::of(region)));
+    let (region, most) = pressures.max_by(|(_, a), (_, b)| a.work.total_cmp(&b.work))?;
+    let registers = if vector_bits >= 512 { 32 } else { 16 };
+    let carried = loop_bits(region) * u64::from(more);
+    let waits = most.work * f64::from(width) / f64::from(vector_bits) <= BEGUN * most.chain;
+    let is_short = region.function.blocks.iter().map(|block| block.insts.len()).sum::<usize>() <= SHORT;
+    let is_small = is_short && carried > 0 && carried <= registers * u64::from(vector_bits) * 3 / 4;
+    (width > 1 && width < more && fits && waits && is_small).then_some(more)
+}
+
+/// Operations on vectors of full length that a CPU begins in a cycle.
+const BEGUN: f64 = 2.0;
+/// Instructions of a kernel that LLVM compiles for many threads in a fraction of a second.
+const SHORT: usize = 600;
 
 /// Whether nobody counts on a group's being a warp.
 fn is_free(body: &Function) -> bool {
@@ -310,7 +333,22 @@ mod tests {
     fn threads_that_compute_for_as_long_as_each_likes_run_together() {
         let work =
             "mul.f32 %x, %sum, %sum;\nfma.rn.f32 %sum, %x, %x, %sum;\nadd.f32 %sum, %sum, 0f3f800000;\n";
-        assert_eq!((chosen(work, 512), chosen(work, 256)), ((32, None), (16, None)));
+        assert_eq!((chosen(work, 512), chosen(work, 256)), ((32, Some(64)), (16, Some(32))));
+    }
+
+    #[test]
+    fn threads_whose_operations_do_not_wait_for_each_other_get_no_larger_groups() {
+        let constant = |nth: u32| format!("0f{:08x}", 0x3f80_0000 + nth);
+        let in_turn: String =
+            (0..40).map(|nth| format!("fma.rn.f32 %sum, %sum, {}, %sum;\n", constant(nth))).collect();
+        let products = |nth| {
+            format!(
+                "mul.f32 %x, %sum, {};\nmov.b32 %column, %x;\nxor.b32 %at, %at, %column;\n",
+                constant(nth)
+            )
+        };
+        let beside: String = (0..40).map(products).chain(["mov.b32 %sum, %at;\n".to_owned()]).collect();
+        assert_eq!((chosen(&in_turn, 512).1, chosen(&beside, 512).1), (Some(64), None));
     }
 
     /// Threads of a group, for a kernel without loops that turns and adds `words` of `bits`: each word with the next, or
