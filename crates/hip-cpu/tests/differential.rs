@@ -668,6 +668,71 @@ fn what_some_lanes_store_over_what_all_have_read_stays_theirs() {
     compare(NEIGHBOURS, &a_word_each("neighbours", &[32, 40, 64, 256]));
 }
 
+/// Of the threads one in `n` or so does atomics on words of shared memory that others may have too.
+const SPARSE: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry sparse(.param .u64 words, .param .u64 out, .param .u32 n) {
+.reg .pred %p<4>;
+.reg .b32 %r<20>;
+.reg .b64 %rd<8>;
+.shared .align 4 .b8 bins[1280];
+ld.param.u64 %rd1, [words];
+ld.param.u64 %rd2, [out];
+ld.param.u32 %r1, [n];
+mov.u32 %r2, %tid.x;
+mov.u32 %r3, %ntid.x;
+mov.u32 %r4, %ctaid.x;
+mad.lo.u32 %r5, %r4, %r3, %r2;
+mul.wide.u32 %rd3, %r5, 4;
+add.u64 %rd4, %rd1, %rd3;
+add.u64 %rd5, %rd2, %rd3;
+ld.global.u32 %r6, [%rd4];
+mov.u32 %r7, bins;
+mov.u32 %r8, %r2;
+first:
+mul.lo.u32 %r9, %r8, 0x01030507;
+mad.lo.u32 %r10, %r8, 4, %r7;
+st.shared.u32 [%r10], %r9;
+add.u32 %r8, %r8, %r3;
+setp.lt.u32 %p1, %r8, 320;
+@%p1 bra first;
+bar.sync 0;
+rem.u32 %r11, %r6, %r1;
+setp.ne.u32 %p2, %r11, 0;
+@%p2 bra none;
+shr.u32 %r12, %r6, 7;
+and.b32 %r12, %r12, 63;
+mad.lo.u32 %r13, %r12, 4, %r7;
+red.shared.add.u32 [%r13], %r6;
+red.shared.min.u32 [%r13+256], %r6;
+red.shared.max.s32 [%r13+512], %r6;
+red.shared.xor.b32 [%r13+768], %r6;
+red.shared.and.b32 [%r13+1024], %r6;
+none:
+bar.sync 0;
+mov.u32 %r14, 0;
+mov.u32 %r8, %r2;
+last:
+mad.lo.u32 %r10, %r8, 4, %r7;
+ld.shared.u32 %r15, [%r10];
+mad.lo.u32 %r14, %r14, 31, %r15;
+add.u32 %r8, %r8, %r3;
+setp.lt.u32 %p3, %r8, 320;
+@%p3 bra last;
+st.global.u32 [%rd5], %r14;
+ret;
+}
+";
+
+#[test]
+fn atomics_of_few_lanes_and_of_many_give_the_same_bits() {
+    let given = |n| vec![Words(3 * 320, random), Words(3 * 320, zero), I(n)];
+    let cases: Vec<Case> =
+        [1, 2, 3, 4, 5, 8, 40].map(|n| case("sparse", [3, 1, 1], [320, 1, 1], given(n))).into();
+    compare(SPARSE, &cases);
+}
+
 /// Each thread reads what threads before it have, of shared memory and by 32-bit indices of global memory, where there are any: lane 0's
 /// address lies before all of it. A sum over steps that double, as in scans.
 const BEHIND: &str = ".version 8.0

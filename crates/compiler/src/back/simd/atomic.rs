@@ -15,6 +15,26 @@ use std::cell::RefCell;
 /// Atomics on shared memory at places of the lanes' own from which on they are calls.
 const MANY: usize = 4;
 
+/// Active lanes of 32 up to which only they do an atomic on shared memory: more are done as fast together with the others, which costs
+/// no decision of the CPU's.
+const FEW: u32 = 8;
+
+/// An atomic that lanes which are not active do too.
+struct Diverted {
+    op: AtomOp,
+    signed: bool,
+    /// Offsets in shared memory.
+    own: Val,
+    arg: Val,
+}
+
+impl Diverted {
+    /// The operand that changes nothing.
+    fn nothing(&self) -> u128 {
+        neutral(self.op, self.signed, 32).map_or(0, |(_, nothing)| nothing)
+    }
+}
+
 /// What LLVM calls the operation among a vector's lanes, and the operand that changes nothing.
 fn neutral(op: AtomOp, signed: bool, bits: u32) -> Option<(&'static str, u128)> {
     let ones = if bits >= 128 { u128::MAX } else { (1u128 << bits) - 1 };
@@ -197,7 +217,7 @@ impl Emitter<'_> {
     }
 
     /// Whether lanes that are not active do the atomic too, on the first words of the kernel's shared variables, with an operand that
-    /// leaves them as they are: then no branch depends on the mask. Only the OS thread that runs the block could see it.
+    /// leaves them as they are: then no branch depends on which. Only the OS thread that runs the block could see it.
     pub(super) fn is_diverted(&self, inst: &Inst) -> bool {
         let Op::Atomic { space: Space::Shared, op, ty: AtomTy::Int(int), .. } = inst.op else { return false };
         self.lanes > 1
@@ -208,37 +228,108 @@ impl Emitter<'_> {
             && 4 * u64::from(self.lanes) <= self.kernel.shared.bytes
     }
 
-    /// All lanes one after the other, in a function that all such atomics call.
+    /// All lanes one after the other, in a function that all such atomics call; or only the active ones, brought together, where they are
+    /// few.
     fn atomic_diverted(&mut self, (op, signed): (AtomOp, bool), (each, offset): (&Val, i64), arg: &Val) {
         let mask = self.active();
-        let base = Val::new(Type::ptr(), "%shared");
         let own = self.b.resize(each, 32, false);
         let own = self.b.bin_int("add", &own, offset.into());
+        let way = Diverted { op, signed, own, arg: arg.clone() };
+        if !self.wide_gathers || self.lanes != 32 {
+            return self.diverted_all(&mask, &way);
+        }
+        let bits = self.bits_of(&mask);
+        let count = self.b.same("ctpop", &[&bits]);
+        let are_few = self.b.icmp_int("ule", &count, FEW.into());
+        self.fork(
+            &are_few,
+            |me| {
+                me.diverted_few(&bits, &way);
+                vec![]
+            },
+            |me| {
+                me.diverted_all(&mask, &way);
+                vec![]
+            },
+        );
+    }
+
+    fn diverted_all(&mut self, mask: &Val, way: &Diverted) {
+        let base = Val::new(Type::ptr(), "%shared");
         let first = self.iota(32, 4);
-        let place = self.blend(&mask, &own, &first);
-        let nothing = neutral(op, signed, 32).map_or(0, |(_, nothing)| nothing);
-        let nothing = Builder::bits(arg.ty, nothing);
-        let operand = self.blend(&mask, arg, &nothing);
-        // What a lane needs leaves the vector as one word.
-        let lanes = self.lanes as usize;
-        let order: Vec<Option<usize>> =
-            (0..lanes).flat_map(|lane| [Some(lane), Some(lane + lanes)]).collect();
-        let pairs = self.shuffle(&place, Some(&operand), &order);
-        let pairs = self.b.bitcast(&pairs, Type::int(64, self.lanes));
+        let place = self.blend(mask, &way.own, &first);
+        let nothing = Builder::bits(way.arg.ty, way.nothing());
+        let operand = self.blend(mask, &way.arg, &nothing);
+        let (op, signed) = (way.op, way.signed);
+        let pairs = self.pairs(&place, &operand, self.lanes as usize);
         self.outlined(&format!("atomic_pairs.{op:?}.{signed}"), &[base, pairs], &[], |me, params| {
-            for lane in 0..me.lanes {
-                let pair = me.extract(&params[1], &lane.to_string());
-                let place = me.b.bin_int("and", &pair, 0xffff_ffff);
-                let operand = me.b.bin_int("lshr", &pair, 32);
-                let operand = me.b.resize(&operand, 32, false);
-                let at = me.b.assign(
-                    Type::ptr(),
-                    format_args!("getelementptr i8, {}, {}", params[0].typed(), place.typed()),
-                );
-                me.atomic_one(Space::Shared, op, signed, Order::Relaxed, &at, &[operand]);
-            }
+            me.pairs_in_turn((op, signed), &params[0], &params[1]);
             vec![]
         });
+    }
+
+    /// Of 32 lanes, at most `FEW` of which are active.
+    fn diverted_few(&mut self, bits: &Val, way: &Diverted) {
+        let base = Val::new(Type::ptr(), "%shared");
+        let (op, signed, nothing) = (way.op, way.signed, way.nothing());
+        let params = [base, bits.clone(), way.own.clone(), way.arg.clone()];
+        self.outlined(&format!("atomic_few.{op:?}.{signed}"), &params, &[], |me, params| {
+            let [base, bits, own, arg] = params else { return vec![] };
+            let first = me.iota(32, 4);
+            let nothing = Builder::bits(arg.ty, nothing);
+            let place = me.active_first(bits, own, &first);
+            let operand = me.active_first(bits, arg, &nothing);
+            let pairs = me.pairs(&place, &operand, FEW as usize);
+            me.pairs_in_turn((op, signed), base, &pairs);
+            vec![]
+        });
+    }
+
+    /// The lanes of `a` that have a bit, lowest first, in the first 16; behind them `rest`'s. There are at most 16.
+    fn active_first(&mut self, bits: &Val, a: &Val, rest: &Val) -> Val {
+        let name = "llvm.x86.avx512.mask.compress.v16i32";
+        let (half, flags) = (Type::int(32, 16), Type::int(1, 16));
+        self.b.declare(name, format!("declare {half} @{name}({half}, {half}, {flags})"));
+        let high_bits = self.b.bin_int("lshr", bits, 16);
+        let halves = [(bits.clone(), 0), (high_bits, 16)].map(|(bits, first)| {
+            let bits = self.b.resize(&bits, 16, false);
+            let flags = self.b.bitcast(&bits, flags);
+            let (own, rest) = (self.half(a, first), self.half(rest, 0));
+            let all = [own.typed(), rest.typed(), flags.typed()].join(", ");
+            (bits, self.b.assign(half, format_args!("call {half} @{name}({all})")))
+        });
+        let [(low_bits, low), (_, high)] = halves;
+        // Behind those of the lower half come those of the upper.
+        let count = self.b.same("ctpop", &[&low_bits]);
+        let count = self.b.resize(&count, 32, false);
+        let (count, lanes) = (self.splat(&count), self.iota(32, 1));
+        let [count, lanes] = [count, lanes].map(|all| self.half(&all, 0));
+        let is_low = self.b.icmp("ult", &lanes, &count);
+        let from_high = self.b.sub(&lanes, &count);
+        let from_high = self.b.bin_int("add", &from_high, 16);
+        let from = self.b.select(&is_low, &lanes, &from_high);
+        self.picked(&low, &from, &high)
+    }
+
+    /// The first `n` lanes' places and operands: what a lane needs leaves the vector as one word.
+    fn pairs(&mut self, place: &Val, operand: &Val, n: usize) -> Val {
+        let lanes = place.ty.lanes as usize;
+        let order: Vec<Option<usize>> = (0..n).flat_map(|lane| [Some(lane), Some(lane + lanes)]).collect();
+        let pairs = self.shuffle(place, Some(operand), &order);
+        self.b.bitcast(&pairs, Type::int(64, n as u32))
+    }
+
+    fn pairs_in_turn(&mut self, (op, signed): (AtomOp, bool), base: &Val, pairs: &Val) {
+        for lane in 0..pairs.ty.lanes {
+            let pair = self.extract(pairs, &lane.to_string());
+            let place = self.b.bin_int("and", &pair, 0xffff_ffff);
+            let operand = self.b.bin_int("lshr", &pair, 32);
+            let operand = self.b.resize(&operand, 32, false);
+            let at = self
+                .b
+                .assign(Type::ptr(), format_args!("getelementptr i8, {}, {}", base.typed(), place.typed()));
+            self.atomic_one(Space::Shared, op, signed, Order::Relaxed, &at, &[operand]);
+        }
     }
 
     /// One lane after the other in a function that all such operations call: of code that stands once for each of many

@@ -120,15 +120,11 @@ impl Emitter<'_> {
 
     /// Of 32 lanes each takes the one of `a` that it names by a number below 32: two permutations of two registers each.
     fn permute(&mut self, a: &Val, from: &Val) -> Val {
-        let name = "llvm.x86.avx512.vpermi2var.d.512";
-        let half = Type::int(32, 16);
-        self.b.declare(name, format!("declare {half} @{name}({half}, {half}, {half})"));
         let words = self.b.bitcast(a, a.ty.ints(32));
         let [low, high] = [0, 16].map(|first| self.half(&words, first));
         let [x, y] = [0, 16].map(|first| {
             let from = self.half(from, first);
-            let picked = format!("call {half} @{name}({}, {}, {})", low.typed(), from.typed(), high.typed());
-            self.b.assign(half, format_args!("{picked}"))
+            self.picked(&low, &from, &high)
         });
         let picks: Vec<String> = (0..32).map(|lane| format!("i32 {lane}")).collect();
         let whole = self.b.assign(
@@ -138,8 +134,17 @@ impl Emitter<'_> {
         self.b.bitcast(&whole, a.ty)
     }
 
+    /// 16 words of two registers: each lane takes the one that it names by a number below 32.
+    pub(super) fn picked(&mut self, low: &Val, from: &Val, high: &Val) -> Val {
+        let name = "llvm.x86.avx512.vpermi2var.d.512";
+        let half = Type::int(32, 16);
+        self.b.declare(name, format!("declare {half} @{name}({half}, {half}, {half})"));
+        let picked = format!("call {half} @{name}({}, {}, {})", low.typed(), from.typed(), high.typed());
+        self.b.assign(half, picked)
+    }
+
     /// 16 of 32 lanes.
-    fn half(&mut self, whole: &Val, first: u32) -> Val {
+    pub(super) fn half(&mut self, whole: &Val, first: u32) -> Val {
         let picks: Vec<String> = (first..first + 16).map(|lane| format!("i32 {lane}")).collect();
         self.b.assign(
             Type::new(whole.ty.scalar, 16),
