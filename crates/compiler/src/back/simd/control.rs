@@ -60,20 +60,22 @@ impl Emitter<'_> {
     pub(super) fn instructions(&mut self, at: usize, insts: &[Inst]) -> Result<(), String> {
         let mut ahead = self.stripes(at, insts);
         for members in self.grouped(insts) {
+            let n_members = members.len();
             let group: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
             match group[..] {
                 [load @ Inst { op: Op::Load { .. }, .. }, store @ Inst { op: Op::Store { .. }, .. }] => {
                     self.move_lanes(load, store)?;
                 }
                 [Inst { op: Op::Mma(_), .. }, _] => self.mma(&group)?,
-                _ if group.is_empty() || self.window_access(&group) => {}
+                _ if group.is_empty() || self.window_access(at, &group) => {}
                 _ => group.iter().try_for_each(|inst| self.instruction(at, inst))?,
             }
             for member in members {
                 if let Some(stripes) = ahead.remove(&member) {
-                    self.prefetch_stripes(&stripes);
+                    self.prefetch_stripes(at, &stripes);
                 }
             }
+            self.share_ahead(at, n_members);
         }
         Ok(())
     }
@@ -83,6 +85,7 @@ impl Emitter<'_> {
     pub(super) fn unmasked(&mut self) -> Result<(), String> {
         let region = self.region;
         let order = self.here().layout.items.clone();
+        self.look_ahead();
         for item in order {
             let Item::Block(at) = item else { continue };
             self.b.start_block(&format!("u{region}_{at}"));
@@ -90,6 +93,7 @@ impl Emitter<'_> {
             self.prefetches = self.comes_again(at);
             let block = self.block(at);
             self.instructions(at, &block.insts)?;
+            self.end_ahead(at);
             self.unmasked_end(at, &block.term)?;
         }
         Ok(())

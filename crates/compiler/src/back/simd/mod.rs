@@ -6,6 +6,7 @@
 //! jumps to the same point of the M copy, which runs every block under a mask and stays to the region's end.
 //! IR values that cross blocks live in stack slots that both copies share; LLVM makes them registers.
 
+mod ahead;
 mod atomic;
 mod block;
 mod control;
@@ -219,6 +220,7 @@ struct Emitter<'a> {
     live: Vec<BitSet>,
     /// Loads of the block being written ask for what they load the next time.
     prefetches: bool,
+    ahead: ahead::Ahead,
     /// Values the region finds that are read from their places, and their numbers.
     in_place: HashMap<Value, usize>,
     /// The same for those of which the rows' first lanes are kept.
@@ -286,6 +288,7 @@ impl<'a> Emitter<'a> {
             crossing: BitSet::default(),
             live: vec![],
             prefetches: false,
+            ahead: ahead::Ahead::default(),
             in_place: HashMap::new(),
             by_rows: HashMap::new(),
             written: HashMap::new(),

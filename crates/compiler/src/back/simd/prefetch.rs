@@ -8,15 +8,13 @@
 
 use std::collections::BTreeMap;
 
+use super::ahead::LINE;
 use super::memory::Access;
 use super::window::PREFETCHED;
 use super::{Copy, Emitter};
 use crate::back::llvm::{Type, Val};
 use crate::ir::{Inst, Op, Order, Space, Value};
 use crate::pass::divergence::Divergence;
-
-/// Bytes of a line of the caches.
-const LINE: usize = 64;
 
 /// Addresses of which stripes are told apart at a time: looking at a block takes no longer than its length asks for.
 const OPEN: usize = 8;
@@ -84,7 +82,7 @@ impl Emitter<'_> {
         self.b.inst(format_args!("store {}, ptr {place}", now.typed()));
         let step = self.b.sub(&now, &before);
         for start in starts {
-            for line in (0..bytes).step_by(LINE) {
+            for line in (0..bytes).step_by(LINE as usize) {
                 let at = self.b.bin_int("add", &step, line.into());
                 let at = self
                     .b
@@ -136,13 +134,10 @@ impl Emitter<'_> {
     }
 
     /// Asks for the next group's stripes, which are further than the CPU looks ahead by itself.
-    pub(super) fn prefetch_stripes(&mut self, stripes: &Stripes) {
+    pub(super) fn prefetch_stripes(&mut self, at: usize, stripes: &Stripes) {
         let base = self.scalar(stripes.address);
         for start in stripes.next() {
-            for line in (0..stripes.bytes).step_by(LINE) {
-                let at = self.pointer(Space::Global, &base, start + line);
-                self.prefetch(&at, 3);
-            }
+            self.ask_ahead(at, &base, start, start + stripes.bytes);
         }
     }
 
@@ -177,6 +172,12 @@ mod tests {
     /// Lines that are asked for by a kernel whose warps each read words at `offsets` from its own 1024 bytes, and what comes `before`
     /// and `behind` that.
     fn lines(offsets: &[u32], before: &str, behind: &str) -> usize {
+        written(offsets, before, behind).matches(LINE).count()
+    }
+
+    const LINE: &str = "call void @llvm.prefetch";
+
+    fn written(offsets: &[u32], before: &str, behind: &str) -> String {
         let loads: String = offsets
             .iter()
             .map(|offset| format!("ld.global.u32 %x, [%p+{offset}];\nadd.u32 %sum, %sum, %x;\n"))
@@ -193,7 +194,7 @@ mod tests {
         let options = Options::new([256, 1, 1], 512);
         let compiled = emit(&program, program.kernel("k").unwrap(), &options).unwrap();
         assert_eq!(compiled.width, 32);
-        compiled.text.matches("call void @llvm.prefetch").count()
+        compiled.text
     }
 
     #[test]
@@ -206,6 +207,29 @@ mod tests {
     fn one_stripe_that_is_a_window_is_asked_for_once() {
         let wide = "ld.global.v4.u32 {%a, %b, %c, %d}, [%vector];\nadd.u32 %sum, %a, %b;\n";
         assert_eq!(lines(&[], wide, ""), 8);
+    }
+
+    /// Two parts of each thread's 32 bytes, which a store keeps apart.
+    const PARTS: &str = "mad.wide.u32 %vector, %t, 16, %vector;\nld.global.v4.u32 {%a, %b, %c, %d}, [%vector];\n\
+                         st.global.u32 [%q], %a;\nadd.u32 %sum, %a, %b;\nld.global.v4.u32 {%a, %b, %c, %d}, [%vector+16];\n\
+                         add.u32 %sum, %sum, %c;\n";
+
+    #[test]
+    fn loads_of_the_same_lines_ask_for_them_once() {
+        assert_eq!(lines(&[], PARTS, ""), 16);
+    }
+
+    #[test]
+    fn lines_are_asked_for_a_few_at_a_time_also_behind_a_branch_that_all_come_back_from() {
+        let sums = "xor.b32 %sum, %sum, %b;\nmul.lo.u32 %sum, %sum, %d;\n".repeat(30);
+        let branch = "setp.lt.u32 %more, %sum, 1000000;\n@%more bra on;\nst.global.u32 [%q+4], %b;\non:\n";
+        let text = written(&[], PARTS, &format!("{branch}{sums}"));
+        let longest = text.split("mul <32 x i32>").map(|part| part.matches(LINE).count()).max();
+        assert!(longest < Some(12), "{longest:?} of 16 in a row");
+        // Half of the way is over, and the last have half of it left to come.
+        let behind = text.rfind(LINE).map(|last| text[last..].matches("mul <32 x i32>").count());
+        assert!(behind > Some(10), "{behind:?} operations behind the last");
+        assert_eq!(text.matches(LINE).count(), 16);
     }
 
     #[test]

@@ -163,10 +163,10 @@ impl Emitter<'_> {
     }
 
     /// Writes the accesses as one; false when that is not possible.
-    pub(super) fn window_access(&mut self, insts: &[&Inst]) -> bool {
+    pub(super) fn window_access(&mut self, block: usize, insts: &[&Inst]) -> bool {
         let Some((key, window)) = self.as_window(insts) else { return false };
         if key.is_load {
-            self.load_window(insts, &key, &window);
+            self.load_window(block, insts, &key, &window);
         } else {
             self.store_window(insts, &key, &window);
         }
@@ -244,12 +244,17 @@ impl Emitter<'_> {
         ((self.vector_bits / word.bits()) as usize).clamp(2, self.lanes as usize)
     }
 
-    /// Where the window starts.
-    fn window_start(&mut self, key: &Key, window: &Window) -> Val {
-        let base = match self.lanes_of(key.address, key.space) {
+    /// The first lane's address.
+    fn window_base(&mut self, key: &Key) -> Val {
+        match self.lanes_of(key.address, key.space) {
             Lanes::One(base) | Lanes::Line { base, .. } => base,
             Lanes::Each(each) => self.extract(&each, "0"),
-        };
+        }
+    }
+
+    /// Where the window starts.
+    fn window_start(&mut self, key: &Key, window: &Window) -> Val {
+        let base = self.window_base(key);
         self.pointer(window.space, &base, window.start)
     }
 
@@ -258,11 +263,11 @@ impl Emitter<'_> {
         self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", start.text))
     }
 
-    fn load_window(&mut self, insts: &[&Inst], key: &Key, window: &Window) {
+    fn load_window(&mut self, block: usize, insts: &[&Inst], key: &Key, window: &Window) {
         let start = self.window_start(key, window);
         let piece = self.piece(window.word).min(window.n_words);
         let ty = Type::new(window.word.scalar, piece as u32);
-        self.prefetch_next(key, window, &start);
+        self.prefetch_next(block, key, window);
         let mut parts = vec![];
         for (first, _) in window.cover(piece, window.n_words) {
             let at = self.word_pointer(&start, window, first);
@@ -282,7 +287,7 @@ impl Emitter<'_> {
 
     /// Asks for what the next group of the block loads, where a group loads so much that the CPU does not look that far
     /// ahead by itself.
-    fn prefetch_next(&mut self, key: &Key, window: &Window, start: &Val) {
+    fn prefetch_next(&mut self, block: usize, key: &Key, window: &Window) {
         let bytes = window.n_words * window.bytes;
         let Divergence::Affine { stride, .. } = self.divergence(key.address) else { return };
         let is_flat = self.threads.block[1] == 1 && self.threads.block[2] == 1;
@@ -290,14 +295,9 @@ impl Emitter<'_> {
         if !one_of_many || key.space != Space::Global || bytes < PREFETCHED {
             return;
         }
-        let ahead = stride * i64::from(self.lanes);
-        for line in (0..bytes as i64).step_by(64) {
-            let at = self.b.assign(
-                Type::ptr(),
-                format_args!("getelementptr i8, ptr {}, i64 {}", start.text, ahead + line),
-            );
-            self.prefetch(&at, 3);
-        }
+        let base = self.window_base(key);
+        let from = window.start + stride * i64::from(self.lanes);
+        self.ask_ahead(block, &base, from, from + bytes as i64);
     }
 
     /// Gives each of `elements` its lanes' words. With each step half of the elements go their own way.
