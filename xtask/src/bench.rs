@@ -74,11 +74,18 @@ struct Ours {
     /// Measure the objects of target/cudaway/lib as they are, and not all as they are shipped.
     #[arg(long, conflicts_with = "lib")]
     local: bool,
+    /// Measure code for processors without AVX-512 on one that has it, and peers that can be told to do without: for the page's
+    /// part of such processors.
+    #[arg(long)]
+    narrow: bool,
 }
 
 impl Ours {
     /// Where they are, built if they have to be.
     fn objects(&self) -> Result<PathBuf> {
+        if self.narrow {
+            section::narrow();
+        }
         let local = self.local.then(crate::setup::lib_dir);
         objects(self.lib.as_deref().or(local.as_deref()))
     }

@@ -121,6 +121,8 @@ pub struct Config {
     pub exit_wait: Duration,
     /// Lanes per group in setting `simd`; `None` lets the translator choose.
     pub cpu_width: Option<u32>,
+    /// The level of x86-64 that code is made for; `None` is this machine.
+    pub cpu_target: Option<&'static str>,
     /// Worker threads of the CPU device; `None` is one per core this process may use.
     pub cpu_threads: Option<usize>,
     /// Reported memory of the CPU device in bytes; `None` is the machine's.
@@ -171,6 +173,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "CUDAWAY_CPU_SETTING",
         "auto, lane (one lane at a time), warp (warps of vector lanes) or simd (blocks of vector lanes)",
     ),
+    ("CUDAWAY_CPU_TARGET", "native, x86-64-v3 or x86-64-v4: the processor that code is made for"),
     ("CUDAWAY_CPU_THREADS", "worker threads of the CPU device"),
     ("CUDAWAY_CPU_TIER", "auto, baseline or best: which code the first launches run by"),
     ("CUDAWAY_CPU_WIDTH", "lanes per group in setting simd: 1, 4, 8, 16, 32 or 64"),
@@ -268,6 +271,13 @@ impl Config {
         let cpu_width = settle(&mut settled, parse("CUDAWAY_CPU_WIDTH", "1, 4, 8, 16, 32 or 64"), |t| {
             t.parse::<u32>().ok().filter(|n| [1, 4, 8, 16, 32, 64].contains(n))
         });
+        const TARGETS: &str = "native, x86-64-v3 or x86-64-v4";
+        let cpu_target = settle(&mut settled, parse("CUDAWAY_CPU_TARGET", TARGETS), |t| match t {
+            "native" => Some(None),
+            "x86-64-v3" => Some(Some("x86-64-v3")),
+            "x86-64-v4" => Some(Some("x86-64-v4")),
+            _ => None,
+        });
         let cpu_setting =
             settle(&mut settled, parse("CUDAWAY_CPU_SETTING", "auto, lane, warp or simd"), |t| match t {
                 "auto" => Some(CpuSetting::Auto),
@@ -329,6 +339,7 @@ impl Config {
             cpu_tier: cpu_tier.unwrap_or_default(),
             exit_wait: exit_wait.unwrap_or(DEFAULT_EXIT_WAIT),
             cpu_width,
+            cpu_target: cpu_target.flatten(),
             cpu_threads,
             cpu_memory_bytes: cpu_memory_mb.map(|mb| mb << 20),
             dump_dir: var("CUDAWAY_DUMP_DIR").map(PathBuf::from),
@@ -446,15 +457,18 @@ mod tests {
     fn a_value_that_is_not_understood_keeps_the_default_and_is_named() {
         let config = read(&[
             ("CUDAWAY_CPU_WIDTH", "7"),
+            ("CUDAWAY_CPU_TARGET", "x86-64-v2"),
             ("CUDAWAY_COMPUTE_CAPABILITY", "8.6"),
             ("CUDAWAY_CPU_SETTING", "fast"),
         ]);
         assert_eq!(config.cpu_width, None);
+        assert_eq!(config.cpu_target, None);
         assert_eq!(config.compute_capability, (8, 6));
         assert_eq!(
             config.complaints,
             [
                 "CUDAWAY_CPU_WIDTH expects 1, 4, 8, 16, 32 or 64",
+                "CUDAWAY_CPU_TARGET expects native, x86-64-v3 or x86-64-v4",
                 "CUDAWAY_CPU_SETTING expects auto, lane, warp or simd"
             ]
         );

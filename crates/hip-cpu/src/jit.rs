@@ -29,6 +29,7 @@ use llvm_sys::target::*;
 use llvm_sys::target_machine::*;
 use llvm_sys::transforms::pass_builder::*;
 use parking_lot::Mutex;
+use tracing::warn;
 
 use crate::thread::Crew;
 
@@ -58,7 +59,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// This machine.
+    /// This machine, or the level of x86-64 that `CUDAWAY_CPU_TARGET` names, if the machine has it.
     pub fn host() -> &'static Target {
         static HOST: OnceLock<Target> = OnceLock::new();
         HOST.get_or_init(|| {
@@ -74,7 +75,16 @@ impl Target {
             } else {
                 128
             };
-            Target { cpu, features, vector_bits }
+            let machine = Target { cpu, features, vector_bits };
+            let asked_for = config::get().cpu_target;
+            match asked_for.and_then(|name| LEVELS.iter().find(|level| level.name == name)) {
+                Some(level) if machine.has(level.features) => Target::level(level),
+                Some(level) => {
+                    warn!(target: "cudaway::config", "CUDAWAY_CPU_TARGET: this processor has not all of {}", level.name);
+                    machine
+                }
+                None => machine,
+            }
         })
     }
 

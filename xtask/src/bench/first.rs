@@ -111,7 +111,7 @@ impl Took {
 }
 
 fn once(installed: &Installed, program: &Path, cache: &Path, variables: &[(&str, &str)]) -> Result<Took> {
-    let run = installed.preloaded(program).env("CUDAWAY_CACHE_DIR", cache);
+    let run = section::told(installed.preloaded(program)).env("CUDAWAY_CACHE_DIR", cache);
     let run = variables.iter().fold(run, |run, (name, value)| run.env(name, value));
     let (start, before) = (Instant::now(), processor()?);
     let ended = run.run()?;

@@ -1,8 +1,10 @@
 //! docs/performance.md: each bench writes the part between its two marks; what a person wrote around it stays.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result};
+use testkit::Run;
 
 use crate::setup;
 use crate::site::wrap;
@@ -20,8 +22,36 @@ pub fn write_by_processor(name: &str, text: &str) -> Result<()> {
     write_of(name, if has_avx512() { "" } else { NARROW }, text)
 }
 
+/// The level of x86-64 below AVX-512.
+const LEVEL: &str = "x86-64-v3";
+
+static IS_NARROWED: AtomicBool = AtomicBool::new(false);
+
+/// From here on this processor is measured without its AVX-512.
+pub fn narrow() {
+    IS_NARROWED.store(true, Ordering::Relaxed);
+}
+
+pub fn is_narrowed() -> bool {
+    IS_NARROWED.load(Ordering::Relaxed)
+}
+
+/// What our programs are told of it.
+pub fn told(run: Run) -> Run {
+    if is_narrowed() { run.env("CUDAWAY_CPU_TARGET", LEVEL) } else { run }
+}
+
+/// The compilers' flag for the processor of the peers.
+pub fn march() -> String {
+    format!("-march={}", if is_narrowed() { LEVEL } else { "native" })
+}
+
 /// Whether our code for this processor is made for vectors of 512 bits.
 pub fn has_avx512() -> bool {
+    !is_narrowed() && processor_has_avx512()
+}
+
+fn processor_has_avx512() -> bool {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     info.lines().any(|line| line.starts_with("flags") && line.split(' ').any(|flag| flag == "avx512f"))
 }

@@ -79,7 +79,7 @@ fn built(out: &Path) -> Result<Vec<PathBuf>> {
             let mut command = Command::new("g++");
             command.args([
                 "-O3",
-                "-march=native",
+                &section::march(),
                 "-std=c++17",
                 "-x",
                 "c++",
@@ -97,7 +97,7 @@ fn built(out: &Path) -> Result<Vec<PathBuf>> {
 
 /// Warm: what an earlier run kept is there, and code that is made at the end is waited for `exit_wait` seconds.
 fn ours(installed: &Installed, program: &Path, cache: &Path, exit_wait: &str) -> Run {
-    let run = installed.preloaded(program).env("CUDAWAY_CACHE_DIR", cache);
+    let run = section::told(installed.preloaded(program)).env("CUDAWAY_CACHE_DIR", cache);
     run.env("CUDAWAY_EXIT_WAIT", exit_wait)
 }
 

@@ -207,7 +207,11 @@ fn processor() -> String {
         let line = info.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name));
         line.and_then(|line| line.split_once(':')).map_or("?", |(_, value)| value.trim()).to_owned()
     };
-    let vectors = if section::has_avx512() { "AVX-512" } else { "no AVX-512" };
+    let vectors = match (section::has_avx512(), section::is_narrowed()) {
+        (true, _) => "AVX-512",
+        (false, false) => "no AVX-512",
+        (false, true) => "AVX-512 left unused by all but PoCL (`--narrow`)",
+    };
     let cores = std::thread::available_parallelism().map_or(0, Into::into);
     format!(
         "{cores} cores, {} (family {}, model {}), {vectors}",

@@ -9,12 +9,15 @@ use anyhow::{Context as _, Result, ensure};
 use testkit::{Installed, Run};
 
 use super::Reading;
+use crate::bench::section;
 use crate::setup;
 use crate::toolchain::Release;
 
 /// clang's flags for the native program. The last two let it call vectors of expf and logf.
-pub const NATIVE_FLAGS: &[&str] =
-    &["-O3", "-march=native", "-fopenmp", "-fno-math-errno", "-fveclib=libmvec"];
+fn native_flags() -> Vec<String> {
+    let march = section::march();
+    ["-O3", &march, "-fopenmp", "-fno-math-errno", "-fveclib=libmvec"].map(str::to_owned).into()
+}
 
 /// Intel's CPU runtime for OpenCL, as PyPI has it.
 const INTEL: &[&str] = &["intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2026.2.0", "tbb==2023.2.0"];
@@ -93,7 +96,7 @@ impl Program {
 
     fn run(&self) -> Run {
         match &self.preloaded {
-            Some(installed) => installed.preloaded(&self.path),
+            Some(installed) => section::told(installed.preloaded(&self.path)),
             None => Run::new(&self.path),
         }
     }
@@ -158,7 +161,7 @@ fn native(out: &Path) -> Result<Program> {
         let object = out.join(format!("{name}.o"));
         setup::run(
             Command::new("clang-19")
-                .args(NATIVE_FLAGS)
+                .args(native_flags())
                 .arg("-c")
                 .arg("-o")
                 .arg(&object)
@@ -169,7 +172,7 @@ fn native(out: &Path) -> Result<Program> {
     setup::run(
         Command::new("clang++-19")
             .arg("-std=c++17")
-            .args(NATIVE_FLAGS)
+            .args(native_flags())
             .arg("-o")
             .arg(&path)
             .args([source("native.cc"), source("native_cub.cc")])
@@ -178,7 +181,7 @@ fn native(out: &Path) -> Result<Program> {
     )?;
     let said = Command::new("clang-19").arg("--version").output()?;
     let said = String::from_utf8_lossy(&said.stdout);
-    let version = format!("{}, {}", said.lines().next().unwrap_or("clang"), NATIVE_FLAGS.join(" "));
+    let version = format!("{}, {}", said.lines().next().unwrap_or("clang"), native_flags().join(" "));
     Ok(Program { peer: Peer::Native, version, path, env: Vec::new(), preloaded: None })
 }
 
@@ -207,7 +210,11 @@ fn opencl(peer: Peer, vendor: &Path, out: &Path) -> Result<Program> {
             .arg(source("opencl.cc"))
             .arg("-lOpenCL"),
     )?;
-    let env = vec![("OCL_ICD_VENDORS", vendor.to_path_buf())];
+    let mut env = vec![("OCL_ICD_VENDORS", vendor.to_path_buf())];
+    if section::is_narrowed() && peer == Peer::Intel {
+        // PoCL has no such variable: it takes what the processor has.
+        env.push(("CL_CONFIG_CPU_TARGET_ARCH", PathBuf::from("core-avx2")));
+    }
     let mut run = Run::new(&path).arg("--platform");
     for (name, value) in &env {
         run = run.env(name, value);

@@ -5,6 +5,7 @@ use compiler::texture::address_mode;
 use crate::exec::texture::sample::steps;
 use crate::exec::texture::texel::{HALF, SIGNED_8, SIGNED_16, UNSIGNED_8, UNSIGNED_16};
 use crate::exec::texture::{Image, flag};
+use crate::jit::Target;
 
 /// How a coordinate becomes elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +110,7 @@ pub struct Plan {
     /// Channels that the format lacks.
     pub missing: [u32; 4],
     pub linear: bool,
-    /// Lanes of the widest vectors that the processor has.
+    /// Lanes of the widest vectors that the processor has, and that code is made for.
     pub widest: usize,
     /// Elements are `f32`, or as many bits that stay as they are.
     pub is_plain_float: bool,
@@ -220,7 +221,8 @@ impl Plan {
 
 /// Lanes of the widest vectors that the processor has.
 fn widest() -> usize {
-    let has_512 = is_x86_feature_detected!("avx512f")
+    let has_512 = Target::host().vector_bits >= 512
+        && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq");
