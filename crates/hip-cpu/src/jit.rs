@@ -78,7 +78,7 @@ impl Target {
             let machine = Target { cpu, features, vector_bits };
             let asked_for = config::get().cpu_target;
             match asked_for.and_then(|name| LEVELS.iter().find(|level| level.name == name)) {
-                Some(level) if machine.has(level.features) => Target::level(level),
+                Some(level) if machine.has(level.features) => Target::held_to(level),
                 Some(level) => {
                     warn!(target: "cudaway::config", "CUDAWAY_CPU_TARGET: this processor has not all of {}", level.name);
                     machine
@@ -108,6 +108,12 @@ impl Target {
 
     fn level(level: &Level) -> Target {
         Target { cpu: level.name.to_owned(), features: String::new(), vector_bits: level.vector_bits }
+    }
+
+    /// This machine held to a level. What it keeps in the cache is not the level's own code, which every better machine takes as well.
+    fn held_to(level: &Level) -> Target {
+        let features: Vec<String> = level.features.iter().map(|feature| format!("+{feature}")).collect();
+        Target { features: features.join(","), ..Target::level(level) }
     }
 
     /// Whether it has all of these features.

@@ -14,7 +14,12 @@ fn code_is_made_for_the_level_that_is_asked_for() {
     let target = Target::host();
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("movbe") {
         assert_eq!((target.cpu.as_str(), target.vector_bits), ("x86-64-v3", 256));
-        assert_eq!(Target::usable().len(), 1, "nothing for the machine itself is looked for");
+        let usable: Vec<&str> = Target::usable().iter().map(|it| it.cpu.as_str()).collect();
+        assert_eq!(
+            usable, ["x86-64-v3"; 2],
+            "its own code, and what was made ahead of time for all that have the level"
+        );
+        assert_ne!(Target::usable()[0], Target::usable()[1], "nobody else takes its own code");
     } else {
         assert_ne!(target.cpu, "x86-64-v3", "this machine has not that level");
     }

@@ -150,7 +150,8 @@ pub fn is_for_flat_blocks(kernel: &Kernel) -> bool {
 
 /// Whether code for each shape of `kernel`'s flat blocks, of `most` threads at most, would be no better than the open code.
 pub fn is_as_good_open(kernel: &Kernel, most: u32) -> bool {
-    kernel.body.as_ref().is_ok_and(|body| crate::pass::open::is_as_good(body, most))
+    let is_good = |body| crate::pass::open::is_as_good(body, most) && !super::simd::width::may_overlap(body);
+    kernel.body.as_ref().is_ok_and(is_good)
 }
 
 /// Of any block.

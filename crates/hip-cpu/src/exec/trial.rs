@@ -3,15 +3,15 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Kernel;
 
 /// What a kernel has spent before a trial is worth the compiler's time.
 pub(super) const WORTH: Duration = Duration::from_millis(50);
-/// Each code's chunks and time before the verdict.
-const LEAST_CHUNKS: u64 = 16;
-const LEAST: Duration = Duration::from_millis(4);
+/// Each code's chunks and time before the verdict: some blocks of a grid may have a hundred times the work of others.
+const LEAST_CHUNKS: u64 = 48;
+const LEAST: Duration = Duration::from_millis(15);
 /// The rival has to be this much faster: both are right, and a change costs a cold cache.
 const CLEARLY: f64 = 0.95;
 
@@ -47,7 +47,7 @@ impl Taken {
 pub(super) struct Turn<'a> {
     trial: &'a Trial,
     is_rival: bool,
-    start: Instant,
+    start: Duration,
 }
 
 impl Trial {
@@ -70,8 +70,9 @@ impl Trial {
         if let Some(&is_rival_faster) = self.is_rival_faster.get() {
             return (if is_rival_faster { &self.rival } else { kernel }, None);
         }
-        let is_rival = self.turn.fetch_add(1, Ordering::Relaxed) % 2 == 1;
-        let turn = Turn { trial: self, is_rival, start: Instant::now() };
+        // Thue and Morse's sequence: a launch of as many chunks as the last gives each of them to the other code as often as to the same.
+        let is_rival = self.turn.fetch_add(1, Ordering::Relaxed).count_ones() % 2 == 1;
+        let turn = Turn { trial: self, is_rival, start: cpu_time() };
         (if is_rival { &self.rival } else { kernel }, Some(turn))
     }
 }
@@ -81,7 +82,8 @@ impl Turn<'_> {
     pub(super) fn end(self, n_blocks: u64) {
         let Turn { trial, is_rival, start } = self;
         let taken = &trial.taken[usize::from(is_rival)];
-        taken.ns.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        let spent = cpu_time().saturating_sub(start);
+        taken.ns.fetch_add(spent.as_nanos() as u64, Ordering::Relaxed);
         taken.blocks.fetch_add(n_blocks, Ordering::Relaxed);
         taken.chunks.fetch_add(1, Ordering::Relaxed);
         let [first, rival] = &trial.taken;
@@ -91,4 +93,12 @@ impl Turn<'_> {
             (trial.told)(is_rival_faster, [first, rival]);
         }
     }
+}
+
+/// This thread's: what else runs on the machine does not decide.
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is written, or left as it is.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }

@@ -26,7 +26,7 @@ mod sums;
 mod transfer;
 mod value;
 mod warp;
-mod width;
+pub(super) mod width;
 mod window;
 
 use super::cpu::{Compiled, ENTRY_SIMD, ENTRY_WARP, IN_ORDER, Options, Setting};

@@ -4,13 +4,14 @@
 //! and reads from places of its own, all lanes wait for the longest, and a gather is as many loads as lanes: such a
 //! kernel runs one thread after the other, in plain scalar code.
 
+use super::layout_locals;
 use crate::back::cpu::Options;
 use crate::ir::{Cmp, FloatBin, FloatUn, Function, Inst, IntBin, Op, Order, Space, Term, Ty, Value};
-use crate::pass::divergence::{Divergence, structure};
+use crate::pass::divergence::{Among, Divergence, structure};
 use crate::pass::dominators::successors;
 use crate::pass::liveness::live_in;
 use crate::pass::pressure::{Pressure, TRIPS};
-use crate::pass::regions::{Plan, Region};
+use crate::pass::regions::{Plan, Region, plan};
 use crate::pass::value_ranges::Threads;
 
 /// 32 where lanes of a warp meet or the kernel counts on their going in step, else what fills two registers, or a row of
@@ -135,23 +136,38 @@ pub(super) fn choice(body: &Function, plan: &Plan, threads: Threads, vector_bits
     Choice { width, rival: is_tight.then_some(width / 2).or(more), in_order }
 }
 
-/// More threads to a group, where what a loop carries fits the registers for so many and each operation waits for the one before:
-/// several threads' operations fill the time. Where threads leave the loop at their own trips, more of them wait for the longest.
+/// More threads to a group, where operations wait for each other for long, so that several threads' operations fill the time, and what a
+/// loop carries nearly fits the registers for so many. Straight code may spill: few of its values are awaited. Where threads leave a
+/// loop at their own trips, more of them wait for the longest.
 fn overlapping(plan: &Plan, threads: Threads, width: u32, vector_bits: u32) -> Option<u32> {
-    let more = if vector_bits >= 512 { MOST } else { MOST / 2 };
-    let fits = !threads.open && threads.total().is_multiple_of(more.into());
     let pressures = plan.regions.iter().map(|region| (region, Pressure::of(region)));
     let (region, most) = pressures.max_by(|(_, a), (_, b)| a.work.total_cmp(&b.work))?;
+    let carried = loop_bits(region);
+    let more = if carried > 0 && vector_bits < 512 { MOST / 2 } else { MOST };
     let registers = if vector_bits >= 512 { 32 } else { 16 };
-    let carried = loop_bits(region) * u64::from(more);
-    let waits = most.work * f64::from(width) / f64::from(vector_bits) <= BEGUN * most.chain;
+    let is_held = carried * u64::from(more) <= registers * u64::from(vector_bits) * 5 / 4;
     let is_short = region.function.blocks.iter().map(|block| block.insts.len()).sum::<usize>() <= SHORT;
-    let is_small = is_short && carried > 0 && carried <= registers * u64::from(vector_bits) * 3 / 4;
-    (width > 1 && width < more && fits && waits && is_small).then_some(more)
+    let fits = !threads.open && threads.total().is_multiple_of(more.into());
+    let waits =
+        most.chain >= LONG && most.work * f64::from(width) / f64::from(vector_bits) <= BEGUN * most.chain;
+    (width > 1 && width < more && fits && waits && is_held && is_short).then_some(more)
 }
 
-/// Operations on vectors of full length that a CPU begins in a cycle.
-const BEGUN: f64 = 2.0;
+/// Whether the kernel in blocks of whole groups of 64 may be tried so.
+pub(in crate::back) fn may_overlap(body: &Function) -> bool {
+    let is_short = body.blocks.iter().map(|block| block.insts.len()).sum::<usize>() <= SHORT;
+    if !is_short || !is_any_good(body) || !is_free(body) {
+        return false;
+    }
+    let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+    let plan = plan(body, threads, layout_locals(body).1, Among::Block);
+    plan.is_ok_and(|plan| overlapping(&plan, threads, threads.width, 512).is_some())
+}
+
+/// Operations on vectors of full length that a CPU could begin in a cycle, and a half more: it also waits for what is not counted.
+const BEGUN: f64 = 3.0;
+/// Cycles of operations that wait for each other, above which the CPU does not find the next group's by itself.
+const LONG: f64 = 60.0;
 /// Instructions of a kernel that LLVM compiles for many threads in a fraction of a second.
 const SHORT: usize = 600;
 
@@ -311,7 +327,7 @@ mod tests {
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words) {{\n\
              .reg .b32 %n, %i, %at, %column;\n.reg .f32 %sum, %x;\n.reg .b64 %p, %own, %q;\n.reg .pred %more;\n\
              ld.param.u64 %p, [words];\nmov.u32 %at, %tid.x;\nmad.wide.u32 %own, %at, 4, %p;\n\
-             ld.global.u32 %n, [%own];\nmov.f32 %sum, 0f00000000;\nmov.u32 %i, 0;\n\
+             ld.global.u32 %n, [%own];\ncvt.rn.f32.u32 %sum, %at;\nmov.u32 %i, 0;\n\
              again:\n{work}add.u32 %i, %i, 1;\nsetp.lt.u32 %more, %i, %n;\n@%more bra again;\n\
              st.global.f32 [%own], %sum;\nret;\n}}\n"
         );
