@@ -28,6 +28,7 @@ impl Emitter<'_> {
         self.operands.clear();
         self.sums.clear();
         self.prefetches = false;
+        self.begins = false;
     }
 
     pub(super) fn carried(&mut self, edge: &Edge) -> Vec<Carried> {
@@ -91,6 +92,7 @@ impl Emitter<'_> {
             self.b.start_block(&format!("u{region}_{at}"));
             self.begin(Copy::Unmasked, None);
             self.prefetches = self.comes_again(at);
+            self.begins = !self.prefetches && self.begins(at);
             let block = self.block(at);
             self.instructions(at, &block.insts)?;
             self.end_ahead(at);

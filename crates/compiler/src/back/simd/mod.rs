@@ -220,6 +220,8 @@ struct Emitter<'a> {
     live: Vec<BitSet>,
     /// Loads of the block being written ask for what they load the next time.
     prefetches: bool,
+    /// They ask for what the next thread block loads.
+    begins: bool,
     ahead: ahead::Ahead,
     /// Values the region finds that are read from their places, and their numbers.
     in_place: HashMap<Value, usize>,
@@ -288,6 +290,7 @@ impl<'a> Emitter<'a> {
             crossing: BitSet::default(),
             live: vec![],
             prefetches: false,
+            begins: false,
             ahead: ahead::Ahead::default(),
             in_place: HashMap::new(),
             by_rows: HashMap::new(),

@@ -93,6 +93,29 @@ impl Emitter<'_> {
         }
     }
 
+    /// Whether a thread block loads in block `at` of the code what it then meets about, each thread one place: the next one most likely
+    /// goes on where this one ends.
+    pub(super) fn begins(&self, at: usize) -> bool {
+        let is_flat = self.threads.block[1] == 1 && self.threads.block[2] == 1 && !self.threads.open;
+        let meets = self.region == 0 && self.plan.regions.len() > 1 && !self.per_warp;
+        is_flat && meets && self.here().loops.of[at].is_none()
+    }
+
+    /// Asks for what the next thread block loads here: while the threads of this one meet, nothing else is on its way.
+    pub(super) fn prefetch_block(&mut self, access: Access, at: &Val) {
+        let is_plain = access.space == Space::Global && access.order == Order::Weak;
+        if !is_plain || !self.begins || self.mask.is_some() {
+            return;
+        }
+        let ahead = access.step() * self.threads.total() as i64;
+        for line in (0..access.step() * i64::from(self.lanes)).step_by(LINE as usize) {
+            let line = ahead + line;
+            let line =
+                self.b.assign(Type::ptr(), format_args!("getelementptr i8, {}, i64 {line}", at.typed()));
+            self.prefetch(&line, 3);
+        }
+    }
+
     /// The stripes of a block that is run for each of several groups, by the last instruction that loads one: where it is run once, those
     /// that lie one behind the other, as a warp loads its part of a tile; in a loop, those with all other groups' between them, as a block
     /// loads its threads' words by turns. One stripe of so many bytes is a window, which asks for the next by itself.
@@ -242,6 +265,16 @@ mod tests {
     fn lines_in_a_loop(offsets: &[u32]) -> usize {
         let behind = "add.u64 %p, %p, 8192;\nsetp.lt.u32 %more, %sum, 1000000;\n@%more bra again;\n";
         lines(offsets, "again:\n", behind)
+    }
+
+    #[test]
+    fn a_block_that_meets_asks_for_what_the_next_one_loads() {
+        let load = "ld.global.u32 %a, [%q];\n";
+        let meet = ".shared .align 4 .u32 place;\nst.shared.u32 [place], %a;\nbar.sync 0;\nld.shared.u32 %sum, [place];\n";
+        assert_eq!(lines(&[], load, meet), 2);
+        assert_eq!(lines(&[], load, ""), 0);
+        let again = "setp.lt.u32 %more, %a, 5;\n@%more bra again;\n";
+        assert_eq!(lines(&[], &format!("again:\n{load}{again}"), meet), 0);
     }
 
     #[test]
