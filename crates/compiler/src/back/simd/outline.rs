@@ -5,6 +5,9 @@ use std::fmt::Write;
 use super::Emitter;
 use crate::back::llvm::{Builder, Type, Val};
 
+/// What stands before a function's type and behind its parameters.
+type Convention = (&'static str, &'static str);
+
 impl Emitter<'_> {
     /// Calls the function that `write` gives for parameters like `arguments`; it is written once per name and types.
     /// `write` sees no mask and must use nothing of the kernel but its parameters.
@@ -16,19 +19,21 @@ impl Emitter<'_> {
         write: impl FnOnce(&mut Self, &[Val]) -> Vec<Val>,
     ) -> Vec<Val> {
         let mut full = name.to_owned();
-        for ty in arguments.iter().map(|it| it.ty).chain(results.iter().copied()) {
+        let types = || arguments.iter().map(|it| it.ty).chain(results.iter().copied());
+        for ty in types() {
             let _ = write!(full, ".{}", ty.suffix());
         }
+        let convention = self.convention(types().any(|ty| ty.lanes > 1));
         let returned = match results {
             [] => "void".to_owned(),
             [ty] => ty.to_string(),
             many => format!("{{ {} }}", many.iter().map(Type::to_string).collect::<Vec<_>>().join(", ")),
         };
         if !self.b.is_declared(&full) {
-            self.define(&full, arguments, &returned, write);
+            self.define(&full, arguments, &returned, convention, write);
         }
         let list = arguments.iter().map(Val::typed).collect::<Vec<_>>().join(", ");
-        let call = format!("call {}{returned} @{full}({list})", self.convention().0);
+        let call = format!("call {}{returned} @{full}({list})", convention.0);
         match results {
             [] => {
                 self.b.inst(call);
@@ -48,9 +53,10 @@ impl Emitter<'_> {
 
     /// The calling convention of such functions, and attributes that go with it. By C's, no vector stays in its register across a call;
     /// by that of Intel's OpenCL built-in functions, half of AVX-512's do, and four masks. It does not keep `rbp`, which a kernel with
-    /// large values on its stack needs: a function with a frame pointer does.
-    fn convention(&self) -> (&'static str, &'static str) {
-        match self.b.vector_bits() >= 512 {
+    /// large values on its stack needs: a function with a frame pointer does. What works on memory alone, as a matrix product, has use
+    /// for all registers.
+    fn convention(&self, has_vectors: bool) -> Convention {
+        match has_vectors && self.b.vector_bits() >= 512 {
             true => ("intel_ocl_bicc ", " \"frame-pointer\"=\"all\""),
             false => ("", ""),
         }
@@ -61,6 +67,7 @@ impl Emitter<'_> {
         name: &str,
         arguments: &[Val],
         returned: &str,
+        (convention, attributes): Convention,
         write: impl FnOnce(&mut Self, &[Val]) -> Vec<Val>,
     ) {
         let inner = Builder::for_vectors(self.b.vector_bits());
@@ -90,7 +97,6 @@ impl Emitter<'_> {
         }
 
         let list = params.iter().map(Val::typed).collect::<Vec<_>>().join(", ");
-        let (convention, attributes) = self.convention();
         let header =
             format!("define internal {convention}{returned} @{name}({list}) noinline nounwind{attributes}");
         let inner: Builder = std::mem::replace(&mut self.b, outer);
