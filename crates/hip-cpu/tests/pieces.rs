@@ -130,7 +130,8 @@ fn they_are_found_by_how_the_address_is_made() {
     for setting in [Setting::Simd, Setting::Warp] {
         let how = How { setting: Some(setting), vector_bits: Some(512), ..How::new(1, THREADS as u32) };
         let text = emit(&program, "pieces", &how).unwrap().text;
-        assert_eq!(text.matches("call void @store_pieces.").count(), 3, "{setting:?}");
+        let calls = text.lines().filter(|line| line.contains("call ") && line.contains("@store_pieces."));
+        assert_eq!(calls.count(), 3, "{setting:?}");
     }
     // Lanes that write every second word are no pieces of lines.
     let text = TEXT.replace("cvt.u64.u32 %wide, %i;", "mul.wide.u32 %wide, %i, 2;");
