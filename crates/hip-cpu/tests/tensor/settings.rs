@@ -532,40 +532,81 @@ fn one_thread_loads_for_its_block() {
     });
 }
 
+/// What the lanes of the loading warp do besides the elected one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Others {
+    /// They end.
+    End,
+    /// They store a word, as all other threads do in the end.
+    Store,
+    /// They arrive at a barrier that the other warps wait for before they read, once for each part of the tiles.
+    Arrive,
+}
+
 /// The first warp's elected lane loads tiles into two stages, and waits until the three other warps have read what was in them.
-#[test]
-fn a_warp_loads_what_others_read() {
+fn check_roles(others: Others) {
+    let arrives = others == Others::Arrive;
+    let parts = if arrives { 2 } else { 1 };
     let place = "and.b32 %stage, %trip, 1;\nmov.u32 %r1, tiles;\nmad.lo.u32 %tile, %stage, TILE, %r1;\nmov.u32 %bar, bars;\n\
                  mad.lo.u32 %bar, %stage, 8, %bar;\nshr.u32 %parity, %trip, 1;\nand.b32 %parity, %parity, 1;\n"
         .replace("TILE", &(128 * ROWS).to_string());
-    let more = format!("add.u32 %trip, %trip, 1;\nsetp.lt.u32 %more, %trip, {TRIPS};\n");
+    let more = "add.u32 %trip, %trip, 1;\nsetp.lt.u32 %more, %trip, %r12;\n";
+    let begin = format!("mul.lo.u32 %trip, %r11, {TRIPS};\nadd.u32 %r12, %trip, {TRIPS};\n");
+    let again = |label: &str| match arrives {
+        true => format!("add.u32 %r11, %r11, 1;\nsetp.lt.u32 %more, %r11, {parts};\n@%more bra {label};\n"),
+        false => String::new(),
+    };
+    let (arrive, ordered) = match arrives {
+        true => (
+            "@%e bra KEPT;\nmbarrier.arrive.shared.b64 %state, [bars+32];\nKEPT:\n",
+            "and.b32 %parity, %r11, 1;\nORDER:\nmbarrier.try_wait.parity.shared.b64 %p, [bars+32], %parity;\n@!%p bra ORDER;\n",
+        ),
+        false => ("", ""),
+    };
+    let end = if others == Others::Store { "bra.uni END;" } else { "ret;" };
+    let (load_again, read_again) = (again("PART"), again("READ"));
     let program = tiled(
         128,
         &format!(
             "setp.eq.u32 %e, %t, 64;\n@%e mbarrier.init.shared.b64 [bars], 1;\n@%e mbarrier.init.shared.b64 [bars+8], 1;\n\
-             @%e mbarrier.init.shared.b64 [bars+16], 3;\n@%e mbarrier.init.shared.b64 [bars+24], 3;\nbar.sync 0;\n\
-             setp.ne.u32 %p, %w, 0;\n@%p bra READ;\nsetmaxnreg.dec.sync.aligned.u32 40;\nelect.sync %r3|%e, -1;\n@!%e bra GONE;\n\
+             @%e mbarrier.init.shared.b64 [bars+16], 3;\n@%e mbarrier.init.shared.b64 [bars+24], 3;\n\
+             @%e mbarrier.init.shared.b64 [bars+32], 31;\nbar.sync 0;\nmov.u32 %r11, 0;\n\
+             setp.ne.u32 %p, %w, 0;\n@%p bra READ;\nsetmaxnreg.dec.sync.aligned.u32 40;\n\
+             PART:\nelect.sync %r3|%e, -1;\n@!%e bra LOADED;\n{begin}\
              LOAD:\n{place}xor.b32 %parity, %parity, 1;\n\
              EMPTY:\nmbarrier.try_wait.parity.shared.b64 %p, [%bar+16], %parity;\n@!%p bra EMPTY;\n\
              mbarrier.arrive.expect_tx.shared.b64 %state, [%bar], {};\nmad.lo.u32 %row, %trip, {ROWS}, %first;\n\
              cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%tile], [%map, {{%trip, %row}}], [%bar];\n\
-             {more}@%more bra LOAD;\nGONE:\nret;\n\
-             READ:\n{place}\
+             {more}@%more bra LOAD;\nLOADED:\n{arrive}{load_again}{end}\n\
+             READ:\n{ordered}{begin}\
+             NEXT:\n{place}\
              FULL:\nmbarrier.try_wait.parity.shared.b64 %p, [%bar], %parity;\n@!%p bra FULL;\n{}mad.lo.u32 %sum, %sum, 1, %w;\n\
-             bar.warp.sync -1;\nsetp.eq.u32 %q, %lane, 7;\n@%q mbarrier.arrive.shared.b64 %state, [%bar+16];\n{more}@%more bra READ;",
+             bar.warp.sync -1;\nsetp.eq.u32 %q, %lane, 7;\n@%q mbarrier.arrive.shared.b64 %state, [%bar+16];\n{more}@%more bra NEXT;\n\
+             {read_again}END:",
             128 * ROWS,
             read(),
         ),
     );
-    check_tiles("a warp loads", 128, &program, false, |tensor, first, thread| {
+    check_tiles(&format!("{others:?}"), 128, &program, false, |tensor, first, thread| {
         let warp = (thread / 32) as u32;
         let mut all = 0u32;
-        for trip in 0..if warp == 0 { 0 } else { TRIPS } {
+        for trip in 0..if warp == 0 { 0 } else { parts * TRIPS } {
             let own = sum(tensor, thread % 32 + trip, first + trip * ROWS, ROWS);
             all = all.wrapping_mul(3u32.pow(ROWS as u32)).wrapping_add(own).wrapping_add(warp);
         }
         all
     });
+}
+
+#[test]
+fn a_warp_loads_what_others_read() {
+    [Others::End, Others::Store].into_iter().for_each(check_roles);
+}
+
+/// The elected lane waits for room that is not there before the other lanes have arrived.
+#[test]
+fn lanes_beside_the_elected_one_tell_others_that_they_may_read() {
+    check_roles(Others::Arrive);
 }
 
 #[test]
