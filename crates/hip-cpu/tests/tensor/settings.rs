@@ -202,7 +202,7 @@ fn asks(n: usize, small: [i64; 5], offset: i64) -> Vec<Ask> {
     let one = |i: usize| {
         let number = |nth: usize, below: i64| i64::from(random(i * 16 + nth)) % below;
         Ask {
-            wants: random(i * 16) % 3 != 0,
+            wants: !random(i * 16).is_multiple_of(3),
             map: random(i * 16 + 1) as usize % 2,
             at: std::array::from_fn(|axis| number(2 + axis, small[axis] + 3) - 2),
             offsets: std::array::from_fn(|nth| number(8 + nth, offset)),
