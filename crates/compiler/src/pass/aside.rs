@@ -138,8 +138,7 @@ fn parted(
     if sides.is_empty() || sides.iter().any(|&(from, _)| comes_back(from)) {
         return None;
     }
-    let mut function = function.clone();
-    let Acting { known, acting, exit } = Acting::of(&mut function, join)?;
+    let (mut function, Acting { known, acting, exit }) = Acting::of(function, view, join)?;
     let first = function.blocks.len();
     let all: Vec<usize> = known.iter().chain(&acting).copied().collect();
     let insts: usize = all.iter().map(|&at| function.blocks[at].insts.len()).sum();
@@ -223,14 +222,23 @@ struct Acting {
 }
 
 impl Acting {
-    /// Blocks are cut where it begins and ends.
-    fn of(function: &mut Function, join: usize) -> Option<Acting> {
-        if let Some(to_the_end) = Acting::to_the_end(function, join) {
-            return Some(to_the_end);
+    /// Of the function with its blocks cut where it begins and ends.
+    fn of(function: &Function, view: &View, join: usize) -> Option<(Function, Acting)> {
+        if let Some(to_the_end) = Acting::to_the_end(function, view, join) {
+            return Some((function.clone(), to_the_end));
         }
-        let blocks = Acting::until_they_meet(function, join)?;
-        let mut acts_at: Vec<usize> = blocks.into_iter().filter(|&at| acts(&function.blocks[at])).collect();
+        let mut acts_at = Acting::until_they_meet(function, view, join);
+        if acts_at.is_empty() {
+            return None;
+        }
+        let mut whole = function.clone();
+        let function = &mut whole;
         for &at in &acts_at {
+            let insts = &function.blocks[at].insts;
+            let first_meeting = insts.iter().position(|inst| meets(&inst.op));
+            if let Some(first) = first_meeting {
+                split(function, at, first);
+            }
             let last = function.blocks[at].insts.iter().rposition(|inst| spins::is_seen(&inst.op))?;
             split(function, at, last + 1);
         }
@@ -279,12 +287,11 @@ impl Acting {
             && !Acting::is_used_behind(function, &acting);
         // The first block is where the others come from.
         let known = std::iter::once(join).chain(known.iter().filter(|&at| at != join)).collect();
-        fits.then(|| Acting { known, acting: acting.iter().collect(), exit: Some(exit) })
+        fits.then(|| (whole, Acting { known, acting: acting.iter().collect(), exit: Some(exit) }))
     }
 
     /// All that threads do from `join` on, if they neither meet nor come there again.
-    fn to_the_end(function: &Function, join: usize) -> Option<Acting> {
-        let view = View::of(function)?;
+    fn to_the_end(function: &Function, view: &View, join: usize) -> Option<Acting> {
         let all = view.reached(join, |_| false);
         let is_free = |at: usize| {
             let goes_round = at != join && view.dominators.dominates(at, join);
@@ -295,27 +302,23 @@ impl Acting {
         is_it.then_some(Acting { known: vec![join], acting: others, exit: None })
     }
 
-    /// Blocks from `join` on up to where lanes have to meet, or go round: what comes then is cut off.
-    fn until_they_meet(function: &mut Function, join: usize) -> Option<Vec<usize>> {
-        let view = View::of(function)?;
-        let (mut blocks, mut work): (Vec<usize>, _) = (vec![], vec![join]);
+    /// Blocks from `join` on, in which threads do what others see before they have to meet, or go round.
+    fn until_they_meet(function: &Function, view: &View, join: usize) -> Vec<usize> {
+        let (mut seen, mut found, mut work) = (BitSet::new(view.graph.len()), vec![], vec![join]);
         while let Some(at) = work.pop() {
-            if blocks.contains(&at) || !view.dominators.dominates(join, at) {
+            if !view.dominators.dominates(join, at) || !seen.insert(at) {
                 continue;
             }
-            match function.blocks[at].insts.iter().position(|inst| meets(&inst.op)) {
-                Some(0) => {}
-                Some(first) => {
-                    split(function, at, first);
-                    blocks.push(at);
-                }
-                None => {
-                    blocks.push(at);
-                    work.extend(&view.graph[at]);
-                }
+            let insts = &function.blocks[at].insts;
+            let first = insts.iter().position(|inst| meets(&inst.op));
+            if insts[..first.unwrap_or(insts.len())].iter().any(|inst| spins::is_seen(&inst.op)) {
+                found.push(at);
+            }
+            if first.is_none() {
+                work.extend(&view.graph[at]);
             }
         }
-        Some(blocks)
+        found
     }
 
     /// Whether other blocks name a value that is made in one of these.
