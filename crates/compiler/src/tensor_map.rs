@@ -158,6 +158,14 @@ impl Element {
         }
     }
 
+    /// Whether elements lie side by side in both memories, with the same bits.
+    pub fn is_plain(self) -> bool {
+        !matches!(
+            self,
+            Element::U4Padded | Element::U6Padded | Element::F32Ftz | Element::Tf32 | Element::Tf32Ftz
+        )
+    }
+
     pub fn is_float(self) -> bool {
         use Element::*;
         !matches!(self, U8 | U16 | U32 | S32 | U64 | S64 | U4 | U4Padded | U6Padded)

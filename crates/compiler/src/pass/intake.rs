@@ -57,7 +57,7 @@ struct Tail {
 }
 
 /// As [`release::meets`]; a call through a pointer may meet as well.
-fn meets(op: &Op) -> bool {
+pub(super) fn meets(op: &Op) -> bool {
     release::meets(op) || *op == Op::CallIndirect
 }
 
@@ -362,7 +362,7 @@ struct Copies {
 }
 
 /// Something by which a loop is known while blocks are renumbered: the first value that its header defines.
-fn mark(function: &Function, loops: &Loops, index: usize) -> Option<Value> {
+pub(super) fn mark(function: &Function, loops: &Loops, index: usize) -> Option<Value> {
     let header = &function.blocks[loops.all[index].header];
     header.params.iter().chain(header.insts.iter().flat_map(|inst| &inst.results)).next().copied()
 }

@@ -11,7 +11,8 @@
 //! 9. `flatten`: branches that are not worth the lanes' parting; what changes anything begins at 4 again.
 //! 10. `classify`: whether lockstep is allowed (`members`: whether a collective's have all come), and `in_step` whether it is counted
 //!     on.
-//! 11. `spins`: loops that wait; `intake` has them take in what their lanes do before they meet, `release` what others wait for.
+//! 11. `spins`: loops that wait; `intake` has them take in what their lanes do before they meet, `release` what others wait for,
+//!     `aside` has lanes that go past them do that first.
 //!     `waves` says which kernels cannot have two warps in a wave (AMD GPUs).
 //! 12. `regions`: cuts at barriers; `places` finds what passes through a region, `acting` who has nothing to do in it.
 //! 13. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `ranks`: lanes that count
@@ -22,6 +23,7 @@
 
 pub mod acting;
 pub mod apart;
+pub mod aside;
 pub mod bits;
 pub mod cfg;
 pub mod classify;

@@ -5,6 +5,7 @@
 //! functions of the thread are not saved.
 
 use super::acting::{self, Acting};
+use super::aside;
 use super::bits::BitSet;
 use super::cfg;
 use super::classify::{View, classify, loses_threads};
@@ -459,9 +460,12 @@ fn cut(
     let known = Context { need, thread: &thread, threads, local_bytes, among, run };
     let as_it_is = spins::may_wait(&function).then(|| function.clone());
     analysed(function, &known).or_else(|why| {
-        // Lanes in step may wait in vain for what others of them do behind the loop.
-        let changed = as_it_is.as_ref().and_then(intake::run).ok_or_else(|| why.clone())?;
-        analysed(changed, &known).map_err(|_| why)
+        // Lanes in step may wait in vain for what others of them do behind the loop, or beside it.
+        let as_it_is = as_it_is.ok_or_else(|| why.clone())?;
+        let taken_in = intake::run(&as_it_is).and_then(|changed| analysed(changed, &known).ok());
+        taken_in
+            .or_else(|| aside::run(&as_it_is).and_then(|changed| analysed(changed, &known).ok()))
+            .ok_or(why)
     })
 }
 

@@ -154,6 +154,9 @@ impl Copy {
         for piece in 0..self.row_bytes / PIECE {
             let linear = self.shared + self.row * pitch + piece * PIECE;
             let column = first + (piece * per_piece) as i64;
+            if self.piece(address, linear, column, (is_inside, end)) {
+                continue;
+            }
             for element in 0..per_piece {
                 let column = column + element as i64;
                 let there = is_inside && (0..end).contains(&column);
@@ -169,6 +172,31 @@ impl Copy {
             }
         }
         self.row += 1;
+    }
+
+    /// Moves a piece whose elements are all there, or fills it where none is, in two words. False: it goes by elements.
+    fn piece(&self, row: u64, linear: usize, column: i64, (is_inside, end): (bool, i64)) -> bool {
+        let element = self.map.element;
+        let n_elements = (PIECE / element.shared_bytes()) as i64;
+        let is_there = is_inside && column >= 0 && column + n_elements <= end;
+        let is_absent = !is_inside || column >= end || column + n_elements <= 0;
+        if !(is_there || is_absent) || !element.is_plain() || matches!(self.direction, Direction::Reduce(_)) {
+            return false;
+        }
+        let global = row.wrapping_add_signed(column.wrapping_mul(self.bytes() as i64)) as usize;
+        for word in [0, PIECE / 2] {
+            let shared = self.map.swizzle.apply(linear + word);
+            // SAFETY: addresses of the kernel: a box in shared memory, and elements inside the tensor.
+            unsafe {
+                match self.direction {
+                    Direction::Load if is_there => write(shared, 8, read_apart(global + word)),
+                    Direction::Load => write(shared, 8, self.fill_word()),
+                    _ if is_there => write_apart(global + word, read(shared, 8)),
+                    _ => {}
+                }
+            }
+        }
+        true
     }
 
     /// Sixteen elements that share bytes, with what nothing is in behind them in shared memory.
@@ -225,12 +253,32 @@ impl Copy {
 
     /// What stands for an element out of bounds.
     fn fill(&self) -> u64 {
-        if self.map.nan_fill && self.map.element.is_float() {
-            (u64::from(OOB_NAN) * 0x0001_0001_0001_0001) >> (64 - 8 * self.bytes())
-        } else {
-            0
-        }
+        self.fill_word() >> (64 - 8 * self.bytes())
     }
+
+    /// As many elements out of bounds as a word has.
+    fn fill_word(&self) -> u64 {
+        let is_nan = self.map.nan_fill && self.map.element.is_float();
+        if is_nan { u64::from(OOB_NAN) * 0x0001_0001_0001_0001 } else { 0 }
+    }
+}
+
+/// Eight bytes of elements, each of which is aligned.
+#[repr(C, packed)]
+struct Apart(u64);
+
+/// # Safety
+/// Eight bytes can be read at `at`.
+unsafe fn read_apart(at: usize) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { (at as *const Apart).read_volatile().0 }
+}
+
+/// # Safety
+/// Eight bytes can be written at `at`.
+unsafe fn write_apart(at: usize, value: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { (at as *mut Apart).write_volatile(Apart(value)) }
 }
 
 /// # Safety

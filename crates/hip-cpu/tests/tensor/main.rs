@@ -1,9 +1,11 @@
 //! `cp.async.bulk.tensor` against a model that goes through boxes element by element, by the manual's definitions: tiles of
 //! one to five dimensions, steps, bounds, fills, swizzles, im2col, stores and reductions, and maps in every state space.
-//! `forms` goes through every way to write the instructions, `replace` changes maps in kernels. `SHOW=tools/data/ptx/shown` writes down the list for docs/ptx.md.
+//! `forms` goes through every way to write the instructions, `replace` changes maps in kernels, `settings` copies by many lanes in every
+//! setting. `SHOW=tools/data/ptx/shown` writes down the list for docs/ptx.md.
 
 mod forms;
 mod replace;
+mod settings;
 
 use compiler::Program;
 use compiler::tensor_map::{Element, Im2col, Swizzle, TensorMap};
@@ -566,13 +568,15 @@ fn check_multicast(tensor: &Tensor, instruction: &str, offsets: &str) {
     let first = u32::from_le_bytes(tensor.element([1, 2, 0, 0, 0]).try_into().unwrap());
     let mut how = How::new(4, 1);
     how.cluster = [4, 1, 1];
-    let mut out = vec![0u64; 4];
-    // SAFETY: the same memory as bytes.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), 32) };
-    let mut args = [Arg::Buffer(bytes), Arg::Value(tensor.map.encode().to_vec()), Arg::u32(0b1010)];
-    run(&program, "copy", &how, &mut args).unwrap();
-    let come = u64::from(first) | 1 << 32;
-    assert_eq!(out, [0, come, 0, come], "{instruction}");
+    for how in [how.clone().lane(), how.warp()] {
+        let mut out = vec![0u64; 4];
+        // SAFETY: the same memory as bytes.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), 32) };
+        let mut args = [Arg::Buffer(bytes), Arg::Value(tensor.map.encode().to_vec()), Arg::u32(0b1010)];
+        run(&program, "copy", &how, &mut args).unwrap();
+        let come = u64::from(first) | 1 << 32;
+        assert_eq!(out, [0, come, 0, come], "{instruction} in {:?}", how.setting);
+    }
 }
 
 #[test]

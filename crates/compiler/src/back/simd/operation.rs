@@ -1,8 +1,9 @@
 //! One instruction in either copy: scalar where its results are uniform or affine, else a vector.
 
 use super::{Copy, Emitter};
-use crate::back::llvm::{Type, Val, emit_pure, texture};
-use crate::ir::{Fault, Inst, Op, Ty, Value};
+use crate::back::lane::layout::{service, status};
+use crate::back::llvm::{Builder, Type, Val, emit_pure, texture};
+use crate::ir::{Fault, Inst, Op, TensorCopy, Ty, Value};
 use crate::pass::divergence::Divergence;
 use crate::pass::regions::is_checked;
 use crate::texture::Access;
@@ -50,6 +51,10 @@ impl Emitter<'_> {
             op if op.is_barrier() => Ok(()),
             Op::Syscall(call) => self.syscall(*call, inst),
             Op::Texture(access) => self.texture(*access, inst),
+            Op::TensorCopy(copy) => {
+                self.tensor_copy(*copy, inst);
+                Ok(())
+            }
             // PTX: any time from 0 to twice what is asked; other warps of the block could not run meanwhile.
             Op::NanoSleep if self.per_warp => Ok(()),
             Op::NanoSleep => {
@@ -293,6 +298,50 @@ impl Emitter<'_> {
             self.define_vector(value, val);
         }
         Ok(())
+    }
+
+    /// A copy for each active lane, lowest first: mostly one elected lane asks for one. A map that does not fit the instruction
+    /// traps, when the lanes below have made their copies.
+    fn tensor_copy(&mut self, copy: TensorCopy, inst: &Inst) {
+        enum Arg {
+            Same(Val),
+            Each(String, Type),
+        }
+        let mut args = vec![];
+        for (number, &arg) in inst.args.iter().enumerate() {
+            args.push(if self.divergence(arg).is_uniform() {
+                Arg::Same(self.scalar(arg))
+            } else {
+                let val = self.vector(arg);
+                Arg::Each(self.spill(number, &val), val.ty)
+            });
+        }
+        let (word, result) = (Type::int(32, 1), inst.results[0]);
+        let out = self.vector_ty(self.ty(result));
+        let bytes = self.spill(args.len(), &Builder::bits(out, 0));
+        let service = self.service(service::TENSOR as u64);
+        self.for_lanes(|me, lane| {
+            let mut words = vec![];
+            for (nth, arg) in args.iter().enumerate() {
+                let val = match arg {
+                    Arg::Same(val) => val.clone(),
+                    Arg::Each(buffer, ty) => me.item(buffer, *ty, lane),
+                };
+                // The map and shared memory.
+                words.push(if nth < 2 { me.b.cast("inttoptr", &val, Type::ptr()) } else { val }.typed());
+            }
+            let (list, flags) = (words.join(", "), copy.flags());
+            let copied = me.b.assign(word, format_args!("call i32 {service}({list}, i32 {flags})"));
+            let fits = me.b.icmp_int("sge", &copied, 0);
+            let [on, stop] = ["on", "stop"].map(|hint| me.b.label(hint));
+            me.b.cond_br(&fits, &on, &stop);
+            me.b.start_block(&stop);
+            me.b.inst(format_args!("ret i32 {}", status::TRAP));
+            me.b.start_block(&on);
+            me.set_item(&bytes, lane, &copied);
+        });
+        let val = self.reload(&bytes, out);
+        self.define_vector(result, val);
     }
 
     /// One call of the host's sampler for the active lanes.
