@@ -341,20 +341,11 @@ impl Acting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lower::verify::verify;
-    use crate::pass::divergence::Among;
-    use crate::pass::regions::plan;
-    use crate::pass::testing::{function, text};
-    use crate::pass::value_ranges::Threads;
+    use crate::pass::testing::{function, regions_of_warps};
 
     /// Whether warps may run it in step, with what is done aside changed.
     fn verdict(source: &str) -> Result<usize, String> {
-        let whole = function(source);
-        if let Some(changed) = run(&whole) {
-            verify(&changed).unwrap_or_else(|error| panic!("{error}\n{}", text(&changed)));
-        }
-        let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
-        plan(&whole, threads, 0, Among::Group).map(|plan| plan.regions.len())
+        regions_of_warps(source, run)
     }
 
     const START: &str = "a = const.b64 0; b = const.b64 64; z = const.b32 0; o = const.b32 1; m = const.b32 4294967295; t = tid; c = ctaid;";

@@ -3,8 +3,13 @@
 //! `label: name = const.TY N; name = tid; name = add a b; store a; barrier; branch p x y` with blocks on lines of their
 //! own; block parameters as `label(a:b32, …)`, edge arguments as `label(x, …)`.
 
-use crate::ir::*;
 use std::collections::HashMap;
+
+use super::divergence::Among;
+use super::regions::plan;
+use super::value_ranges::Threads;
+use crate::ir::*;
+use crate::lower::verify::verify;
 
 fn ty(name: &str) -> Ty {
     match name {
@@ -160,4 +165,14 @@ pub fn text(function: &Function) -> String {
         let _ = writeln!(out, "  {:?}", block.term);
     }
     out
+}
+
+/// In how many regions warps run it in step, or why not; what `change` makes of it has to be whole.
+pub fn regions_of_warps(source: &str, change: fn(&Function) -> Option<Function>) -> Result<usize, String> {
+    let whole = function(source);
+    if let Some(changed) = change(&whole) {
+        verify(&changed).unwrap_or_else(|error| panic!("{error}\n{}", text(&changed)));
+    }
+    let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+    plan(&whole, threads, 0, Among::Group).map(|plan| plan.regions.len())
 }
