@@ -119,21 +119,22 @@ pub(super) struct Choice {
 pub(super) fn choice(body: &Function, plan: &Plan, threads: Threads, vector_bits: u32) -> Choice {
     let (width, in_order) =
         if is_free(body) { held(plan, threads.width, vector_bits) } else { (threads.width, false) };
-    let more = (is_free(body) && !in_order).then(|| overlapping(plan, threads, width, vector_bits)).flatten();
+    let more =
+        || (is_free(body) && !in_order).then(|| overlapping(plan, threads, width, vector_bits)).flatten();
     if let Some(gain) = scalar_gain(plan, vector_bits) {
         if gain > SCALAR_FROM {
             return Choice { width: 1, rival: CLOSE.contains(&gain).then_some(width), in_order: false };
         }
-        return Choice { width, rival: CLOSE.contains(&gain).then_some(1).or(more), in_order: false };
+        return Choice { width, rival: CLOSE.contains(&gain).then_some(1).or_else(more), in_order: false };
     }
     // Spills against more groups in flight.
-    let registers = if vector_bits >= 512 { 32 } else { 16 };
+    let registers = registers(vector_bits);
     let is_tight = width > 8
         && plan
             .regions
             .iter()
             .any(|region| loop_bits(region) * u64::from(width) > registers * u64::from(vector_bits));
-    Choice { width, rival: is_tight.then_some(width / 2).or(more), in_order }
+    Choice { width, rival: is_tight.then_some(width / 2).or_else(more), in_order }
 }
 
 /// More threads to a group, where operations wait for each other for long, so that several threads' operations fill the time, and what a
@@ -144,19 +145,17 @@ fn overlapping(plan: &Plan, threads: Threads, width: u32, vector_bits: u32) -> O
     let (region, most) = pressures.max_by(|(_, a), (_, b)| a.work.total_cmp(&b.work))?;
     let carried = loop_bits(region);
     let more = if carried > 0 && vector_bits < 512 { MOST / 2 } else { MOST };
-    let registers = if vector_bits >= 512 { 32 } else { 16 };
+    let registers = registers(vector_bits);
     let is_held = carried * u64::from(more) <= registers * u64::from(vector_bits) * 5 / 4;
-    let is_short = region.function.blocks.iter().map(|block| block.insts.len()).sum::<usize>() <= SHORT;
     let fits = !threads.open && threads.total().is_multiple_of(more.into());
     let waits =
         most.chain >= LONG && most.work * f64::from(width) / f64::from(vector_bits) <= BEGUN * most.chain;
-    (width > 1 && width < more && fits && waits && is_held && is_short).then_some(more)
+    (width > 1 && width < more && fits && waits && is_held && is_short(&region.function)).then_some(more)
 }
 
 /// Whether the kernel in blocks of whole groups of 64 may be tried so.
 pub(in crate::back) fn may_overlap(body: &Function) -> bool {
-    let is_short = body.blocks.iter().map(|block| block.insts.len()).sum::<usize>() <= SHORT;
-    if !is_short || !is_any_good(body) || !is_free(body) {
+    if !is_short(body) || !is_any_good(body) || !is_free(body) {
         return false;
     }
     let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
@@ -170,6 +169,15 @@ const BEGUN: f64 = 3.0;
 const LONG: f64 = 60.0;
 /// Instructions of a kernel that LLVM compiles for many threads in a fraction of a second.
 const SHORT: usize = 600;
+
+fn is_short(function: &Function) -> bool {
+    function.blocks.iter().map(|block| block.insts.len()).sum::<usize>() <= SHORT
+}
+
+/// Vector registers of a CPU.
+fn registers(vector_bits: u32) -> u64 {
+    if vector_bits >= 512 { 32 } else { 16 }
+}
 
 /// Whether nobody counts on a group's being a warp.
 fn is_free(body: &Function) -> bool {
