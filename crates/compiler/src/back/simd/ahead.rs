@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use super::prefetch::OPEN;
 use super::{Copy, Emitter};
 use crate::back::llvm::Val;
 use crate::ir::{Space, Term};
@@ -32,6 +33,8 @@ impl Stretch {
 #[derive(Default)]
 pub(super) struct Ahead {
     stretches: VecDeque<Stretch>,
+    /// Lines of them all that have not been asked for.
+    lines: usize,
     /// Blocks behind whose instructions lines are asked for; the first is the one that is being written, or the next.
     path: VecDeque<usize>,
     /// Instructions among which the lines are shared out.
@@ -43,22 +46,24 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    fn lines(&self) -> usize {
-        self.stretches.iter().map(Stretch::lines).sum()
-    }
-
     /// Lays bytes to those that they lie at: several loads of a row ask for its lines once.
     fn add(&mut self, base: &Val, from: i64, to: i64) {
         let beside = |it: &&mut Stretch| it.base.text == base.text && from <= it.to && it.from <= to;
-        match self.stretches.iter_mut().find(beside) {
+        match self.stretches.iter_mut().rev().take(OPEN).find(beside) {
             Some(it) if from >= it.from || it.next == it.from => {
+                self.lines -= it.lines();
                 if it.next == it.from {
                     it.from = it.from.min(from);
                     it.next = it.from;
                 }
                 it.to = it.to.max(to);
+                self.lines += it.lines();
             }
-            _ => self.stretches.push_back(Stretch { base: base.clone(), from, to, next: from }),
+            _ => {
+                let new = Stretch { base: base.clone(), from, to, next: from };
+                self.lines += new.lines();
+                self.stretches.push_back(new);
+            }
         }
     }
 
@@ -67,6 +72,7 @@ impl Ahead {
             if first.next < first.to {
                 let at = first.next;
                 first.next += LINE;
+                self.lines -= 1;
                 return Some((first.base.clone(), at));
             }
             self.stretches.pop_front();
@@ -106,11 +112,7 @@ impl Emitter<'_> {
     pub(super) fn ask_ahead(&mut self, at: usize, base: &Val, from: i64, to: i64) {
         let is_together = self.copy == Copy::Unmasked && self.mask.is_none();
         if !is_together || self.ahead.path.front().is_some_and(|&first| first != at) {
-            for line in (from..to).step_by(LINE as usize) {
-                let line = self.pointer(Space::Global, base, line);
-                self.prefetch(&line, 3);
-            }
-            return;
+            return self.ask_at_once(base, from, to);
         }
         self.ahead.add(base, from, to);
         let mut path = VecDeque::from([at]);
@@ -130,7 +132,7 @@ impl Emitter<'_> {
         if self.ahead.path.front() != Some(&at) || self.copy != Copy::Unmasked || self.mask.is_some() {
             return;
         }
-        let (lines, left) = (self.ahead.lines(), self.ahead.left);
+        let (lines, left) = (self.ahead.lines, self.ahead.left);
         self.ahead.due += lines * insts;
         let share = if insts >= left { lines } else { self.ahead.due / left };
         self.ahead.due %= left;
@@ -148,11 +150,21 @@ impl Emitter<'_> {
         }
     }
 
+    pub(super) fn ask_at_once(&mut self, base: &Val, from: i64, to: i64) {
+        for at in (from..to).step_by(LINE as usize) {
+            self.ask_line(base, at);
+        }
+    }
+
+    fn ask_line(&mut self, base: &Val, at: i64) {
+        let line = self.pointer(Space::Global, base, at);
+        self.prefetch(&line, 3);
+    }
+
     fn ask_lines(&mut self, lines: usize) {
         for _ in 0..lines {
             let Some((base, at)) = self.ahead.pop() else { break };
-            let line = self.pointer(Space::Global, &base, at);
-            self.prefetch(&line, 3);
+            self.ask_line(&base, at);
         }
     }
 }

@@ -333,7 +333,7 @@ impl Emitter<'_> {
         }
         let at = self.pointer(access.space, base, access.offset);
         self.prefetch_tile(access, std::slice::from_ref(&at), access.step() * i64::from(self.lanes));
-        self.prefetch_block(access, &at);
+        self.prefetch_block(access, base);
         let wide = Self::memory_ty(ty, access.mem, self.lanes * access.n as u32);
         let align = access.step();
         let all = match self.mask.clone() {

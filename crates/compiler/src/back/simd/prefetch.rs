@@ -17,7 +17,7 @@ use crate::ir::{Inst, Op, Order, Space, Value};
 use crate::pass::divergence::Divergence;
 
 /// Addresses of which stripes are told apart at a time: looking at a block takes no longer than its length asks for.
-const OPEN: usize = 8;
+pub(super) const OPEN: usize = 8;
 
 /// What a group loads of memory without holes, in one instruction.
 struct Stripe {
@@ -102,18 +102,13 @@ impl Emitter<'_> {
     }
 
     /// Asks for what the next thread block loads here: while the threads of this one meet, nothing else is on its way.
-    pub(super) fn prefetch_block(&mut self, access: Access, at: &Val) {
+    pub(super) fn prefetch_block(&mut self, access: Access, base: &Val) {
         let is_plain = access.space == Space::Global && access.order == Order::Weak;
         if !is_plain || !self.begins || self.mask.is_some() {
             return;
         }
-        let ahead = access.step() * self.threads.total() as i64;
-        for line in (0..access.step() * i64::from(self.lanes)).step_by(LINE as usize) {
-            let line = ahead + line;
-            let line =
-                self.b.assign(Type::ptr(), format_args!("getelementptr i8, {}, i64 {line}", at.typed()));
-            self.prefetch(&line, 3);
-        }
+        let from = access.offset + access.step() * self.threads.total() as i64;
+        self.ask_at_once(base, from, from + access.step() * i64::from(self.lanes));
     }
 
     /// The stripes of a block that is run for each of several groups, by the last instruction that loads one: where it is run once, those
