@@ -1,15 +1,15 @@
 //! Prints the LLVM IR of one kernel: `cargo run -p compiler --example emit -- FILE.ptx KERNEL 16x16 [SETTING [WIDTH
-//! [VECTOR_BITS]]]`; a setting or width of `-` is the usual one.
+//! [VECTOR_BITS]]]`; a setting or width of `-` is the usual one. `baseline` for a setting is the code that is made first.
 
 use std::process::ExitCode;
 
-use compiler::back::cpu::{Options, Setting, emit};
+use compiler::back::cpu::{Options, Setting, emit, emit_baseline};
 use compiler::{Program, Source};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [path, kernel, block, rest @ ..] = arguments.as_slice() else {
-        eprintln!("emit FILE.ptx KERNEL X[xY[xZ]] [lane|warp|simd|- [WIDTH|- [VECTOR_BITS]]]");
+        eprintln!("emit FILE.ptx KERNEL X[xY[xZ]] [lane|warp|simd|baseline|- [WIDTH|- [VECTOR_BITS]]]");
         return ExitCode::FAILURE;
     };
     match text(path, kernel, block, rest) {
@@ -38,16 +38,20 @@ fn text(path: &str, kernel: &str, block: &str, rest: &[String]) -> Result<String
         *size = number(text)?;
     }
     let given = |nth: usize| rest.get(nth).map(String::as_str).filter(|text| *text != "-");
+    let vector_bits = given(2).map_or(Ok(256), number)?;
+    if given(0) == Some("baseline") {
+        return emit_baseline(&program, kernel, false, vector_bits).map(|it| it.text).map_err(said);
+    }
     let options = Options {
         setting: match given(0) {
             None => None,
             Some("lane") => Some(Setting::Lane),
             Some("warp") => Some(Setting::Warp),
             Some("simd") => Some(Setting::Simd),
-            Some(other) => return Err(format!("{other}: lane, warp or simd")),
+            Some(other) => return Err(format!("{other}: lane, warp, simd or baseline")),
         },
         width: given(1).map(number).transpose()?,
-        ..Options::new(sizes, given(2).map_or(Ok(256), number)?)
+        ..Options::new(sizes, vector_bits)
     };
     emit(&program, kernel, &options).map(|it| it.text).map_err(said)
 }
