@@ -6,9 +6,14 @@
 //! lane and tile. This is the layout that the PTX manual gives for `mma.sync`; `wmma` fragments, whose layout is left
 //! to the implementation, have the same. `mma.m8n8k4` of `.f16` has a layout of its own ([`Quads`]).
 
-use crate::ir::{Inst, Round, Ty, Value};
+use crate::ir::{Function, Inst, Op, Round, Ty, Value};
 
 pub const LANES: u32 = 32;
+
+/// Whether warps multiply matrices in it.
+pub fn multiplies(function: &Function) -> bool {
+    function.blocks.iter().flat_map(|block| &block.insts).any(|inst| matches!(inst.op, Op::Mma(_)))
+}
 
 /// What the elements of a matrix are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -201,7 +201,7 @@ impl Weight {
         Some(Weight {
             instructions: u32::try_from(insts().count()).unwrap_or(u32::MAX),
             loops: crate::pass::loops::any(body) || is_called,
-            products: insts().any(|inst| matches!(inst.op, Op::Mma(_))),
+            products: crate::matrix::multiplies(body),
             has_long_tail: is_called || crate::pass::effects::is_followed_by_long_loops(body),
             in_step: crate::pass::in_step::counts_on_it(body),
         })

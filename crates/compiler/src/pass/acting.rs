@@ -155,7 +155,7 @@ mod tests {
 
     /// The groups of eight, of a block of 256, that each region leaves to be run: all of them are 0 to 32.
     fn groups(source: &str) -> Vec<(u64, u64)> {
-        let threads = Threads { block: [256, 1, 1], open: false, width: 8 };
+        let threads = Threads { block: [256, 1, 1], open: false, width: 8, assumes: true };
         let plan = plan(&function(source), threads, 0, Among::Block).unwrap();
         let range = |acting: &Option<Acting>| {
             acting.as_ref().map_or((0, 32), |acting| (acting.groups.start, acting.groups.end))
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn of_groups_that_act_branches_may_be_decided() {
         let decided = |bound: u32| {
-            let threads = Threads { block: [256, 1, 1], open: false, width: 8 };
+            let threads = Threads { block: [256, 1, 1], open: false, width: 8, assumes: true };
             let source = step(bound, "lt t n", "", "", "");
             let plan = plan(&function(&source), threads, 0, Among::Block).unwrap();
             let acting = plan.regions[1].acting.clone().unwrap();
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn of_one_group_it_is_known_which_lanes_go_where() {
-        let threads = Threads { block: [256, 1, 1], open: false, width: 8 };
+        let threads = Threads { block: [256, 1, 1], open: false, width: 8, assumes: true };
         let of = |source: &str| {
             let plan = plan(&function(source), threads, 0, Among::Block).unwrap();
             plan.regions[1].acting.clone().unwrap().lanes.into_values().collect::<Vec<_>>()

@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn verdict_among(source: &str, among: Among) -> Result<usize, String> {
-        let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+        let threads = Threads { block: [256, 1, 1], open: false, width: 32, assumes: true };
         plan(&function(source), threads, 0, among).map(|plan| plan.regions.len())
     }
 
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn threads_are_lost_where_a_part_of_them_ends_before_a_barrier() {
-        let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+        let threads = Threads { block: [256, 1, 1], open: false, width: 32, assumes: true };
         let loses = |source| plan(&function(source), threads, 0, Among::Block).unwrap().loses_threads;
         // By a branch of its own, by way of the last block, and behind a branch on the block's number.
         let part =

@@ -551,7 +551,10 @@ impl Analysis<'_> {
             .ranges
             .range(arg)
             .is_some_and(|(low, high)| high < limit && (high - low).saturating_add(span) < 1u64 << bits);
-        Divergence::affine(new, assumed || !proven)
+        match assumed || !proven {
+            true if !self.threads.assumes => Divergence::Varying,
+            assumed => Divergence::affine(new, assumed),
+        }
     }
 }
 
@@ -748,7 +751,7 @@ mod tests {
 
     fn divergences(source: &str, block: [u32; 3], width: u32) -> (Function, Divergences) {
         let f = function(source);
-        let threads = Threads { block, open: false, width };
+        let threads = Threads { block, open: false, width, assumes: true };
         let (_, loops, layout) = structure(&f).unwrap();
         let ranges = ValueRanges::of(&f, threads);
         let divergences = analyse(&f, &loops, &layout, &ranges, threads, Among::Group, 0, &HashMap::new());
@@ -842,7 +845,7 @@ mod tests {
     /// Of all lanes, and of those that have gone together.
     fn both(source: &str) -> (Function, Divergences, Divergences) {
         let (f, any) = divergences(source, [256, 1, 1], 32);
-        let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+        let threads = Threads { block: [256, 1, 1], open: false, width: 32, assumes: true };
         let (_, loops, layout) = structure(&f).unwrap();
         let ranges = ValueRanges::of(&f, threads);
         let own = together(&f, &loops, &layout, &ranges, threads, 0, &HashMap::new(), &any);

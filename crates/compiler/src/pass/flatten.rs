@@ -265,7 +265,7 @@ mod tests {
     fn flat(source: &str) -> Function {
         let mut f = function(source);
         let (_, loops, layout) = structure(&f).unwrap();
-        let threads = Threads { block: [64, 1, 1], open: false, width: 16 };
+        let threads = Threads { block: [64, 1, 1], open: false, width: 16, assumes: true };
         let ranges = ValueRanges::of(&f, threads);
         let group = analyse(&f, &loops, &layout, &ranges, threads, Among::Group, 0, &HashMap::new());
         run(&mut f, &loops, &group);

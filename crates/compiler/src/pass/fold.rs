@@ -116,7 +116,7 @@ mod tests {
 
     fn blocks_left(source: &str) -> usize {
         let mut f = function(source);
-        run(&mut f, Threads { block: [256, 1, 1], open: false, width: 32 });
+        run(&mut f, Threads { block: [256, 1, 1], open: false, width: 32, assumes: true });
         f.blocks.len()
     }
 
@@ -152,7 +152,7 @@ mod tests {
     fn the_remainder_of_a_signed_index_is_a_mask() {
         let source = "entry: t = tid; n = const.b32 4294967264; k = and t n; r = sub t k; z = const.b32 0; s = add r z; store s s; exit";
         let mut f = function(source);
-        run(&mut f, Threads { block: [256, 1, 1], open: false, width: 32 });
+        run(&mut f, Threads { block: [256, 1, 1], open: false, width: 32, assumes: true });
         let kept: Vec<&Op> = f.blocks[0].insts.iter().map(|inst| &inst.op).collect();
         assert!(kept.contains(&&Op::Const(31)), "{kept:?}");
         let store = f.blocks[0].insts.iter().find(|inst| matches!(inst.op, Op::Store { .. })).unwrap();

@@ -212,7 +212,7 @@ mod tests {
     fn with(source: &str, block: [u32; 3], check: impl Fn(&Known<'_>)) {
         let f = function(source);
         let dominators = Dominators::of(&f);
-        check(&Known::of(&f, &dominators, Threads { block, open: false, width: 32 }));
+        check(&Known::of(&f, &dominators, Threads { block, open: false, width: 32, assumes: true }));
     }
 
     #[test]

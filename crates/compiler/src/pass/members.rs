@@ -254,7 +254,7 @@ mod tests {
     use crate::pass::value_ranges::Threads;
 
     fn verdict(source: &str) -> Result<usize, String> {
-        let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+        let threads = Threads { block: [256, 1, 1], open: false, width: 32, assumes: true };
         plan(&function(source), threads, 0, Among::Group).map(|plan| plan.regions.len())
     }
 

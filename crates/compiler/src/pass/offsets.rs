@@ -202,7 +202,7 @@ mod tests {
 
     /// Of the last store's address.
     fn offsets(source: &str) -> Option<Vec<i64>> {
-        let threads = Threads { block: [256, 1, 1], open: false, width: 8 };
+        let threads = Threads { block: [256, 1, 1], open: false, width: 8, assumes: true };
         let plan = plan(&function(source), threads, 0, Among::Block).unwrap();
         let region = &plan.regions[0];
         let mut insts = region.function.blocks.iter().flat_map(|block| &block.insts);

@@ -19,7 +19,7 @@ pub fn is_as_good(body: &Function, most: u32) -> bool {
     }
     let folded = |length| {
         let mut body = body.clone();
-        fold::run(&mut body, Threads { block: [length, 1, 1], open: true, width: 32 });
+        fold::run(&mut body, Threads { block: [length, 1, 1], open: true, width: 32, assumes: true });
         body
     };
     // Groups of open code do not go in rounds.

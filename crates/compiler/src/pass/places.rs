@@ -288,7 +288,7 @@ mod tests {
 
     /// For each region and barrier at its end: how many of the values saved there are in their place.
     fn staying(source: &str) -> Vec<usize> {
-        let threads = Threads { block: [256, 1, 1], open: false, width: 8 };
+        let threads = Threads { block: [256, 1, 1], open: false, width: 8, assumes: true };
         let plan = plan(&function(source), threads, 0, Among::Block).unwrap();
         let mut all = vec![];
         for region in &plan.regions {

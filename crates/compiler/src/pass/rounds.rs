@@ -518,7 +518,7 @@ mod tests {
     use crate::pass::testing::{function, text};
     use crate::pass::value_ranges::Threads;
 
-    const THREADS: Threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+    const THREADS: Threads = Threads { block: [256, 1, 1], open: false, width: 32, assumes: true };
 
     /// A loop from the thread's number on by `step`, whose trips do `body`; `behind` comes behind it.
     fn over_grid(step: &str, body: &str, behind: &str) -> Function {

@@ -487,7 +487,7 @@ mod tests {
 
     /// Loops of all regions in which a warp lets others run.
     fn yields(source: &str) -> Result<usize, String> {
-        let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+        let threads = Threads { block: [256, 1, 1], open: false, width: 32, assumes: true };
         let plan = plan(&function(source), threads, 0, Among::Group)?;
         Ok(plan.regions.iter().map(|region| region.spins.len()).sum())
     }

@@ -173,6 +173,6 @@ pub fn regions_of_warps(source: &str, change: fn(&Function) -> Option<Function>)
     if let Some(changed) = change(&whole) {
         verify(&changed).unwrap_or_else(|error| panic!("{error}\n{}", text(&changed)));
     }
-    let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+    let threads = Threads { block: [256, 1, 1], open: false, width: 32, assumes: true };
     plan(&whole, threads, 0, Among::Group).map(|plan| plan.regions.len())
 }

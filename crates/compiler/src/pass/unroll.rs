@@ -220,7 +220,7 @@ mod tests {
     use crate::pass::testing::{function, text};
     use crate::pass::{cfg, fold};
 
-    const THREADS: Threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+    const THREADS: Threads = Threads { block: [256, 1, 1], open: false, width: 32, assumes: true };
 
     fn unrolled(source: &str) -> Function {
         let mut f = function(source);

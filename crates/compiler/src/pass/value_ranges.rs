@@ -14,6 +14,9 @@ pub struct Threads {
     pub open: bool,
     /// Lanes per group.
     pub width: u32,
+    /// Narrow indices whose lanes lie at one distance are taken not to wrap when they are made wider, and code checks it. Otherwise only
+    /// what is known not to wrap keeps its form.
+    pub assumes: bool,
 }
 
 impl Threads {

@@ -70,7 +70,7 @@ fn look_into(function: &Function, block: Option<[u32; 3]>) -> Option<Waits> {
         None if reads(1) || reads(2) => SHAPES.to_vec(),
         None => SHAPES[..1].to_vec(),
     };
-    let threads = |block| Threads { block, open: false, width: WARP as u32 };
+    let threads = |block| Threads { block, open: false, width: WARP as u32, assumes: true };
     let known: Vec<Known<'_>> =
         shapes.iter().map(|&block| Known::of(&body, &dominators, threads(block))).collect();
     let is_of_one_warp = |at: usize| {

@@ -33,7 +33,7 @@ use super::cpu::{Compiled, ENTRY_SIMD, ENTRY_WARP, IN_ORDER, Options, Setting};
 use super::llvm::{Builder, Type, Val};
 use crate::ir::{Function, Ty, Value};
 use crate::lines::Lines;
-use crate::matrix::Mma;
+use crate::matrix::{Mma, multiplies};
 use crate::pass::bits::BitSet;
 use crate::pass::divergence::Among;
 use crate::pass::regions::{Plan, Region, plan};
@@ -67,7 +67,7 @@ pub fn emit(
     if options.open && width > 32 {
         return Err(format!("blocks of any length are no groups of {width}"));
     }
-    let mut threads = Threads { block: options.block, open: options.open, width };
+    let mut threads = Threads { block: options.block, open: options.open, width, assumes: true };
     // What a barrier more would keep from running in step stays as it is.
     let rounds = (!per_warp && !options.open && !in_step && total > u64::from(width))
         .then(|| rounds::of(body))
@@ -112,7 +112,12 @@ pub fn emit(
     };
     let (mut context_bytes, waits, mut handed_over, mut text) = write(first, false)?;
     if text.lines().nth(LONG).is_some() {
-        (context_bytes, _, handed_over, text) = write(plan(body, threads, local_bytes, among)?, true)?;
+        // What is there for indices that wrap is up to half of the text, and matrices come and go by whole rows of 16 bytes a lane, which
+        // no lane's neighbour makes faster.
+        let assumes = !multiplies(body);
+        let first = plan(body, Threads { assumes, ..threads }, local_bytes, among);
+        let first = first.or_else(|_| plan(body, threads, local_bytes, among))?;
+        (context_bytes, _, handed_over, text) = write(first, true)?;
     }
     Ok(Compiled {
         text,

@@ -158,7 +158,7 @@ pub(in crate::back) fn may_overlap(body: &Function) -> bool {
     if !is_short(body) || !is_any_good(body) || !is_free(body) {
         return false;
     }
-    let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+    let threads = Threads { block: [256, 1, 1], open: false, width: 32, assumes: true };
     let plan = plan(body, threads, layout_locals(body).1, Among::Block);
     plan.is_ok_and(|plan| overlapping(&plan, threads, threads.width, 512).is_some())
 }
