@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 const KERNELS: &str = include_str!("kernels/kernels.ptx");
 const RANDOM: &str = include_str!("kernels/random.ptx");
+const PARTS: &str = include_str!("kernels/parts.ptx");
 const ROWS: &str = include_str!("kernels/rows.ptx");
 const ROUNDS: &str = include_str!("kernels/rounds.ptx");
 const TREES: &str = include_str!("kernels/trees.ptx");
@@ -320,6 +321,20 @@ fn any_cases(ptx: &str) -> Vec<Case> {
         }
     }
     all
+}
+
+/// Lanes part and meet again; each has words of its own to change.
+#[test]
+fn lanes_that_meet_again_give_the_same_bits() {
+    let mut all = vec![];
+    for kernel in hip_cpu::harness::kernels(&load(PARTS).unwrap()).into_keys() {
+        for block in if kernel.contains("wide") { [32, 64, 96] } else { [32, 40, 128] } {
+            let len = 2 * block as usize;
+            let given = vec![Words(len, random), Words(len, zero), Words(len, zero), I(len as i32 - 5)];
+            all.push(case(&kernel, [2, 1, 1], [block, 1, 1], given));
+        }
+    }
+    compare(PARTS, &all);
 }
 
 /// Old code counts on the lanes of a warp storing together; `simd` keeps that for volatile shared memory.

@@ -59,6 +59,15 @@ impl BitSet {
         changed
     }
 
+    /// The members of both.
+    pub fn common(&self, other: &BitSet) -> BitSet {
+        let mut common = BitSet::default();
+        self.iter().filter(|&at| other.contains(at)).for_each(|at| {
+            common.insert(at);
+        });
+        common
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let pages =
             self.pages.iter().enumerate().filter_map(|(at, page)| Some((at * PAGE, page.as_deref()?)));

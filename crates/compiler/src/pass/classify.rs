@@ -127,11 +127,15 @@ fn barriers(view: &View<'_>, among: Among) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether some threads of the block may end while others still come to a barrier.
-pub fn loses_threads(view: &View<'_>) -> bool {
+/// Whether some threads of the block, or of a group, may end while others of it still come to a barrier.
+pub fn loses_threads(view: &View<'_>, among: Among) -> bool {
+    let divergent = match among {
+        Among::Block => &view.block.divergent,
+        Among::Group => &view.group.divergent,
+    };
     let leads = leading_to(view.graph, |block| has(view.function, block, Op::is_barrier));
-    let parts = (0..view.graph.len())
-        .filter(|&at| view.block.divergent[at] && leads[at] && view.dominators.is_reachable(at));
+    let parts =
+        (0..view.graph.len()).filter(|&at| divergent[at] && leads[at] && view.dominators.is_reachable(at));
     let leaves = |block: usize| view.graph[block].iter().any(|&to| !leads[to]);
     parts.into_iter().any(|at| {
         let spread = Spread::of(view.graph, view.loops, view.layout, at, |block| leads[block]);

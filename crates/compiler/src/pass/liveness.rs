@@ -34,7 +34,7 @@ pub fn live_in(function: &Function) -> Vec<BitSet> {
 }
 
 /// The values that a block makes.
-fn made(block: &Block) -> impl Iterator<Item = Value> + '_ {
+pub fn made(block: &Block) -> impl Iterator<Item = Value> + '_ {
     block.params.iter().chain(block.insts.iter().flat_map(|inst| &inst.results)).copied()
 }
 

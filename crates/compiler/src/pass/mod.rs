@@ -17,7 +17,7 @@
 //! 12. `regions`: cuts at barriers; `places` finds what passes through a region, `acting` who has nothing to do in it.
 //! 13. `offsets`: values whose lanes lie at constant distances; `apart`: atomics whose lanes all have words of their own; `ranks`: lanes that count
 //!     keys together; `effects`:
-//!     what others see of a block; `known`: tables of what follows from the thread index; `steps`: how long a launch's threads are.
+//!     what others see of a block; `meetings`: where lanes that parted come together; `known`: tables of what follows from the thread index; `steps`: how long a launch's threads are.
 //!
 //! `bits`, `dominators`, `evaluate`, `layout`, `liveness`, `loops`, `ssa` and `visit` are what they stand on.
 
@@ -42,6 +42,7 @@ pub mod layout;
 pub mod lcssa;
 pub mod liveness;
 pub mod loops;
+pub mod meetings;
 pub mod members;
 pub mod offsets;
 pub mod open;

@@ -131,7 +131,7 @@ pub struct Plan {
     pub places: Places,
     /// Where the barrier in front of each region stands.
     pub barriers: Vec<Pos>,
-    /// Some threads of the block may end before others come to a barrier.
+    /// Some threads of those that go from region to region together may end before others come to a barrier.
     pub loses_threads: bool,
 }
 
@@ -177,7 +177,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
         known: &Known::of(&body, &dominators, threads),
     };
     classify(&view, among)?;
-    let loses_threads = loses_threads(&view);
+    let loses_threads = loses_threads(&view, among);
 
     let mut prologue = vec![];
     for id in body.reverse_post_order() {

@@ -262,6 +262,7 @@ impl Emitter<'_> {
             });
         }
         self.masked_used = whole.is_some();
+        self.find_meetings(whole.is_none());
         if let (Some(slot), Some(whole)) = (self.whole_slot(), &whole) {
             self.b.inst(format_args!("store {}, ptr {slot}", whole.typed()));
         }
@@ -280,7 +281,8 @@ impl Emitter<'_> {
                 }
                 let slot = self.mask_slot(0);
                 self.store_slot(&slot, &mask);
-                self.b.br(&format!("m{region}_0"));
+                let first = self.step_of_m(0);
+                self.b.br(&first);
             }
             self.masked()?;
         }
@@ -445,7 +447,7 @@ impl Emitter<'_> {
 
     /// The threads of this group that have not ended; `None` when all always live.
     fn alive_at_start(&mut self) -> Option<Val> {
-        let saved = self.alive_at.filter(|_| self.region > 0);
+        let saved = self.alive_at.filter(|_| self.region > 0 && self.plan.loses_threads);
         let Some(at) = saved else {
             if !self.is_last_group_partial() {
                 return None;

@@ -1,11 +1,16 @@
 //! Control flow inside a region: the unmasked copy follows branches, the masked copy runs down the layout.
 
+use std::collections::HashSet;
+
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Block, Cmp, Edge, Inst, Op, Term, Value};
 use crate::pass::bits::BitSet;
 use crate::pass::divergence::Divergence;
+use crate::pass::dominators::successors;
 use crate::pass::layout::Item;
+use crate::pass::meetings::{Meetings, View};
+use crate::pass::visit::for_each_use;
 
 /// What an edge carries to its target's parameters.
 pub(super) struct Carried {
@@ -229,7 +234,84 @@ impl Emitter<'_> {
                 return self.again(header, true, format!("mb{region}_{head}"));
             }
         }
-        format!("m{region}_{next}")
+        self.step_of_m(next)
+    }
+
+    /// Looks for where lanes that part in the region come together again. `begins_whole`: all lanes begin it, and together.
+    pub(super) fn find_meetings(&mut self, begins_whole: bool) {
+        self.copy = Copy::Unmasked;
+        self.meetings = if begins_whole { self.meetings_of_region() } else { None };
+        let here = self.here();
+        let mut read = BitSet::new(here.function.values.len());
+        for (at, block) in here.function.blocks.iter().enumerate() {
+            if self.is_in_masked(at) {
+                for_each_use(block, |value| {
+                    read.insert(value.index());
+                });
+            }
+        }
+        let mut steps = vec![here.layout.items.len()];
+        for (position, item) in here.layout.items.iter().enumerate().rev() {
+            let is_step = match *item {
+                Item::Block(at) => self.is_in_masked(at) || self.is_meeting(at),
+                Item::LoopEnd(index) => self.is_in_masked(here.loops.all[index].header),
+            };
+            steps.push(if is_step { position } else { steps[steps.len() - 1] });
+        }
+        steps.reverse();
+        (self.read_apart, self.steps_of_m) = (read, steps);
+    }
+
+    fn meetings_of_region(&self) -> Option<Meetings> {
+        let here = self.here();
+        let (mut parts, mut goes_on) = (vec![], HashSet::new());
+        let is_begun_again = |&at: &usize| {
+            here.layout.position[at] != usize::MAX && self.has_checks(&here.function.blocks[at])
+        };
+        for (at, block) in here.function.blocks.iter().enumerate() {
+            let Term::Branch { then, otherwise, .. } = &block.term else { continue };
+            let is_decided = here.acting.as_ref().is_some_and(|acting| acting.decided.contains_key(&at));
+            if !here.together.divergent[at] || is_decided || here.layout.position[at] == usize::MAX {
+                continue;
+            }
+            if self.is_converted(at, then, otherwise) {
+                goes_on.insert(otherwise.block.index());
+            } else if self.is_converted(at, otherwise, then) {
+                goes_on.insert(then.block.index());
+            } else {
+                parts.push(at);
+            }
+        }
+        let view = View {
+            function: &here.function,
+            graph: &successors(&here.function),
+            loops: &here.loops,
+            layout: &here.layout,
+            live: &self.live,
+            parts,
+            leaves: (0..here.function.blocks.len()).filter(is_begun_again).collect(),
+        };
+        let is_same = |value: Value| {
+            let [own, other] = [Copy::Unmasked, Copy::Masked].map(|it| self.divergences(it)[value.index()]);
+            own == other && !own.is_assumed()
+        };
+        // What U has counted is read in U.
+        Meetings::of(&view, is_same, |block| !goes_on.contains(&block))
+    }
+
+    /// Whether M has the block.
+    pub(super) fn is_in_masked(&self, at: usize) -> bool {
+        self.meetings.as_ref().is_none_or(|meetings| meetings.apart.contains(at))
+    }
+
+    /// Whether M goes back to U there once all lanes have come.
+    fn is_meeting(&self, at: usize) -> bool {
+        self.meetings.as_ref().is_some_and(|meetings| meetings.at.contains(at))
+    }
+
+    /// Where M goes on from an item of the layout on.
+    pub(super) fn step_of_m(&self, position: usize) -> String {
+        format!("m{}_{}", self.region, self.steps_of_m[position])
     }
 
     /// Leaves U: each side of a branch gets its lanes in M.
@@ -239,7 +321,7 @@ impl Emitter<'_> {
         for (edge, ..) in [then, otherwise] {
             values.union(&self.live[edge.block.index()]);
         }
-        self.hand_over(&values);
+        self.hand_over(&values.common(&self.read_apart));
         for (_, carried, _) in [then, otherwise] {
             self.store_carried(carried);
             for each in carried {
@@ -359,7 +441,8 @@ impl Emitter<'_> {
             self.save_alive(&Builder::bits(self.mask_ty(), 0));
         }
         let position = self.here().layout.position[at];
-        self.b.br(&format!("m{}_{position}", self.region));
+        let to = self.step_of_m(position);
+        self.b.br(&to);
         self.b.start_block(&stay);
     }
 
@@ -369,6 +452,9 @@ impl Emitter<'_> {
         let region = self.region;
         let items = self.here().layout.items.clone();
         for (position, item) in items.iter().enumerate() {
+            if self.steps_of_m[position] != position {
+                continue;
+            }
             self.b.start_block(&format!("m{region}_{position}"));
             match *item {
                 Item::LoopEnd(index) => {
@@ -378,7 +464,8 @@ impl Emitter<'_> {
                     let again = self.any(&waiting);
                     let head = self.here().layout.position[header];
                     let label = self.again(header, true, format!("mb{region}_{head}"));
-                    self.b.cond_br(&again, &label, &format!("m{region}_{}", position + 1));
+                    let next = self.step_of_m(position + 1);
+                    self.b.cond_br(&again, &label, &next);
                 }
                 Item::Block(at) => self.masked_block(at, position, &items)?,
             }
@@ -392,13 +479,16 @@ impl Emitter<'_> {
         let region = self.region;
         let block = self.block(at);
         let (slot, ty) = (self.mask_slot(at), self.mask_ty());
+        if self.is_meeting(at) && !self.meet_again(at, position) {
+            return Ok(());
+        }
         if self.may_run_empty(at, &block) {
             self.b.br(&format!("mb{region}_{position}"));
         } else {
             let mask = self.load_slot(&slot, ty);
             let some = self.any(&mask);
-            let skip = self.behind(at, position, items);
-            self.b.cond_br(&some, &format!("mb{region}_{position}"), &format!("m{region}_{skip}"));
+            let skip = self.step_of_m(self.behind(at, position, items));
+            self.b.cond_br(&some, &format!("mb{region}_{position}"), &skip);
         }
         self.b.start_block(&format!("mb{region}_{position}"));
         self.begin(Copy::Masked, None);
@@ -432,8 +522,27 @@ impl Emitter<'_> {
             }
             Term::Exit | Term::Switch { .. } => {}
         }
-        self.b.br(&format!("m{region}_{}", position + 1));
+        let next = self.step_of_m(position + 1);
+        self.b.br(&next);
         Ok(())
+    }
+
+    /// Goes back to U where all lanes have come to block `at`. Whether the block stands in M too, for some of them.
+    fn meet_again(&mut self, at: usize, position: usize) -> bool {
+        let (slot, ty) = (self.mask_slot(at), self.mask_ty());
+        let mask = self.load_slot(&slot, ty);
+        let all = self.all(&mask);
+        let is_here = self.is_in_masked(at);
+        let (together, some) = (self.b.label("together"), self.b.label("some"));
+        let next = if is_here { some.clone() } else { self.step_of_m(position + 1) };
+        self.b.cond_br(&all, &together, &next);
+        self.b.start_block(&together);
+        self.store_slot(&slot, &Builder::bits(ty, 0));
+        self.b.br(&format!("u{}_{at}", self.region));
+        if is_here {
+            self.b.start_block(&some);
+        }
+        is_here
     }
 
     /// Gives the lanes in `mask` to the edge's target, with its parameters.

@@ -3,7 +3,8 @@
 //!
 //! The function is `for block { switch (next) { region k: for group { restore; body; save } } }`. A region's body stands
 //! twice: the U copy runs while all lanes of the group are alive and agree, with plain vector code; where they part it
-//! jumps to the same point of the M copy, which runs every block under a mask and stays to the region's end.
+//! jumps to the same point of the M copy, which runs every block under a mask. Where all of them surely come together
+//! again M jumps back and ends there (`pass::meetings`); where some may end, or have been lost, it stays to the region's end.
 //! IR values that cross blocks live in stack slots that both copies share; LLVM makes them registers.
 
 mod ahead;
@@ -36,6 +37,7 @@ use crate::lines::Lines;
 use crate::matrix::{Mma, multiplies};
 use crate::pass::bits::BitSet;
 use crate::pass::divergence::Among;
+use crate::pass::meetings::Meetings;
 use crate::pass::regions::{Plan, Region, plan};
 use crate::pass::rounds;
 use crate::pass::value_ranges::Threads;
@@ -239,6 +241,12 @@ struct Emitter<'a> {
     ranked: HashMap<Value, String>,
     /// The masked copy is reached.
     masked_used: bool,
+    /// Where it goes back to U; `None` where it stays to the region's end.
+    meetings: Option<Meetings>,
+    /// Values that it reads.
+    read_apart: BitSet,
+    /// For each item of the layout, the first one from it on that the masked copy has.
+    steps_of_m: Vec<usize>,
     /// Values that are live where U is left for M, of all such places.
     handed_over: u32,
     /// The mask of the block being written, in M.
@@ -303,6 +311,9 @@ impl<'a> Emitter<'a> {
             definitions: vec![],
             ranked: HashMap::new(),
             masked_used: false,
+            meetings: None,
+            read_apart: BitSet::default(),
+            steps_of_m: vec![],
             handed_over: 0,
             mask: None,
             scalars: HashMap::new(),

@@ -57,7 +57,7 @@ impl Emitter<'_> {
             self.region(region)?;
             for header in self.here().spins.clone() {
                 for masked in [false, true] {
-                    if !masked || self.masked_used {
+                    if !masked || self.masked_used && self.is_in_masked(header) {
                         let rest = Rest { header, masked };
                         self.rest(rest, resumes.len(), base);
                         resumes.push(rest.label("resume", region));
@@ -246,7 +246,7 @@ impl Emitter<'_> {
     pub(super) fn block_rests(&mut self) {
         for header in self.here().spins.clone() {
             for masked in [false, true] {
-                if masked && !self.masked_used {
+                if masked && !(self.masked_used && self.is_in_masked(header)) {
                     continue;
                 }
                 let rest = Rest { header, masked };
