@@ -28,6 +28,16 @@ pub struct View<'a> {
     pub known: &'a Known<'a>,
 }
 
+impl View<'_> {
+    /// The branches that they may not agree on.
+    fn divergent(&self, among: Among) -> &[bool] {
+        match among {
+            Among::Block => &self.block.divergent,
+            Among::Group => &self.group.divergent,
+        }
+    }
+}
+
 /// `Err` is the reason why threads cannot run it in step: those of the block (`simd`), or those of a warp (`warp`).
 pub fn classify(view: &View<'_>, among: Among) -> Result<(), String> {
     for block in &view.function.blocks {
@@ -112,9 +122,10 @@ fn has(function: &Function, block: usize, wanted: impl Fn(&Op) -> bool) -> bool 
 
 /// Every barrier is reached by all threads (of the block, or of a warp) that still run, in the same trip of every loop.
 fn barriers(view: &View<'_>, among: Among) -> Result<(), String> {
-    let (divergent, whom) = match among {
-        Among::Block => (&view.block.divergent, "threads of the block"),
-        Among::Group => (&view.group.divergent, "lanes of a warp"),
+    let divergent = view.divergent(among);
+    let whom = match among {
+        Among::Block => "threads of the block",
+        Among::Group => "lanes of a warp",
     };
     let is_barrier = |block: usize| has(view.function, block, Op::is_barrier);
     let leads = leading_to(view.graph, is_barrier);
@@ -129,10 +140,7 @@ fn barriers(view: &View<'_>, among: Among) -> Result<(), String> {
 
 /// Whether some threads of the block, or of a group, may end while others of it still come to a barrier.
 pub fn loses_threads(view: &View<'_>, among: Among) -> bool {
-    let divergent = match among {
-        Among::Block => &view.block.divergent,
-        Among::Group => &view.group.divergent,
-    };
+    let divergent = view.divergent(among);
     let leads = leading_to(view.graph, |block| has(view.function, block, Op::is_barrier));
     let parts =
         (0..view.graph.len()).filter(|&at| divergent[at] && leads[at] && view.dominators.is_reachable(at));
