@@ -242,14 +242,15 @@ impl Emitter<'_> {
         self.copy = Copy::Unmasked;
         self.meetings = if begins_whole { self.meetings_of_region() } else { None };
         let here = self.here();
-        let mut read = BitSet::new(here.function.values.len());
-        for (at, block) in here.function.blocks.iter().enumerate() {
-            if self.is_in_masked(at) {
-                for_each_use(block, |value| {
+        let read = self.meetings.as_ref().map(|meetings| {
+            let mut read = BitSet::new(here.function.values.len());
+            for at in meetings.apart.iter() {
+                for_each_use(&here.function.blocks[at], |value| {
                     read.insert(value.index());
                 });
             }
-        }
+            read
+        });
         let mut steps = vec![here.layout.items.len()];
         for (position, item) in here.layout.items.iter().enumerate().rev() {
             let is_step = match *item {
@@ -321,7 +322,10 @@ impl Emitter<'_> {
         for (edge, ..) in [then, otherwise] {
             values.union(&self.live[edge.block.index()]);
         }
-        self.hand_over(&values.common(&self.read_apart));
+        if let Some(read) = &self.read_apart {
+            values = values.common(read);
+        }
+        self.hand_over(&values);
         for (_, carried, _) in [then, otherwise] {
             self.store_carried(carried);
             for each in carried {

@@ -243,8 +243,8 @@ struct Emitter<'a> {
     masked_used: bool,
     /// Where it goes back to U; `None` where it stays to the region's end.
     meetings: Option<Meetings>,
-    /// Values that it reads.
-    read_apart: BitSet,
+    /// Values that it reads, where it has not all of the region.
+    read_apart: Option<BitSet>,
     /// For each item of the layout, the first one from it on that the masked copy has.
     steps_of_m: Vec<usize>,
     /// Values that are live where U is left for M, of all such places.
@@ -312,7 +312,7 @@ impl<'a> Emitter<'a> {
             ranked: HashMap::new(),
             masked_used: false,
             meetings: None,
-            read_apart: BitSet::default(),
+            read_apart: None,
             steps_of_m: vec![],
             handed_over: 0,
             mask: None,
