@@ -2,6 +2,7 @@
 #include "bench.h"
 #include "cub.h"
 #include "kernels.cuh"
+#include "transformer.cuh"
 
 namespace {
 
@@ -23,6 +24,10 @@ struct Cuda {
         operator uchar4 *() const { return static_cast<uchar4 *>(at); }
         operator uint64_t *() const { return static_cast<uint64_t *>(at); }
         operator half2 *() const { return static_cast<half2 *>(at); }
+        operator half *() const { return static_cast<half *>(at); }
+        operator WeightsQ4 *() const { return static_cast<WeightsQ4 *>(at); }
+        operator WeightsQ4K *() const { return static_cast<WeightsQ4K *>(at); }
+        operator ValuesQ8 *() const { return static_cast<ValuesQ8 *>(at); }
         operator float2 *() const { return static_cast<float2 *>(at); }
         operator uint4 *() const { return static_cast<uint4 *>(at); }
         void clear() const { MUST(cudaMemsetAsync(at, 0, words * 4)); }
@@ -84,7 +89,7 @@ struct Cuda {
 
     void launch(const std::string &row, const std::vector<Handle> &a)
     {
-        const dim3 tile(16, 16), flat(32, 8);
+        const dim3 tile(16, 16), flat(32, 8), warps(32, MATVEC_WARPS);
         const dim3 image(IMAGE_N / 32, IMAGE_N / 8);
         const dim3 square(GRID_N / 32, GRID_N / 8);
         if (row == "vecadd") vecadd<<<STREAM_N / BLOCK, BLOCK>>>(a[0], a[1], a[2], STREAM_N);
@@ -116,6 +121,11 @@ struct Cuda {
         else if (row == "sha256") sha256<<<SHA256_N / BLOCK, BLOCK>>>(a[0], SHA256_N);
         else if (row == "sha512") sha512<<<SHA512_N / BLOCK, BLOCK>>>(a[0], SHA512_N);
         else if (row == "matvec_half") matvec_half<<<MATVEC_N, BLOCK>>>(a[0], a[1], a[2], MATVEC_N / 2);
+        else if (row == "matvec_q4") matvec_q4<<<MATVEC_N, warps>>>(a[0], a[1], a[2], MATVEC_N / 32);
+        else if (row == "matvec_q4k") matvec_q4k<<<MATVEC_N, warps>>>(a[0], a[1], a[2], MATVEC_N / 256);
+        else if (row == "softmax") softmax<<<SOFTMAX_ROWS, BLOCK, SOFTMAX_COLUMNS * 4>>>(a[0], a[1], SOFTMAX_COLUMNS, SOFTMAX_SCALE);
+        else if (row == "attention")
+            attention<<<ATTENTION_HEADS, ATTENTION_WIDTH>>>(a[0], a[1], a[2], a[3], ATTENTION_KEYS, ATTENTION_SCALE);
         else if (row == "segmented_sort") MUST(cub_segmented_sort(a[0], a[2], static_cast<int>(a[0].words), a[1], SEGMENTS));
         else if (row == "sort_pairs") MUST(cub_sort_pairs(a[0], a[1], a[2], a[3], PAIRS_N));
         else if (row == "histogram_even") MUST(cub_histogram_even(a[0], a[1], STREAM_N));

@@ -1,5 +1,6 @@
 // The rows in OpenCL C: the CUDA kernels' twins, with the same `int` indices. Each row is built by itself, with ROW_name.
 #include "sizes.h"
+#include "transformer.cl"
 
 #ifdef ROW_empty
 __kernel void empty() {}

@@ -59,6 +59,10 @@ struct Native {
         else if (row == "sha256") native_sha256(a[0], SHA256_N);
         else if (row == "sha512") native_sha512(a[0], SHA512_N);
         else if (row == "matvec_half") native_matvec_half(a[0], a[1], a[2], MATVEC_N);
+        else if (row == "matvec_q4") native_matvec_q4(a[0].at, a[1].at, a[2], MATVEC_N);
+        else if (row == "matvec_q4k") native_matvec_q4k(a[0].at, a[1].at, a[2], MATVEC_N);
+        else if (row == "softmax") native_softmax(a[0], a[1], SOFTMAX_ROWS, SOFTMAX_COLUMNS, SOFTMAX_SCALE);
+        else if (row == "attention") native_attention(a[0], a[1], a[2], a[3]);
         else if (row == "segmented_sort") native_segmented_sort(a[0], a[2], a[1], SEGMENTS);
         else if (row == "sort_pairs") native_sort_pairs(a[0], a[1], a[2], a[3], PAIRS_N);
         else if (row == "histogram_even") native_histogram_even(a[0], a[1], STREAM_N);

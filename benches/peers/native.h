@@ -30,6 +30,10 @@ void native_md5(uint32_t *hashes, int n);
 void native_sha256(uint32_t *hashes, int n);
 void native_sha512(uint64_t *hashes, int n);
 void native_matvec_half(const _Float16 *matrix, const float *x, float *y, int n);
+void native_matvec_q4(const void *matrix, const void *x, float *y, int n);
+void native_matvec_q4k(const void *matrix, const void *x, float *y, int n);
+void native_softmax(const float *in, float *out, int rows, int columns, float scale);
+void native_attention(const float *queries, const _Float16 *keys, const _Float16 *values, float *out);
 
 void native_segmented_sort(const uint32_t *in, uint32_t *out, const int *starts, int segments);
 void native_sort_pairs(const uint32_t *keys, const uint32_t *values, uint32_t *keys_out, uint32_t *values_out, int n);

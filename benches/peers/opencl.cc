@@ -210,6 +210,11 @@ struct OpenCl {
         else if (row == "sha256") start(SHA256_N, BLOCK, a[0], SHA256_N);
         else if (row == "sha512") start(SHA512_N, BLOCK, a[0], SHA512_N);
         else if (row == "matvec_half") start(MATVEC_N * BLOCK, BLOCK, a[0], a[1], a[2], MATVEC_N / 2);
+        else if (row == "matvec_q4") start(MATVEC_N * 128, 128, a[0], a[1], a[2], MATVEC_N / 32);
+        else if (row == "matvec_q4k") start(MATVEC_N * 128, 128, a[0], a[1], a[2], MATVEC_N / 256);
+        else if (row == "softmax") start(SOFTMAX_ROWS * BLOCK, BLOCK, a[0], a[1], SOFTMAX_COLUMNS, SOFTMAX_SCALE);
+        else if (row == "attention")
+            start(ATTENTION_HEADS * ATTENTION_WIDTH, ATTENTION_WIDTH, a[0], a[1], a[2], a[3], ATTENTION_KEYS, ATTENTION_SCALE);
         else start(32, 32);
     }
 };

@@ -52,7 +52,15 @@
 #define SHA256_N (2 * 1024 * 1024)
 #define SHA512_N (1024 * 1024)
 
-#define MATVEC_N 4096                // a square matrix of halves, a block of threads a row
+#define MATVEC_N 4096                // a square matrix, a block of threads a row
+#define MATVEC_WARPS 4               // of a block, where the weights are quantised
+#define SOFTMAX_ROWS 8192
+#define SOFTMAX_COLUMNS 1024
+#define SOFTMAX_SCALE 0.125f
+#define ATTENTION_HEADS 32           // one query each
+#define ATTENTION_KEYS 2048          // of each head
+#define ATTENTION_WIDTH 128          // elements of a query, a key and a value; threads of a block
+#define ATTENTION_SCALE 0.0883883f   // 1 / sqrt(ATTENTION_WIDTH)
 
 // CUB's algorithms. One segment in eight has up to SEGMENT_LONG keys, the others up to SEGMENT_SHORT.
 #define SEGMENTS 4096

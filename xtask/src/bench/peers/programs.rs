@@ -157,7 +157,7 @@ fn native(out: &Path) -> Result<Program> {
     ])?;
     let path = out.join("native");
     let mut objects = Vec::new();
-    for name in ["native", "native_gemm"] {
+    for name in ["native", "native_gemm", "native_transformer"] {
         let object = out.join(format!("{name}.o"));
         setup::run(
             Command::new("clang-19")

@@ -96,6 +96,18 @@ pub const ROWS: &[Row] = &[
     row("sha256", "2 M messages of a block", Kind::Hash),
     row("sha512", "1 M messages of a block, 64-bit words", Kind::Hash),
     row("matvec_half", "4096² halves by 4096 floats, a block a row, shuffles", Kind::MatrixVector),
+    row(
+        "matvec_q4",
+        "4096² weights of 4 bits in blocks of 32, as llama.cpp's q4_0, products of bytes",
+        Kind::MatrixVector,
+    ),
+    row("matvec_q4k", "the same in blocks of 256, as its q4_K", Kind::MatrixVector),
+    row("softmax", "8192 rows of 1024 floats, a block a row", Kind::MatrixVector),
+    row(
+        "attention",
+        "32 heads' queries, one each, by 2048 keys and values of 128 halves",
+        Kind::MatrixVector,
+    ),
     row("segmented_sort", "CUB, 4096 segments of 0 to 127 words, one in eight of 0 to 4095", Kind::Cub),
     row("sort_pairs", "CUB's radix sort, 1 M words with a word each", Kind::Cub),
     row("histogram_even", "CUB, 16 M floats into 256 bins", Kind::Cub),
