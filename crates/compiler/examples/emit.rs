@@ -51,6 +51,7 @@ fn text(path: &str, kernel: &str, block: &str, rest: &[String]) -> Result<String
             Some(other) => return Err(format!("{other}: lane, warp, simd or baseline")),
         },
         width: given(1).map(number).transpose()?,
+        has_vnni: vector_bits >= 512,
         ..Options::new(sizes, vector_bits)
     };
     emit(&program, kernel, &options).map(|it| it.text).map_err(said)

@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use compiler::back::cpu::{Compiled, Options, emit_baseline};
+use compiler::back::cpu::{Compiled, emit_baseline};
 use compiler::{Diagnostic, Module, Program, Source};
 use hip_cpu::budget;
 use hip_cpu::exec;
@@ -106,7 +106,7 @@ fn measure(text: &str, path: &str, asked: &Asked) {
         let (program, lower) = timed(|| module.lower(index));
         let kernel = &program.kernels[0];
         let threads = header.max_threads().map_or(asked.block, |it| it.min(asked.block));
-        let options = Options::new(header.req_ntid.unwrap_or([threads, 1, 1]), target.vector_bits);
+        let options = target.options(header.req_ntid.unwrap_or([threads, 1, 1]));
         let baseline = || {
             let made = emit_baseline(&program, kernel, false, target.vector_bits);
             made.map(|it| (it, Effort::Baseline))

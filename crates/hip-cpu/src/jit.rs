@@ -16,7 +16,7 @@ use std::ptr;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Once, OnceLock};
 
-use compiler::back::cpu;
+use compiler::back::cpu::{self, Options};
 use llvm_sys::LLVMAttributeFunctionIndex;
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::core::*;
@@ -104,6 +104,12 @@ impl Target {
             return Some(Target::host().clone());
         }
         LEVELS.iter().find(|level| level.name == name).map(Target::level)
+    }
+
+    /// For blocks of that shape on this target, as the translator chooses.
+    pub fn options(&self, block: [u32; 3]) -> Options {
+        let has_vnni = self.vector_bits >= 512 && self.has(&["avx512vnni"]);
+        Options { has_vnni, ..Options::new(block, self.vector_bits) }
     }
 
     fn level(level: &Level) -> Target {

@@ -314,8 +314,9 @@ pub fn options(Variant { blocks, clustered }: Variant, target: &Target) -> Optio
         CpuSetting::Warp => Some(Setting::Warp),
         CpuSetting::Simd => Some(Setting::Simd),
     };
-    let (width, vector_bits) = (config.cpu_width, target.vector_bits);
-    Options { block, open, setting, width, vector_bits, clustered, sanitize: config.sanitize, brief: false }
+    let sanitize = config.sanitize;
+    let made_for = target.options(block);
+    Options { open, setting, width: config.cpu_width, clustered, sanitize, ..made_for }
 }
 
 fn cached(keys: &[Key], name: &str, blocks: Blocks, block: [u32; 3], tier: Tier) -> Option<exec::Kernel> {

@@ -39,6 +39,8 @@ pub struct Options {
     pub width: Option<u32>,
     /// Widest vector register of the CPU in bits: 128, 256 or 512 (AVX-512 masks).
     pub vector_bits: u32,
+    /// The CPU sums up products of bytes by one instruction (AVX-512's VNNI).
+    pub has_vnni: bool,
     /// A cluster has several blocks. They share one window and meet each other, which setting `lane` can do.
     pub clustered: bool,
     /// Every memory access asks the host first (docs/sanitizer.md); runs in `lane`.
@@ -50,8 +52,17 @@ pub struct Options {
 impl Options {
     /// For blocks of that shape, as the translator chooses.
     pub fn new(block: [u32; 3], vector_bits: u32) -> Options {
-        let (open, clustered, sanitize, brief) = (false, false, false, false);
-        Options { block, open, setting: None, width: None, vector_bits, clustered, sanitize, brief }
+        Options {
+            block,
+            open: false,
+            setting: None,
+            width: None,
+            vector_bits,
+            has_vnni: false,
+            clustered: false,
+            sanitize: false,
+            brief: false,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod atomic;
 mod barrier;
 mod builder;
 mod bulk;
+mod byte_signs;
 mod call;
 mod cluster;
 mod compare;

@@ -11,6 +11,7 @@ pub(crate) fn run(function: &mut Function) {
     fold_conversions(function);
     super::widening::run(function);
     super::displacement::run(function);
+    super::byte_signs::run(function);
     remove_dead(function);
     drop_unused_old_values(function);
     renumber(function);

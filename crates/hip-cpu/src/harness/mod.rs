@@ -164,22 +164,22 @@ fn lines(diagnostics: &[compiler::Diagnostic]) -> String {
 pub fn emit(program: &Program, kernel: &str, how: &How) -> Result<Compiled, Error> {
     let kernel = find(program, kernel)?;
     // The text is the one that is asked for, also on a machine that has no such registers, where LLVM makes do with those it has.
-    let vector_bits = how.vector_bits.unwrap_or_else(|| Target::host().vector_bits);
+    let mut target = Target::host().clone();
+    target.vector_bits = how.vector_bits.unwrap_or(target.vector_bits);
     if how.effort == Effort::Baseline {
-        let made = cpu::emit_baseline(program, kernel, how.cluster != [1; 3], vector_bits);
+        let made = cpu::emit_baseline(program, kernel, how.cluster != [1; 3], target.vector_bits);
         return made.map_err(|d| Error::Translate(lines(&d)));
     }
     let most = how.open.then(|| cpu::open_block(kernel)).flatten();
     let options = Options {
-        block: most.map_or(how.block, |most| [most, 1, 1]),
         open: most.is_some(),
         setting: how.setting,
         width: how.width,
-        vector_bits,
         clustered: how.cluster != [1; 3],
         sanitize: is_sanitized(how.setting),
         // As `budget` has it of long kernels; it is of no account but in `lane`.
         brief: how.effort == Effort::Thrifty,
+        ..target.options(most.map_or(how.block, |most| [most, 1, 1]))
     };
     let compiled = cpu::emit(program, kernel, &options).map_err(|d| Error::Translate(lines(&d)))?;
     match how.setting {

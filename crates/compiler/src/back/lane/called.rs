@@ -63,7 +63,7 @@ impl Code<'_> {
         arg_tys: &[Ty],
         result_tys: &[Ty],
     ) -> Result<Option<String>> {
-        let mut inner = Builder::for_vectors(self.b.vector_bits());
+        let mut inner = self.b.another();
         inner.start_block("body");
         let params = params(args);
         let names: Vec<&str> = params.iter().map(|param| param.text.as_str()).collect();
@@ -96,7 +96,8 @@ impl Code<'_> {
         let name = self.b.shortened(&long_name(what, args));
         if !self.b.is_declared(&name) {
             let params: Vec<Val> = std::iter::once(all[0].clone()).chain(params(args)).collect();
-            let mut outer = std::mem::replace(&mut self.b, Builder::for_vectors(self.options.vector_bits));
+            let inner = self.b.another();
+            let mut outer = std::mem::replace(&mut self.b, inner);
             self.b.trade_names(&mut outer);
             let at_hand = std::mem::take(&mut self.at_hand);
             self.b.start_block("body");

@@ -46,15 +46,15 @@ pub struct Builder {
 /// What the code is for: where machines or their LLVM differ, the code asks.
 #[derive(Clone, Copy, Debug)]
 enum Machine {
-    /// The widest vector register in bits. LLVM 19 is ours.
-    Cpu { vector_bits: u32 },
+    /// The widest vector register in bits, and whether it has AVX-512's products of bytes. LLVM 19 is ours.
+    Cpu { vector_bits: u32, has_vnni: bool },
     /// LLVM is ROCm's, 15 or later.
     Amdgcn,
 }
 
 impl Default for Machine {
     fn default() -> Machine {
-        Machine::Cpu { vector_bits: 0 }
+        Machine::Cpu { vector_bits: 0, has_vnni: false }
     }
 }
 
@@ -65,7 +65,18 @@ impl Builder {
 
     /// For a CPU whose widest vector register has so many bits. Code made by [`Builder::new`] runs on any.
     pub fn for_vectors(vector_bits: u32) -> Builder {
-        Builder { machine: Machine::Cpu { vector_bits }, ..Builder::default() }
+        let machine = Machine::Cpu { vector_bits, has_vnni: false };
+        Builder { machine, ..Builder::default() }
+    }
+
+    /// For a CPU that also has the extension VNNI.
+    pub fn with_vnni(vector_bits: u32, has_vnni: bool) -> Builder {
+        Builder { machine: Machine::Cpu { vector_bits, has_vnni }, ..Builder::default() }
+    }
+
+    /// An empty one for the same machine.
+    pub fn another(&self) -> Builder {
+        Builder { machine: self.machine, ..Builder::default() }
     }
 
     /// The same, with numbers for names: LLVM reads them sooner, and keeps nothing of them. What has one is written in the order of
@@ -85,9 +96,13 @@ impl Builder {
 
     pub fn vector_bits(&self) -> u32 {
         match self.machine {
-            Machine::Cpu { vector_bits } => vector_bits,
+            Machine::Cpu { vector_bits, .. } => vector_bits,
             Machine::Amdgcn => 0,
         }
+    }
+
+    pub fn has_vnni(&self) -> bool {
+        matches!(self.machine, Machine::Cpu { has_vnni: true, .. })
     }
 
     /// `syncscope("…") ` of an atomic access or a fence. On a CPU a narrower scope is the whole process.

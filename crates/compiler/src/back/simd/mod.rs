@@ -92,7 +92,7 @@ pub fn emit(
     }
     let write = |plan, compact| {
         let locals = locals.clone();
-        let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
+        let mut emitter = Emitter::new(kernel, plan, threads, options, locals, local_bytes);
         emitter.compact = compact;
         emitter.in_order = in_order;
         emitter.calls_atomics = atomic::are_many(&emitter.plan);
@@ -268,10 +268,11 @@ impl<'a> Emitter<'a> {
         kernel: &'a Kernel,
         plan: Plan,
         threads: Threads,
-        vector_bits: u32,
+        options: &Options,
         locals: Vec<u64>,
         local_bytes: u64,
     ) -> Emitter<'a> {
+        let vector_bits = options.vector_bits;
         Emitter {
             kernel,
             plan,
@@ -291,7 +292,7 @@ impl<'a> Emitter<'a> {
             local_bytes,
             constants: vec![],
             lines: None,
-            b: Builder::for_vectors(vector_bits),
+            b: Builder::with_vnni(vector_bits, options.has_vnni),
             allocas: vec![],
             prologue: HashMap::new(),
             places: HashMap::new(),

@@ -70,7 +70,7 @@ impl Emitter<'_> {
         (convention, attributes): Convention,
         write: impl FnOnce(&mut Self, &[Val]) -> Vec<Val>,
     ) {
-        let inner = Builder::for_vectors(self.b.vector_bits());
+        let inner = self.b.another();
         let outer = std::mem::replace(&mut self.b, inner);
         let (allocas, scratch) = (std::mem::take(&mut self.allocas), std::mem::take(&mut self.scratch));
         let mask = self.mask.take();

@@ -277,23 +277,13 @@ pub fn sad(b: &mut Builder, int: Int, args: &[Val]) -> Val {
 }
 
 /// `bits` wide part number `index` of a 32-bit register, extended to 32 bits.
-fn part(b: &mut Builder, x: &Val, bits: u32, index: u32, signed: bool) -> Val {
+pub fn part(b: &mut Builder, x: &Val, bits: u32, index: u32, signed: bool) -> Val {
     let shifted = match index {
         0 => x.clone(),
         _ => b.bin_int("lshr", x, i128::from(bits * index)),
     };
     let part = b.resize(&shifted, bits, false);
     b.resize(&part, 32, signed)
-}
-
-pub fn dp4a(b: &mut Builder, a_signed: bool, b_signed: bool, args: &[Val]) -> Val {
-    let mut sum = args[2].clone();
-    for i in 0..4 {
-        let (x, y) = (part(b, &args[0], 8, i, a_signed), part(b, &args[1], 8, i, b_signed));
-        let product = b.mul(&x, &y);
-        sum = b.add(&sum, &product);
-    }
-    sum
 }
 
 pub fn dp2a(b: &mut Builder, a_signed: bool, b_signed: bool, hi: bool, args: &[Val]) -> Val {

@@ -4,6 +4,7 @@
 
 mod approx;
 mod bits;
+mod bytes;
 mod compare;
 mod convert;
 pub(crate) mod float;
@@ -86,7 +87,7 @@ fn emit(b: &mut Builder, op: &Op, args: &[Val], results: &[Type]) -> Result<Vec<
         Op::AddCarry(int) => return Ok(integer::add_carry(b, *int, args)),
         Op::SubCarry(int) => return Ok(integer::sub_carry(b, *int, args)),
         Op::Sad(int) => integer::sad(b, *int, args),
-        Op::Dp4a { a_signed, b_signed } => integer::dp4a(b, *a_signed, *b_signed, args),
+        Op::Dp4a { a_signed, b_signed } => bytes::dp4a(b, *a_signed, *b_signed, args),
         Op::Dp2a { a_signed, b_signed, hi } => integer::dp2a(b, *a_signed, *b_signed, *hi, args),
 
         Op::Bfe(int) => bits::bfe(b, *int, args),
