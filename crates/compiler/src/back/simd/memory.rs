@@ -443,7 +443,7 @@ impl Emitter<'_> {
             return self.gather(access, ty, &each);
         }
         let at = self.pointer(access.space, base, access.offset);
-        if self.is_native(access) {
+        if self.is_native(access) || self.is_narrow(access) {
             let each = self.steps_from(&at, stride);
             return self.gather_native(access, ty, &each);
         }
@@ -466,6 +466,11 @@ impl Emitter<'_> {
         self.wide_gathers && is_word && access.order == Order::Weak
     }
 
+    /// Whether the same goes for a part of a word, which is read as a whole.
+    fn is_narrow(&self, access: Access) -> bool {
+        self.wide_gathers && matches!(access.step(), 1 | 2) && access.order == Order::Weak
+    }
+
     /// A vector of pointers, `stride` bytes apart.
     fn steps_from(&mut self, first: &Val, stride: i64) -> Val {
         // The CPU adds offsets of 32 bits to a pointer by itself.
@@ -476,12 +481,30 @@ impl Emitter<'_> {
     }
 
     fn gather_native(&mut self, access: Access, ty: Ty, at: &Val) -> Vec<Val> {
-        if access.n == 1 {
+        if access.n == 1 && access.step() >= 4 {
             return vec![self.gather_from(at, Self::memory_ty(ty, access.mem, self.lanes))];
         }
-        let words = self.gather_from(at, Type::int(8 * access.step() as u32, self.lanes));
+        let words = if access.step() >= 4 {
+            self.gather_from(at, Type::int(8 * access.step() as u32, self.lanes))
+        } else {
+            self.gather_parts(at, 8 * access.step() as u32)
+        };
         let all = self.b.bitcast(&words, Self::memory_ty(ty, access.mem, self.lanes * access.n as u32));
         self.split(&all, access.n)
+    }
+
+    /// `bits` of a word each, at most half of one: the aligned word that has them is in the same page.
+    fn gather_parts(&mut self, at: &Val, bits: u32) -> Val {
+        let address = self.b.cast("ptrtoint", at, Type::int(64, self.lanes));
+        let low = self.b.resize(&address, 32, false);
+        let skip = self.b.bin_int("and", &low, 3);
+        let back = self.b.bin_int("and", &address, 3);
+        let back = self.b.sub(&Builder::int(back.ty, 0), &back);
+        let start = self.b.assign(at.ty, format_args!("getelementptr i8, {}, {}", at.typed(), back.typed()));
+        let words = self.gather_from(&start, Type::int(32, self.lanes));
+        let skip = self.b.bin_int("shl", &skip, 3);
+        let words = self.b.bin("lshr", &words, &skip);
+        self.b.resize(&words, bits, false)
     }
 
     fn scatter_native(&mut self, access: Access, at: &Val, vals: &[Val]) {
@@ -548,7 +571,7 @@ impl Emitter<'_> {
     }
 
     fn gather(&mut self, access: Access, ty: Ty, each: &Val) -> Vec<Val> {
-        if self.is_native(access) {
+        if self.is_native(access) || self.is_narrow(access) {
             let at = self.pointer(access.space, each, access.offset);
             return self.gather_native(access, ty, &at);
         }
