@@ -171,7 +171,10 @@ impl Found {
         // Short trips are not worth to keep anything for each thread between them but where it is.
         let is_row =
             || insts().any(writes_far) && (insts().count() >= LONG_TRIP || walk.keeps_places_alone());
-        if params.len() > MOST_CARRIED || !(is_turn || is_row()) {
+        // Behind trips that stand alone in front, which an unrolled loop has, what threads keep from round to round is no line any more:
+        // each may have made another number of them.
+        let begins_alike = || !edges[entry].args.iter().any(|&arg| is_chosen(body, places, arg, DEPTH));
+        if params.len() > MOST_CARRIED || !(is_turn || is_row() && begins_alike()) {
             return None;
         }
         let found =
@@ -499,6 +502,20 @@ fn converted_from(body: &Function, places: &[Definition], mut value: Value) -> V
         value = inst.args[0];
     }
     value
+}
+
+/// Whether a number is one of several, depending on the way to here.
+fn is_chosen(body: &Function, places: &[Definition], value: Value, depth: usize) -> bool {
+    match places[value.index()] {
+        Definition::Inst(at, nth, _) => {
+            let inst = &body.blocks[at].insts[nth];
+            let is_number = matches!(body.ty(value), Ty::B32 | Ty::B64);
+            let chosen = |&arg: &Value| is_chosen(body, places, arg, depth - 1);
+            depth > 0 && is_number && inst.op.is_pure() && inst.args.iter().any(chosen)
+        }
+        Definition::Param(at, _) => at != 0 && matches!(body.ty(value), Ty::B32 | Ty::B64),
+        Definition::None => false,
+    }
 }
 
 fn is_of_grid(body: &Function, places: &[Definition], value: Value, depth: usize) -> bool {
