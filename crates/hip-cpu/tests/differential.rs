@@ -11,6 +11,7 @@ use rayon::prelude::*;
 const KERNELS: &str = include_str!("kernels/kernels.ptx");
 const RANDOM: &str = include_str!("kernels/random.ptx");
 const PARTS: &str = include_str!("kernels/parts.ptx");
+const STRUCTS: &str = include_str!("kernels/structs.ptx");
 const ROWS: &str = include_str!("kernels/rows.ptx");
 const ROUNDS: &str = include_str!("kernels/rounds.ptx");
 const TREES: &str = include_str!("kernels/trees.ptx");
@@ -335,6 +336,21 @@ fn lanes_that_meet_again_give_the_same_bits() {
         }
     }
     compare(PARTS, &all);
+}
+
+/// Lanes read parts of structures that they share.
+#[test]
+fn structures_of_any_size_give_the_same_bits() {
+    let mut all = vec![];
+    for kernel in hip_cpu::harness::kernels(&load(STRUCTS).unwrap()).into_keys() {
+        for (block, len) in [([32, 1, 1], 300), ([64, 1, 1], 613), ([128, 1, 1], 144), ([40, 1, 1], 450)] {
+            let threads = 2 * block[0] as usize;
+            let given =
+                vec![Words(len, random), Words(threads, zero), Words(4 * threads, zero), I(len as i32)];
+            all.push(case(&kernel, [2, 1, 1], block, given));
+        }
+    }
+    compare(STRUCTS, &all);
 }
 
 /// Old code counts on the lanes of a warp storing together; `simd` keeps that for volatile shared memory.
@@ -924,6 +940,7 @@ fn compare(ptx: &str, cases: &[Case]) {
             (Setting::Simd, None, None),
             (Setting::Simd, Some(1), None),
             (Setting::Simd, Some(4), None),
+            (Setting::Simd, Some(32), None),
             (Setting::Simd, Some(64), None),
             (Setting::Simd, Some(16), Some(256)),
             (Setting::Simd, Some(32), Some(256)),

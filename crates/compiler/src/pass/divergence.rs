@@ -75,12 +75,12 @@ pub enum Among {
 }
 
 /// What the lanes that are compared may have done before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Past {
+#[derive(Clone, Copy)]
+enum Past<'a> {
     /// Whatever led them here.
     Any,
-    /// The same all along, but for short sides of branches.
-    Together,
+    /// The same all along, but for short sides of branches; those of `whole` they pass together too.
+    Together { whole: &'a BitSet },
 }
 
 #[derive(Clone)]
@@ -88,6 +88,8 @@ pub struct Divergences {
     pub of: PerValue<Divergence>,
     /// Branches whose lanes may go both ways, by block.
     pub divergent: Vec<bool>,
+    /// Blocks where lanes come together that have gone different ways.
+    pub mixed: Vec<bool>,
 }
 
 pub struct Analysis<'a> {
@@ -98,7 +100,7 @@ pub struct Analysis<'a> {
     ranges: &'a ValueRanges,
     threads: Threads,
     among: Among,
-    past: Past,
+    past: Past<'a>,
     local_bytes: i64,
     /// Values that are only used as addresses in the shared or local window.
     offsets: BitSet,
@@ -127,7 +129,7 @@ pub fn analyse(
 }
 
 /// What holds besides `divergences` while all lanes of a group go together, as they do in the unmasked copy: those that leave a
-/// loop have left it in one trip, those that meet have come the same way.
+/// loop have left it in one trip, those that meet have come the same way. `whole`: branches that do not part them, short as a side is.
 #[expect(clippy::too_many_arguments, reason = "the function and what is known of it")]
 pub fn together(
     function: &Function,
@@ -138,11 +140,12 @@ pub fn together(
     local_bytes: u64,
     given: &HashMap<Value, Divergence>,
     divergences: &Divergences,
+    whole: &BitSet,
 ) -> Divergences {
     if !divergences.divergent.contains(&true) {
         return divergences.clone();
     }
-    let (among, past) = (Among::Group, Past::Together);
+    let (among, past) = (Among::Group, Past::Together { whole });
     let mut found = analyse_with(function, loops, layout, ranges, threads, among, past, local_bytes, given);
     for at in 0..function.values.len() {
         let (own, any) = (found.of[at], divergences.of[at]);
@@ -165,14 +168,15 @@ fn analyse_with(
     ranges: &ValueRanges,
     threads: Threads,
     among: Among,
-    past: Past,
+    past: Past<'_>,
     local_bytes: u64,
     given: &HashMap<Value, Divergence>,
 ) -> Divergences {
     if among == Among::Group && threads.width == 1 {
         // One lane agrees with itself.
         let of = PerValue::new(function.values.len(), Divergence::Uniform);
-        return Divergences { of, divergent: vec![false; function.blocks.len()] };
+        let none = vec![false; function.blocks.len()];
+        return Divergences { of, divergent: none.clone(), mixed: none };
     }
     let mut known = vec![None; function.values.len()];
     for (value, divergence) in given {
@@ -200,7 +204,8 @@ fn analyse_with(
             of[at] = divergence;
         }
     }
-    Divergences { of, divergent: analysis.divergent }
+    let mixed = analysis.mixed.iter().map(|from| !from.is_empty()).collect();
+    Divergences { of, divergent: analysis.divergent, mixed }
 }
 
 impl Analysis<'_> {
@@ -254,7 +259,10 @@ impl Analysis<'_> {
                                 let spread = Spread::of(&self.graph, self.loops, self.layout, at, |_| true);
                                 (spread.joins, spread.apart)
                             }
-                            Past::Together => short_sides(self.function, self.layout, at),
+                            Past::Together { whole } if whole.contains(at) => {
+                                (vec![], BitSet::new(self.graph.len()))
+                            }
+                            Past::Together { .. } => short_sides(self.function, self.layout, at),
                         };
                         for join in joins {
                             let sources = incoming[join].iter().map(|&(from, _)| from);
@@ -848,7 +856,17 @@ mod tests {
         let threads = Threads { block: [256, 1, 1], open: false, width: 32, assumes: true };
         let (_, loops, layout) = structure(&f).unwrap();
         let ranges = ValueRanges::of(&f, threads);
-        let own = together(&f, &loops, &layout, &ranges, threads, 0, &HashMap::new(), &any);
+        let own = together(
+            &f,
+            &loops,
+            &layout,
+            &ranges,
+            threads,
+            0,
+            &HashMap::new(),
+            &any,
+            &BitSet::new(f.blocks.len()),
+        );
         (f, any, own)
     }
 

@@ -24,6 +24,7 @@
 pub mod acting;
 pub mod apart;
 pub mod aside;
+pub mod bases;
 pub mod bits;
 pub mod cfg;
 pub mod classify;

@@ -1,9 +1,11 @@
 //! Values whose lanes lie at constant distances from lane 0's without being a line: `2·t - (t & 3)`, the row and column
 //! of a tile. Their accesses are vectors of the memory in between, with constant shuffles (`back/simd/window.rs`).
 //!
-//! Lane `k` has lane 0's value plus its offset, modulo 2^bits, in every group alike. Only chains of pure operations are
-//! followed, so all lanes of the vector hold what the chain says, also those that are not active.
+//! Lane `k` has lane 0's value plus its offset, modulo 2^bits, in every group alike. Chains of pure operations are followed, whose
+//! values all lanes of the vector have, also those that are not active; and the parameters of blocks that lanes come to together,
+//! first of all of loops, in which an address takes the same step in all lanes: those hold among active lanes alone.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::bits::BitSet;
@@ -17,6 +19,12 @@ pub type Lanes = Rc<[i64]>;
 
 pub struct Offsets {
     of: PerValue<Option<Lanes>>,
+    /// Values that have passed a block's parameter: lanes that are not active may have others.
+    carried: BitSet,
+    /// Widenings that keep the distances unless a number wraps between two lanes, which code has to check.
+    checked: BitSet,
+    /// Between which numbers a value with a sign lies, where one of them is negative.
+    signed: HashMap<Value, (i64, i64)>,
     /// Values that are only used as addresses in the shared or local window.
     windows: BitSet,
 }
@@ -25,37 +33,108 @@ struct Finder<'a> {
     function: &'a Function,
     ranges: &'a ValueRanges,
     divergences: &'a PerValue<Divergence>,
-    width: i64,
+    width: u32,
+    /// Whether code may check.
+    checks: bool,
     found: Offsets,
 }
 
+/// Lanes are only worth a check where they stay close together.
+const FAR: i64 = 1 << 16;
+
+/// By block: the edges that lead there, the first one from a block before it.
+pub type Incoming<'a> = Vec<Vec<&'a Edge>>;
+
+pub fn incoming<'a>(function: &'a Function, order: &[BlockId]) -> Incoming<'a> {
+    let mut incoming: Incoming<'a> = vec![vec![]; function.blocks.len()];
+    for edge in order.iter().flat_map(|&id| function.block(id).term.edges()) {
+        incoming[edge.block.index()].push(edge);
+    }
+    incoming
+}
+
+/// How often parameters are looked at again without those that did not hold; then all are left out.
+const MOST_ROUNDS: usize = 6;
+
 impl Offsets {
+    /// `is_mixed`: whether lanes that come to a block have come different ways; `checks`: whether code may check what is not proven.
     pub fn of(
         function: &Function,
         ranges: &ValueRanges,
         divergences: &PerValue<Divergence>,
+        is_mixed: impl Fn(usize) -> bool,
         width: u32,
+        checks: bool,
     ) -> Offsets {
-        let found =
-            Offsets { of: PerValue::new(function.values.len(), None), windows: window_offsets(function) };
-        let mut finder = Finder { function, ranges, divergences, width: width.into(), found };
-        for id in function.reverse_post_order() {
-            for inst in &function.block(id).insts {
-                if let [result] = inst.results[..]
-                    && divergences[result.index()].is_varying()
-                    && inst.op.is_pure()
-                    && let Some(lanes) = finder.look_at(inst, result)
-                {
-                    finder.found.of[result.index()] = Some(lanes);
-                }
+        let order = function.reverse_post_order();
+        let incoming = incoming(function, &order);
+        // Parameters whose lanes lie anywhere.
+        let mut refused = BitSet::new(function.values.len());
+        for (at, block) in function.blocks.iter().enumerate() {
+            if at == 0 || is_mixed(at) {
+                block.params.iter().for_each(|param| {
+                    refused.insert(param.index());
+                });
             }
         }
-        finder.found
+        let windows = window_offsets(function);
+        for round in 0.. {
+            let values = function.values.len();
+            let found = Offsets {
+                of: PerValue::new(values, None),
+                carried: BitSet::new(values),
+                checked: BitSet::new(values),
+                signed: HashMap::new(),
+                windows: windows.clone(),
+            };
+            let mut finder = Finder { function, ranges, divergences, width, checks, found };
+            finder.run(&order, &incoming, &refused);
+            let broken = finder.broken(&incoming);
+            if broken.is_empty() {
+                return finder.found;
+            }
+            let all = function.blocks.iter().flat_map(|block| &block.params);
+            let more: Vec<Value> = if round < MOST_ROUNDS { broken } else { all.copied().collect() };
+            more.iter().for_each(|param| {
+                refused.insert(param.index());
+            });
+        }
+        unreachable!("a round without parameters is the last")
     }
 
-    /// Of a value that is neither the same in all lanes nor a line.
+    /// Of a value that is neither the same in all lanes nor a line, among lanes that are there together.
     pub fn get(&self, value: Value) -> Option<&Lanes> {
         self.of[value.index()].as_ref()
+    }
+
+    /// The same where lanes that are not active have their part of it too.
+    pub fn of_all_lanes(&self, value: Value) -> Option<&Lanes> {
+        self.get(value).filter(|_| !self.carried.contains(value.index()))
+    }
+
+    /// Between which numbers all lanes' values lie, with their sign.
+    pub fn interval(&self, value: Value, bits: u32, ranges: &ValueRanges) -> Option<(i64, i64)> {
+        let positive = |(low, high): (u64, u64)| {
+            (high < 1 << (bits.clamp(1, 64) - 1)).then_some((low as i64, high as i64))
+        };
+        let of_range = ranges.range(value).and_then(positive);
+        of_range.or_else(|| self.signed.get(&value).copied())
+    }
+
+    /// Whether the widening that makes the value has to be checked.
+    pub fn is_checked(&self, value: Value) -> bool {
+        self.checked.contains(value.index())
+    }
+
+    /// Where a value's lanes lie from lane 0, also where they are a line. Nothing that is assumed.
+    pub fn with_lines(&self, value: Value, divergence: Divergence, width: u32) -> Option<Lanes> {
+        let line = |stride: i64| (0..i64::from(width)).map(|lane| lane.wrapping_mul(stride)).collect();
+        match divergence {
+            Divergence::Uniform => Some(line(0)),
+            Divergence::Affine { stride, assumed: false } => Some(line(stride)),
+            Divergence::Affine { .. } => None,
+            Divergence::Varying => self.of[value.index()].clone(),
+        }
     }
 
     /// Whether the value is only used as an address in the shared or local window.
@@ -65,25 +144,108 @@ impl Offsets {
 }
 
 impl Finder<'_> {
+    /// Parameters are taken to have what is known of their arguments so far.
+    fn run(&mut self, order: &[BlockId], incoming: &[Vec<&Edge>], refused: &BitSet) {
+        for &id in order {
+            let block = self.function.block(id);
+            for (nth, &param) in block.params.iter().enumerate() {
+                if self.divergences[param.index()].is_varying() && !refused.contains(param.index()) {
+                    let mut args = incoming[id.index()].iter().map(|edge| edge.args[nth]);
+                    let lanes = args.find_map(|arg| self.lanes(arg));
+                    self.found.carried.insert(param.index());
+                    self.found.of[param.index()] = lanes;
+                }
+            }
+            for inst in &block.insts {
+                self.note_interval(inst);
+                if let [result] = inst.results[..]
+                    && self.divergences[result.index()].is_varying()
+                    && inst.op.is_pure()
+                    && let Some(lanes) = self.look_at(inst, result)
+                {
+                    if inst.args.iter().any(|arg| self.found.carried.contains(arg.index())) {
+                        self.found.carried.insert(result.index());
+                    }
+                    self.found.of[result.index()] = Some(lanes);
+                }
+            }
+        }
+    }
+
+    /// Parameters with an argument of other distances.
+    fn broken(&self, incoming: &[Vec<&Edge>]) -> Vec<Value> {
+        let mut broken = vec![];
+        for (block, incoming) in self.function.blocks.iter().zip(incoming) {
+            for (nth, &param) in block.params.iter().enumerate() {
+                let Some(own) = self.found.get(param) else { continue };
+                if incoming.iter().any(|edge| self.lanes(edge.args[nth]).is_none_or(|lanes| lanes != *own)) {
+                    broken.push(param);
+                }
+            }
+        }
+        broken
+    }
+
     fn bits(&self, value: Value) -> u32 {
         self.function.ty(value).bits()
     }
 
     fn lanes(&self, value: Value) -> Option<Lanes> {
-        let line = |stride: i64| (0..self.width).map(|lane| lane.wrapping_mul(stride)).collect();
-        match self.divergences[value.index()] {
-            Divergence::Uniform => Some(line(0)),
-            Divergence::Affine { stride, assumed: false } => Some(line(stride)),
-            Divergence::Affine { .. } => None,
-            Divergence::Varying => self.found.of[value.index()].clone(),
-        }
+        self.found.with_lines(value, self.divergences[value.index()], self.width)
     }
 
     fn constant(&self, value: Value) -> Option<u128> {
         self.ranges.constant(value)
     }
 
-    fn look_at(&self, inst: &Inst, result: Value) -> Option<Lanes> {
+    fn interval(&self, value: Value) -> Option<(i64, i64)> {
+        self.found.interval(value, self.bits(value), self.ranges)
+    }
+
+    /// Differences, and what is made of them.
+    fn note_interval(&mut self, inst: &Inst) {
+        let [result] = inst.results[..] else { return };
+        let bits = self.bits(result);
+        if !matches!(bits, 32 | 64) || !inst.op.is_pure() || self.interval(result).is_some() {
+            return;
+        }
+        let of = |nth: usize| self.interval(inst.args[nth]);
+        let found = match &inst.op {
+            Op::Int(IntBin::Sub, _) => of(0).zip(of(1)).and_then(|((low, high), (least, most))| {
+                Some((low.checked_sub(most)?, high.checked_sub(least)?))
+            }),
+            Op::Int(IntBin::Add, _) => of(0).zip(of(1)).and_then(|((low, high), (least, most))| {
+                Some((low.checked_add(least)?, high.checked_add(most)?))
+            }),
+            Op::IntUn(IntUn::Not, _) => of(0).map(|(low, high)| (!high, !low)),
+            Op::Sext => of(0),
+            Op::MulWide(int) if int.signed => of(0).zip(of(1)).and_then(|((low, high), (by, same))| {
+                let ends = (low.checked_mul(by)?, high.checked_mul(by)?);
+                (by == same && by >= 0).then_some(ends)
+            }),
+            _ => None,
+        };
+        let fits = |end: i64| bits == 64 || i32::try_from(end).is_ok();
+        if let Some((low, high)) = found.filter(|&(low, high)| fits(low) && fits(high)) {
+            self.found.signed.insert(result, (low, high));
+        }
+    }
+
+    /// Whether code that checks it may take the widening of `value` to keep the distances: an index that goes round a loop.
+    fn may_check(&mut self, value: Value, result: Value) -> bool {
+        let near = |lanes: Lanes| lanes.iter().all(|offset| offset.abs() < FAR);
+        let may = self.checks
+            && self.bits(value) == 32
+            && self.divergences[value.index()].is_varying()
+            && self.found.carried.contains(value.index())
+            && self.lanes(value).is_some_and(near);
+        if may {
+            self.found.checked.insert(result.index());
+        }
+        may
+    }
+
+    fn look_at(&mut self, inst: &Inst, result: Value) -> Option<Lanes> {
         let bits = self.bits(result);
         if !(8..=64).contains(&bits) {
             return None;
@@ -93,14 +255,17 @@ impl Finder<'_> {
         let each = |lanes: &Lanes, change: &dyn Fn(i128) -> i128| -> Option<Lanes> {
             Some(lanes.iter().map(|&offset| near(change(offset.into()))).collect())
         };
-        let arg = |nth: usize| self.lanes(inst.args[nth]);
         match &inst.op {
-            Op::Bitcast | Op::Cvta { space: Space::Shared | Space::Global | Space::Const, .. } => arg(0),
-            Op::Trunc => each(&arg(0)?, &|offset| offset),
+            Op::Bitcast | Op::Cvta { space: Space::Shared | Space::Global | Space::Const, .. } => {
+                self.lanes(inst.args[0])
+            }
+            Op::Trunc => each(&self.lanes(inst.args[0])?, &|offset| offset),
             Op::Zext | Op::Sext => {
                 let window = matches!(inst.op, Op::Zext) && self.found.is_in_window(result);
-                let keeps = window || self.widens(inst.args[0], matches!(inst.op, Op::Sext));
-                if keeps { arg(0) } else { None }
+                let keeps = window
+                    || self.widens(inst.args[0], matches!(inst.op, Op::Sext))
+                    || self.may_check(inst.args[0], result);
+                if keeps { self.lanes(inst.args[0]) } else { None }
             }
             Op::MulWide(int) => {
                 let (value, by) = match (self.constant(inst.args[0]), self.constant(inst.args[1])) {
@@ -108,13 +273,13 @@ impl Finder<'_> {
                     (Some(by), _) => (inst.args[1], by),
                     _ => return None,
                 };
-                if !self.widens(value, int.signed) {
+                if !self.widens(value, int.signed) && !self.may_check(value, result) {
                     return None;
                 }
                 let by = if int.signed { signed(by, int.bits.into()) } else { by as i128 };
                 each(&self.lanes(value)?, &|offset| offset * by)
             }
-            Op::IntUn(IntUn::Neg | IntUn::Not, _) => each(&arg(0)?, &|offset| -offset),
+            Op::IntUn(IntUn::Neg | IntUn::Not, _) => each(&self.lanes(inst.args[0])?, &|offset| -offset),
             Op::Int(op, int) => self.binary(*op, *int, inst, &near),
             _ => None,
         }
@@ -188,6 +353,9 @@ impl Finder<'_> {
     /// Whether widening keeps the distances: no lane's number wraps between lane 0's and its own.
     fn widens(&self, value: Value, is_signed: bool) -> bool {
         let half = 1u64 << (self.bits(value).min(64) - 1);
+        if is_signed && self.interval(value).is_some_and(|(low, high)| high.abs_diff(low) < half) {
+            return true;
+        }
         self.ranges.range(value).is_some_and(|(low, high)| high - low < half && (!is_signed || high < half))
     }
 }
@@ -200,14 +368,21 @@ mod tests {
     use crate::pass::testing::function;
     use crate::pass::value_ranges::Threads;
 
-    /// Of the last store's address.
-    fn offsets(source: &str) -> Option<Vec<i64>> {
+    /// Of the last store's address: of all lanes, of those that are there, and where all go together.
+    fn offsets_in_all(source: &str) -> [Option<Vec<i64>>; 3] {
         let threads = Threads { block: [256, 1, 1], open: false, width: 8, assumes: true };
         let plan = plan(&function(source), threads, 0, Among::Block).unwrap();
         let region = &plan.regions[0];
         let mut insts = region.function.blocks.iter().flat_map(|block| &block.insts);
-        let store = insts.rfind(|inst| matches!(inst.op, Op::Store { .. })).unwrap();
-        region.offsets.get(store.args[0]).map(|lanes| lanes.to_vec())
+        let address = insts.rfind(|inst| matches!(inst.op, Op::Store { .. })).unwrap().args[0];
+        let (any, together) = (&region.offsets, &region.offsets_together);
+        [any.of_all_lanes(address), any.get(address), together.get(address)]
+            .map(|lanes| lanes.map(|lanes| lanes.to_vec()))
+    }
+
+    fn offsets(source: &str) -> Option<Vec<i64>> {
+        let [all, ..] = offsets_in_all(source);
+        all
     }
 
     const TILE: &str = "t = tid; two = const.b32 2; m = const.b32 3; r = shr t two; c = and t m; w = const.b32 48; e = const.b32 4;";
@@ -224,6 +399,47 @@ mod tests {
         let source =
             format!("entry: {TILE} s = add t two; d = and s m; o = mul d e; z = zext o; store z t; exit");
         assert_eq!(offsets(&source), None);
+    }
+
+    /// Each lane's address goes on by `step` in each trip; lanes leave one by one.
+    fn loop_by(step: &str) -> String {
+        format!(
+            "entry: {TILE} x = mul r w; y = mul c e; o = add x y; a = zext o; s = {step}; i = const.b32 1; jump head(a,i)\n \
+             head(p:b64, n:b32): store p t; q = add64 p s; k = add n n; g = lt k t; branch g head(q,k) out\n out: exit"
+        )
+    }
+
+    #[test]
+    fn a_step_of_all_lanes_keeps_their_distances_among_those_that_are_there() {
+        let [all, any, together] = offsets_in_all(&loop_by("const.b64 96"));
+        assert_eq!((all, &any), (None, &together));
+        assert_eq!(together, Some(vec![0, 4, 8, 12, 48, 52, 56, 60]));
+    }
+
+    #[test]
+    fn a_step_that_each_lane_has_for_itself_does_not() {
+        assert_eq!(offsets_in_all(&loop_by("zext y")), [None, None, None]);
+    }
+
+    #[test]
+    fn an_index_that_goes_round_keeps_them_where_code_checks_that_it_does_not_wrap() {
+        let source = format!(
+            "entry: {TILE} x = mul r w; y = mul c e; o = add x y; i = const.b32 1; jump head(o,i)\n \
+             head(p:b32, n:b32): a = sext p; store a t; q = add p w; k = add n n; g = lt k t; branch g head(q,k) out\n out: exit"
+        );
+        let [all, any, together] = offsets_in_all(&source);
+        assert_eq!((all, any), (None, None));
+        assert_eq!(together, Some(vec![0, 4, 8, 12, 48, 52, 56, 60]));
+    }
+
+    #[test]
+    fn lanes_of_two_sides_have_no_distances() {
+        let source = format!(
+            "entry: {TILE} x = mul r w; y = mul c e; o = add x y; a = zext o; f = const.b64 96; b = add64 a f; g = lt t e; \
+             branch g one two\n one: jump out(a)\n two: store b t; jump out(b)\n out(p:b64): store p t; exit"
+        );
+        let [all, any, _] = offsets_in_all(&source);
+        assert_eq!((all, any), (None, None));
     }
 
     #[test]

@@ -6,11 +6,12 @@
 
 use super::acting::{self, Acting};
 use super::aside;
+use super::bases::Bases;
 use super::bits::BitSet;
 use super::cfg;
 use super::classify::{View, classify, loses_threads};
 use super::common_subexpressions;
-use super::divergence::{Among, Divergence, Divergences, analyse, structure, together};
+use super::divergence::{Among, Divergence, Divergences, analyse, is_short_side, structure, together};
 use super::dominators::{Dominators, successors};
 use super::flatten;
 use super::fold;
@@ -55,9 +56,15 @@ pub struct Region {
     pub divergences: PerValue<Divergence>,
     pub ranges: ValueRanges,
     pub offsets: Offsets,
+    /// The same while all lanes go together.
+    pub offsets_together: Offsets,
+    /// Of addresses, while all lanes go together.
+    pub bases: Bases,
     pub divergent: Vec<bool>,
     /// What holds, and which branches may part lanes, while all lanes go together.
     pub together: Divergences,
+    /// Branches that do not part lanes that go together, though one of their sides is short.
+    pub whole: BitSet,
     /// In the order of the entry block's parameters.
     pub saved: Vec<Saved>,
     /// Per block: the region behind the barrier it ends in.
@@ -505,9 +512,20 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
                 analyse(&function, &loops, &layout, &ranges, threads, Among::Group, local_bytes, &given).of;
             Runs { length, divergences }
         });
-        let together =
-            together(&function, &loops, &layout, &ranges, threads, local_bytes, &given, &divergences);
-        if split_checks(&mut function, &together.of, runs.as_ref()) {
+        let together = |whole: &BitSet| {
+            together(&function, &loops, &layout, &ranges, threads, local_bytes, &given, &divergences, whole)
+        };
+        let with_sides = together(&BitSet::new(function.blocks.len()));
+        let whole = whole_branches(&function, &loops, &layout, &ranges, &with_sides, threads.width);
+        let together = if whole.iter().next().is_none() { with_sides } else { together(&whole) };
+        let offsets = |found: &Divergences, checks: bool| {
+            let is_mixed = |block: usize| found.mixed[block];
+            Offsets::of(&function, &ranges, &found.of, is_mixed, threads.width, checks)
+        };
+        // Lanes part in any case: the code that a check leads to is there.
+        let checks = threads.assumes && together.divergent.contains(&true);
+        let (offsets, offsets_together) = (offsets(&divergences, false), offsets(&together, checks));
+        if split_checks(&mut function, &together.of, &offsets_together, runs.as_ref()) {
             continue;
         }
         let next = function
@@ -538,16 +556,84 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
             dominators,
             loops,
             layout,
-            offsets: Offsets::of(&function, &ranges, &divergences.of, threads.width),
+            offsets,
+            bases: bases(&function, &ranges, &together.of, &offsets_together, threads.width),
+            offsets_together,
             divergences: divergences.of,
             ranges,
             divergent: divergences.divergent,
             together,
+            whole,
             saved: need.saved.clone(),
             next,
             function,
         });
     }
+}
+
+/// Branches with a short side that lanes had better pass all together: a trip that stands alone in front of a loop, behind which the
+/// loop's loads are at constant distances if all lanes made that trip, or none did. Lanes that do not agree go their own way there.
+fn whole_branches(
+    function: &Function,
+    loops: &Loops,
+    layout: &Layout,
+    ranges: &ValueRanges,
+    together: &Divergences,
+    width: u32,
+) -> BitSet {
+    let mut whole = BitSet::new(function.blocks.len());
+    let loads =
+        |block: &Block| block.insts.iter().any(|inst| matches!(inst.op, Op::Load { order: Order::Weak, .. }));
+    let mut candidates: Vec<(usize, usize)> = vec![];
+    for (at, block) in function.blocks.iter().enumerate() {
+        let Term::Branch { then, otherwise, .. } = &block.term else { continue };
+        for (side, other) in [(then, otherwise), (otherwise, then)] {
+            let is_candidate = together.divergent[at]
+                && loads(function.block(side.block))
+                && is_short_side(function, layout, at, side, other);
+            if is_candidate {
+                candidates.push((at, other.block.index()));
+            }
+        }
+    }
+    if candidates.is_empty() {
+        return whole;
+    }
+    let is_join = |block: usize| candidates.iter().any(|&(_, join)| join == block);
+    let offsets =
+        |is_mixed: &dyn Fn(usize) -> bool| Offsets::of(function, ranges, &together.of, is_mixed, width, true);
+    let own = offsets(&|block| together.mixed[block]);
+    let open = offsets(&|block| together.mixed[block] && !is_join(block));
+    let is_gained = |value: Value| own.get(value).is_none() && open.get(value).is_some();
+    for (at, join) in candidates {
+        let is_load_of_loop =
+            |block: usize| loops.of[block].is_some_and(|index| !loops.all[index].blocks.contains(&at));
+        let gains = function.blocks.iter().enumerate().any(|(block, of)| {
+            is_load_of_loop(block)
+                && of.insts.iter().any(|inst| {
+                    matches!(inst.op, Op::Load { order: Order::Weak, .. }) && is_gained(inst.args[0])
+                })
+        });
+        if gains && function.blocks[join].params.iter().any(|&param| is_gained(param)) {
+            whole.insert(at);
+        }
+    }
+    whole
+}
+
+/// Only where lanes lie at constant distances without being a line.
+fn bases(
+    function: &Function,
+    ranges: &ValueRanges,
+    together: &PerValue<Divergence>,
+    offsets: &Offsets,
+    width: u32,
+) -> Bases {
+    let mut insts = function.blocks.iter().flat_map(|block| &block.insts);
+    if !insts.any(|inst| matches!(inst.op, Op::Load { .. }) && offsets.get(inst.args[0]).is_some()) {
+        return Bases::default();
+    }
+    Bases::of(function, ranges, together, offsets, width)
 }
 
 /// Widenings whose result is a straight line only if the narrow one did not wrap.
@@ -557,7 +643,15 @@ pub fn is_checked(inst: &Inst, divergences: &PerValue<Divergence>) -> bool {
 }
 
 /// A checked widening stands before every effect of its block, so the block can be started again.
-fn split_checks(function: &mut Function, divergences: &PerValue<Divergence>, runs: Option<&Runs>) -> bool {
+fn split_checks(
+    function: &mut Function,
+    divergences: &PerValue<Divergence>,
+    offsets: &Offsets,
+    runs: Option<&Runs>,
+) -> bool {
+    let is_checked = |inst: &Inst, divergences: &PerValue<Divergence>| {
+        is_checked(inst, divergences) || inst.results.iter().any(|&it| offsets.is_checked(it))
+    };
     let in_rows = |inst: &Inst| runs.is_some_and(|runs| is_checked(inst, &runs.divergences));
     for at in 0..function.blocks.len() {
         let mut effects = false;

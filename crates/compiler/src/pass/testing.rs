@@ -98,6 +98,11 @@ pub fn function(source: &str) -> Function {
                 "nctaid" => inst(Op::Special(Special::Nctaid(0)), vec![], Some(Ty::B32)),
                 "ctaid" => inst(Op::Special(Special::Ctaid(0)), vec![], Some(Ty::B32)),
                 "add" => inst(Op::Int(IntBin::Add, U32), vec![value(0), value(1)], Some(Ty::B32)),
+                "add64" => inst(
+                    Op::Int(IntBin::Add, Int { bits: 64, signed: false }),
+                    vec![value(0), value(1)],
+                    Some(Ty::B64),
+                ),
                 "sub" => inst(Op::Int(IntBin::Sub, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "mul" => inst(Op::Int(IntBin::Mul, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "both" => inst(Op::Bool(Bool::And), vec![value(0), value(1)], Some(Ty::Pred)),

@@ -294,7 +294,8 @@ impl Emitter<'_> {
         };
         let is_same = |value: Value| {
             let [own, other] = [Copy::Unmasked, Copy::Masked].map(|it| self.divergences(it)[value.index()]);
-            own == other && !own.is_assumed()
+            let is_near = here.offsets.get(value) == here.offsets_together.get(value);
+            own == other && !own.is_assumed() && is_near
         };
         // What U has counted is read in U.
         Meetings::of(&view, is_same, |block| !goes_on.contains(&block))
@@ -444,9 +445,9 @@ impl Emitter<'_> {
         if self.alive_at.is_some() {
             self.save_alive(&Builder::bits(self.mask_ty(), 0));
         }
+        // Past the place where lanes that have met go back.
         let position = self.here().layout.position[at];
-        let to = self.step_of_m(position);
-        self.b.br(&to);
+        self.b.br(&format!("mb{}_{position}", self.region));
         self.b.start_block(&stay);
     }
 
@@ -542,6 +543,9 @@ impl Emitter<'_> {
         self.b.cond_br(&all, &together, &next);
         self.b.start_block(&together);
         self.store_slot(&slot, &Builder::bits(ty, 0));
+        // No line that has bent is read behind this.
+        let flag = self.flag_slot();
+        self.b.inst(format_args!("store i1 true, ptr {flag}"));
         self.b.br(&format!("u{}_{at}", self.region));
         if is_here {
             self.b.start_block(&some);

@@ -17,7 +17,8 @@ impl Emitter<'_> {
         let here = self.here();
         let block = here.function.block(side.block);
         let meets = &here.function.block(other.block).params;
-        divergence::is_short_side(&here.function, &here.layout, at, side, other)
+        !here.whole.contains(at)
+            && divergence::is_short_side(&here.function, &here.layout, at, side, other)
             // What is no vector is the same number on both sides.
             && meets.iter().all(|&param| self.divergence(param).is_varying() || self.divergence(param).is_uniform())
             && !self.has_checks(block)
@@ -28,7 +29,11 @@ impl Emitter<'_> {
         let here = self.here();
         let in_rows =
             |inst: &Inst| here.runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.divergences));
-        block.insts.iter().any(|inst| is_checked(inst, &here.together.of) || in_rows(inst))
+        let by_offsets = |inst: &Inst| inst.results.iter().any(|&it| here.offsets_together.is_checked(it));
+        block
+            .insts
+            .iter()
+            .any(|inst| is_checked(inst, &here.together.of) || in_rows(inst) || by_offsets(inst))
     }
 
     /// Whether running the side under a mask takes no branch, and no longer than by all lanes: it is a few pure operations, and

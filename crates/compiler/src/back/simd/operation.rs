@@ -87,7 +87,7 @@ impl Emitter<'_> {
             Divergence::Uniform => false,
             Divergence::Affine { .. } => true,
             // The sign makes no difference within the window, and what gathers takes numbers with signs.
-            Divergence::Varying => self.wide_gathers || self.here().offsets.get(inst.results[0]).is_some(),
+            Divergence::Varying => self.wide_gathers || self.offsets(inst.results[0]).is_some(),
         };
         if from_lane_0 { &Op::Sext } else { &inst.op }
     }
@@ -98,6 +98,9 @@ impl Emitter<'_> {
         }
         let (arg_tys, result_tys) = (self.types(&inst.args), self.types(&inst.results));
         let varying = inst.results.iter().any(|&result| self.divergence(result).is_varying());
+        if varying && self.copy == Copy::Unmasked {
+            self.check_offsets(at, inst);
+        }
         if varying && self.compute_by_rows(at, inst)? {
             return Ok(());
         }
@@ -182,6 +185,29 @@ impl Emitter<'_> {
             Copy::Unmasked => self.leave_unless(at, &holds),
             Copy::Masked => self.bend_unless(&holds),
         }
+    }
+
+    /// A widening takes distances of narrow numbers for those of wide ones: they are, if no lane's number wraps.
+    fn check_offsets(&mut self, at: usize, inst: &Inst) {
+        let here = self.here();
+        if !inst.results.iter().any(|&result| here.offsets_together.is_checked(result)) {
+            return;
+        }
+        let arg = inst.args.iter().copied().find(|&arg| self.divergence(arg).is_varying());
+        let Some((arg, lanes)) = arg.and_then(|arg| Some((arg, self.offsets(arg)?.clone()))) else { return };
+        let signed = matches!(inst.op, Op::Sext) || matches!(inst.op, Op::MulWide(int) if int.signed);
+        let all = self.vector(arg);
+        let first = self.extract(&all, "0");
+        let wide = self.b.resize(&first, 64, signed);
+        let ends = [lanes.iter().min(), lanes.iter().max()].map(|end| i128::from(*end.unwrap_or(&0)));
+        let [low, high] = ends.map(|end| {
+            let last = self.b.bin_int("add", &wide, end);
+            let narrow = self.b.resize(&last, first.ty.bits(), false);
+            let again = self.b.resize(&narrow, 64, signed);
+            self.b.icmp("eq", &again, &last)
+        });
+        let holds = self.b.and(&low, &high);
+        self.leave_unless(at, &holds);
     }
 
     fn sleep(&mut self, inst: &Inst) {

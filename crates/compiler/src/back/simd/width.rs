@@ -301,6 +301,7 @@ fn cost(region: &Region, inst: &Inst, vector_bits: u32) -> (f64, f64) {
             // Vectors of the memory in between, and shuffles (`window.rs`).
             Some(Divergence::Affine { stride, .. }) if stride.abs() <= 4 * step => 0.3,
             Some(Divergence::Uniform) => 0.0,
+            Some(_) if region.offsets_together.get(inst.args[0]).is_some() => 0.5,
             // A gather, or loads and inserts: measured on Zen 5.
             _ => 2.2,
         };
@@ -312,6 +313,7 @@ fn cost(region: &Region, inst: &Inst, vector_bits: u32) -> (f64, f64) {
         Op::Const(_) => (0.0, 0.0),
         Op::Load { mem, .. } => return accesses(mem.bits.into(), inst.results.len()),
         Op::Store { mem, .. } => return accesses(mem.bits.into(), inst.args.len().saturating_sub(1)),
+        Op::Dp4a { .. } => (4.0, 2.0 * part),
         // Lane by lane in both.
         Op::Int(IntBin::Div | IntBin::Rem, _) => (6.0, 6.0),
         Op::FloatUn(FloatUn::Neg | FloatUn::Abs, ..) => (0.25, 0.5 * part),

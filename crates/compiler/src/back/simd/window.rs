@@ -10,6 +10,7 @@ use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Mem, Op, Order, Space, Ty, Value};
 use crate::pass::divergence::Divergence;
+use crate::pass::offsets;
 use crate::pass::visit::Definition;
 
 /// Words a vector holds: for each element the number of the word, or none.
@@ -86,10 +87,7 @@ impl Emitter<'_> {
                 continue;
             }
             let members = self.companions(insts, first, &taken);
-            let all: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
-            if members.len() < 2 || self.as_window(&all).is_none() {
-                continue;
-            }
+            let Some(members) = self.in_a_window(insts, members) else { continue };
             // Loads go as early, stores as late as any of them.
             let is_load = matches!(insts[members[0]].op, Op::Load { .. });
             let home = if is_load { members[0] } else { members[members.len() - 1] };
@@ -113,7 +111,7 @@ impl Emitter<'_> {
             let together = self.windowed(inst).filter(|_| !taken[at]).is_some_and(|other| {
                 let same = (other.is_load, other.space, other.mem, other.ty)
                     == (key.is_load, key.space, key.mem, key.ty);
-                same && self.is_same(other.address, key.address)
+                same && self.between(key.address, other.address).is_some()
             });
             if members.len() == MOST {
                 break;
@@ -129,6 +127,35 @@ impl Emitter<'_> {
             }
         }
         members
+    }
+
+    /// Those of the accesses that one window has: all, or those that lie among the lanes of the first.
+    fn in_a_window(&self, insts: &[Inst], members: Vec<usize>) -> Option<Vec<usize>> {
+        let is_window = |members: &[usize]| {
+            let all: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
+            members.len() > 1 && self.as_window(&all).is_some()
+        };
+        if is_window(&members) {
+            return Some(members);
+        }
+        let place = |member: usize| {
+            let Op::Load { offset, .. } = insts[member].op else { return None };
+            Some(self.between(insts[members[0]].args[0], insts[member].args[0])? + offset)
+        };
+        let first = place(*members.first()?)?;
+        let lanes = self.distances(insts[members[0]].args[0])?;
+        let span = lanes.iter().max()? - lanes.iter().min()?;
+        let is_near = |member: &usize| place(*member).is_some_and(|it| (it - first).abs() < span);
+        let near: Vec<usize> = members.iter().copied().filter(is_near).collect();
+        is_window(&near).then_some(near)
+    }
+
+    /// How far lane 0's address `b` is from `a`.
+    fn between(&self, a: Value, b: Value) -> Option<i64> {
+        if self.is_same(a, b) {
+            return Some(0);
+        }
+        self.here().bases.distance(a, b).filter(|_| self.copy == Copy::Unmasked)
     }
 
     /// Whether two values are made alike, as far as a few steps show.
@@ -185,11 +212,11 @@ impl Emitter<'_> {
             // Side by side already.
             return None;
         }
-        let is_dense_alone = self.window(&insts[..1], &key, &lanes).is_some();
-        let window = self.window(insts, &key, &lanes)?;
+        let is_dense_alone = self.window(&insts[..1], &key).is_some();
+        let window = self.window(insts, &key)?;
         // Lanes far apart are read one by one as fast where words between them are nobody's, or without shuffles of two vectors by one
         // instruction.
-        let is_worth = is_dense_alone || (self.vector_bits >= 512 && window.is_full());
+        let is_worth = is_dense_alone || (self.vector_bits >= 512 && window.is_nearly_full());
         is_worth.then_some((key, window))
     }
 
@@ -201,27 +228,38 @@ impl Emitter<'_> {
             Divergence::Affine { stride, .. } => {
                 Some((0..i64::from(self.lanes)).map(|lane| lane * stride).collect())
             }
-            Divergence::Varying => self.here().offsets.get(address).map(|lanes| lanes.to_vec()),
+            Divergence::Varying => self.offsets(address).map(|lanes| lanes.to_vec()),
+        }
+    }
+
+    /// Constant distances of a value's lanes from lane 0, which need not be active.
+    pub(super) fn offsets(&self, value: Value) -> Option<&offsets::Lanes> {
+        match self.copy {
+            Copy::Unmasked => self.here().offsets_together.get(value),
+            Copy::Masked => self.here().offsets.of_all_lanes(value),
         }
     }
 
     /// `None` where lanes are too far apart, or store to one place.
-    fn window(&self, insts: &[&Inst], key: &Key, lanes: &[i64]) -> Option<Window> {
+    fn window(&self, insts: &[&Inst], key: &Key) -> Option<Window> {
         let bytes = i64::from(key.mem.bits / 8);
         let mut elements = vec![];
         let mut places: Vec<Vec<i64>> = vec![];
         for (at, inst) in insts.iter().enumerate() {
             let (Op::Load { offset, .. } | Op::Store { offset, .. }) = inst.op else { return None };
+            let lanes = self.distances(inst.args[0])?;
+            let offset = offset.wrapping_add(self.between(key.address, inst.args[0])?);
             for nth in 0..n_elements(inst) {
                 elements.push((at, nth));
-                places.push(lanes.iter().map(|lane| lane + offset + nth as i64 * bytes).collect());
+                let place = |lane: &i64| lane.wrapping_add(offset).wrapping_add(nth as i64 * bytes);
+                places.push(lanes.iter().map(place).collect());
             }
         }
         let all = || places.iter().flatten().copied();
         let (start, last) = (all().min()?, all().max()?);
-        let span = usize::try_from(last - start).ok()?;
+        let span = usize::try_from(last.checked_sub(start)?).ok()?;
         let n_words = span / bytes as usize + 1;
-        let used = elements.len() * lanes.len();
+        let used = elements.len() * self.lanes as usize;
         if n_words > 4 * used || n_words > 512 || all().any(|place| (place - start) % bytes != 0) {
             return None;
         }
@@ -528,11 +566,11 @@ impl Emitter<'_> {
 }
 
 impl Window {
-    /// Every word from the first to the last is one that a lane has.
-    fn is_full(&self) -> bool {
+    /// Three words of four from the first to the last are some lane's.
+    fn is_nearly_full(&self) -> bool {
         let mut used = vec![false; self.n_words];
         self.words.iter().flatten().for_each(|&word| used[word] = true);
-        used.into_iter().all(|used| used)
+        4 * used.into_iter().filter(|&used| used).count() >= 3 * self.n_words
     }
 
     /// Vectors of `piece` words from which every used word can be had, none behind word `end`.
