@@ -30,8 +30,8 @@ __global__ void structs_wrap(const int*x,int*y,int*z,int n){ int v=0,m=n*4/18,e=
 __global__ void structs_steps(const int*x,int*y,int*z,int n){ int v=7,m=n*4/18; for(int i=TX/2;i<m;i+=1+TX%3) TRIP(i)
   const char*p=(const char*)x+TX/2%8*36+TX%2*4,*q=p+8; for(int k=0;k<n/40;k++){ v=v*3+*(const int*)p-*(const int*)q+((const int*)p)[1]; p+=36; q+=k&1?36:72; if((v&31)==5) break; } y[OWN]=v; }
 // Two threads write four halves of five, until one of them has enough: the other goes on alone.
-__global__ void structs_writes(const int*x,int*y,int*z,int n){ int v=OWN; u16*o=(u16*)(z+BX*DX*4)+TX%2*2; for(int i=TX/2;i*5+4<8*DX;i+=DX/2){
-  o[i*5]=v; o[i*5+1]=v>>3; v=v*77+x[(i*7+TX)%n]; if((v&15)==3) break; } y[OWN]=v; }
+__global__ void structs_writes(const int*x,int*y,int*z,int n){ int v=OWN; u16*o=(u16*)(z+BX*DX*4),*e=o+8*DX-4;
+  for(u16*p=o+TX/2*5+TX%2*2;p<e;p+=DX/2*5){ p[0]=v; p[1]=v>>3; v=v*77+x[(unsigned)(v+TX)%n]; if((v&7)==3) break; } y[OWN]=v; }
 // Quarters of sixteen lanes read one place or another, always the same ones.
 __global__ void structs_sides(const int*x,int*y,int*z,int n){ int v=3,m=n/8,p=TX%16/4; for(int i=TX/16;i<m;i+=DX/16){ const struct K*b=(const struct K*)x+i; u16 s,t;
   if(p<2){ s=b->k[p]&0x3f3f; t=b->k[p+2]&0x3f3f; } else { s=(b->k[p+2]&0xf0f)|(b->k[p-2]&0xc0c0)>>2; t=(b->k[p+2]>>4&0xf0f)|(b->k[p]&0xc0c0)>>2; }
