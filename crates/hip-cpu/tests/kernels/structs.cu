@@ -36,6 +36,10 @@ __global__ void structs_writes(const int*x,int*y,int*z,int n){ int v=OWN; u16*o=
 __global__ void structs_sides(const int*x,int*y,int*z,int n){ int v=3,m=n/8,p=TX%16/4; for(int i=TX/16;i<m;i+=DX/16){ const struct K*b=(const struct K*)x+i; u16 s,t;
   if(p<2){ s=b->k[p]&0x3f3f; t=b->k[p+2]&0x3f3f; } else { s=(b->k[p+2]&0xf0f)|(b->k[p-2]&0xc0c0)>>2; t=(b->k[p+2]>>4&0xf0f)|(b->k[p]&0xc0c0)>>2; }
   v=dot(b->q[TX%4],s*257,v); v=v*3+t; } y[OWN]=v; }
+// A warp's part of a tile, of which the next warp's is asked for, also behind the place where lanes meet again.
+__global__ void structs_tile(const int*x,int*y,int*z,int n){ int v=0; if(n>=(int)DX*4){ const int*p=x+TX/32*128+TX%32; int a=p[0],b=p[32],c=p[64],d=p[96];
+  z+=BX*DX*4+TX*4; if(a&1){ z[0]=v=a*b; z[1]=v^c; v+=z[0]*d; } else { z[2]=v=c*d; z[3]=v^a; v-=z[2]*b; }
+  for(int k=0;k<3;k++){ v=v*5+a; a^=v>>3; b+=a*k; c-=b; d^=c; } v+=a+b+c+d; } y[OWN]=v; }
 // Bytes and halves anywhere, up to the last ones of what there is.
 __global__ void structs_bytes(const int*x,int*y,int*z,int n){ int v=0; for(int k=0;k<6;k++){ unsigned w=(unsigned)x[(OWN+k*37)%n];
   v=v*31+((const u8*)x)[w%(4*n)]; v+=((const signed char*)x)[4*n-1-w%7]; if(w&3) v^=((const u16*)x)[(w>>8)%(2*n)]; else v-=((const short*)x)[2*n-1-(w>>5)%3]; } y[OWN]=v; }

@@ -105,7 +105,12 @@ fn followers(region: &Region) -> Vec<Option<usize>> {
 impl Emitter<'_> {
     /// Before the region's blocks are written for all lanes together.
     pub(super) fn look_ahead(&mut self) {
-        self.ahead = Ahead { followers: followers(self.here()), ..Ahead::default() };
+        let mut followers = followers(self.here());
+        // Lanes that meet in front of a block have not all come by the one that loads.
+        for follower in &mut followers {
+            *follower = follower.filter(|&at| !self.is_meeting(at));
+        }
+        self.ahead = Ahead { followers, ..Ahead::default() };
     }
 
     /// The bytes from `from` to `to` behind `base` are asked for from here on, while block `at` is written.

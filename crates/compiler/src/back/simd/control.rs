@@ -307,7 +307,7 @@ impl Emitter<'_> {
     }
 
     /// Whether M goes back to U there once all lanes have come.
-    fn is_meeting(&self, at: usize) -> bool {
+    pub(super) fn is_meeting(&self, at: usize) -> bool {
         self.meetings.as_ref().is_some_and(|meetings| meetings.at.contains(at))
     }
 
