@@ -396,13 +396,6 @@ __kernel void matvec_half(__global const half *matrix, __global const float2 *x,
         const float2 left = vload_half2(i, row), right = x[i];
         sum += left.x * right.x + left.y * right.y;
     }
-    part[thread] = sum;
-    for (int n = BLOCK / 2; n > 0; n /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (thread < n)
-            part[thread] += part[thread + n];
-    }
-    if (thread == 0)
-        y[get_group_id(0)] = part[0];
+    store_row(sum, part, BLOCK, y);
 }
 #endif

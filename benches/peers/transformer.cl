@@ -10,12 +10,15 @@ int dot4(uint quants, uint values, int sum)
 }
 
 uint word_of(__global const uchar *bytes, int i) { return as_uint(vload4(i, bytes)); }
+#endif
 
-void store_row(float value, __local float *part, __global float *y)
+#if defined(ROW_matvec_q4) || defined(ROW_matvec_q4k) || defined(ROW_matvec_half)
+// The sum of a row's work-items, `threads` of them.
+void store_row(float value, __local float *part, int threads, __global float *y)
 {
     const int thread = get_local_id(0);
     part[thread] = value;
-    for (int n = MATVEC_THREADS / 2; n > 0; n /= 2) {
+    for (int n = threads / 2; n > 0; n /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (thread < n)
             part[thread] += part[thread + n];
@@ -42,7 +45,7 @@ __kernel void matvec_q4(__global const uchar *matrix, __global const uchar *x, _
         const float2 scale_sum = vload_half2(0, (__global const half *)values);
         total += vload_half(0, (__global const half *)weights) * (dot * scale_sum.x - 4 * scale_sum.y);
     }
-    store_row(total, part, y);
+    store_row(total, part, MATVEC_THREADS, y);
 }
 #endif
 
@@ -76,7 +79,7 @@ __kernel void matvec_q4k(__global const uchar *matrix, __global const uchar *x, 
         const float2 d_dmin = vload_half2(0, (__global const half *)weights);
         total += d_dmin.x * products - d_dmin.y * sums;
     }
-    store_row(total, part, y);
+    store_row(total, part, MATVEC_THREADS, y);
 }
 #endif
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::bits::BitSet;
 use super::divergence::Divergence;
-use super::offsets::{Incoming, Offsets, incoming};
+use super::offsets::{Incoming, Offsets, incoming, until_all_hold};
 use super::per_value::PerValue;
 use super::value_ranges::ValueRanges;
 use crate::ir::*;
@@ -46,9 +46,6 @@ struct Finder<'a> {
     found: Bases,
 }
 
-/// How often parameters are looked at again without those that did not hold; then all are left out.
-const MOST_ROUNDS: usize = 6;
-
 impl Bases {
     pub fn of(
         function: &Function,
@@ -59,23 +56,14 @@ impl Bases {
     ) -> Bases {
         let order = function.reverse_post_order();
         let incoming = incoming(function, &order);
-        // Parameters with a base of their own.
-        let mut own = BitSet::new(function.values.len());
-        for round in 0.. {
+        // Parameters that are refused have a base of their own.
+        until_all_hold(function, BitSet::new(function.values.len()), |own| {
             let (made, found) = (HashMap::new(), Bases::default());
             let mut finder = Finder { function, ranges, divergences, offsets, width, made, found };
-            finder.run(&order, &incoming, &own);
-            let broken = finder.broken(&incoming, &own);
-            if broken.is_empty() {
-                return finder.found;
-            }
-            let all = function.blocks.iter().flat_map(|block| &block.params);
-            let more: Vec<Value> = if round < MOST_ROUNDS { broken } else { all.copied().collect() };
-            more.iter().for_each(|param| {
-                own.insert(param.index());
-            });
-        }
-        unreachable!("a round of parameters of their own is the last")
+            finder.run(&order, &incoming, own);
+            let broken = finder.broken(&incoming, own);
+            (finder.found, broken)
+        })
     }
 
     /// How far lane 0's value of `to` is from that of `from`.

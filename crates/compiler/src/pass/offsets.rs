@@ -56,6 +56,26 @@ pub fn incoming<'a>(function: &'a Function, order: &[BlockId]) -> Incoming<'a> {
 /// How often parameters are looked at again without those that did not hold; then all are left out.
 const MOST_ROUNDS: usize = 6;
 
+/// What `attempt` finds without the parameters that are refused, once none is broken by what it takes the others for.
+pub fn until_all_hold<T>(
+    function: &Function,
+    mut refused: BitSet,
+    mut attempt: impl FnMut(&BitSet) -> (T, Vec<Value>),
+) -> T {
+    for round in 0.. {
+        let (found, broken) = attempt(&refused);
+        if broken.is_empty() {
+            return found;
+        }
+        let all = function.blocks.iter().flat_map(|block| &block.params);
+        let more: Vec<Value> = if round < MOST_ROUNDS { broken } else { all.copied().collect() };
+        more.iter().for_each(|param| {
+            refused.insert(param.index());
+        });
+    }
+    unreachable!("a round without parameters is the last")
+}
+
 impl Offsets {
     /// `is_mixed`: whether lanes that come to a block have come different ways; `checks`: whether code may check what is not proven.
     pub fn of(
@@ -78,7 +98,7 @@ impl Offsets {
             }
         }
         let windows = window_offsets(function);
-        for round in 0.. {
+        until_all_hold(function, refused, |refused| {
             let values = function.values.len();
             let found = Offsets {
                 of: PerValue::new(values, None),
@@ -88,18 +108,10 @@ impl Offsets {
                 windows: windows.clone(),
             };
             let mut finder = Finder { function, ranges, divergences, width, checks, found };
-            finder.run(&order, &incoming, &refused);
+            finder.run(&order, &incoming, refused);
             let broken = finder.broken(&incoming);
-            if broken.is_empty() {
-                return finder.found;
-            }
-            let all = function.blocks.iter().flat_map(|block| &block.params);
-            let more: Vec<Value> = if round < MOST_ROUNDS { broken } else { all.copied().collect() };
-            more.iter().for_each(|param| {
-                refused.insert(param.index());
-            });
-        }
-        unreachable!("a round without parameters is the last")
+            (finder.found, broken)
+        })
     }
 
     /// Of a value that is neither the same in all lanes nor a line, among lanes that are there together.
@@ -121,9 +133,9 @@ impl Offsets {
         of_range.or_else(|| self.signed.get(&value).copied())
     }
 
-    /// Whether the widening that makes the value has to be checked.
-    pub fn is_checked(&self, value: Value) -> bool {
-        self.checked.contains(value.index())
+    /// Whether it is a widening that has to be checked.
+    pub fn is_checked(&self, inst: &Inst) -> bool {
+        inst.results.iter().any(|result| self.checked.contains(result.index()))
     }
 
     /// Where a value's lanes lie from lane 0, also where they are a line. Nothing that is assumed.

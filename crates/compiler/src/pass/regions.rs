@@ -650,7 +650,7 @@ fn split_checks(
     runs: Option<&Runs>,
 ) -> bool {
     let is_checked = |inst: &Inst, divergences: &PerValue<Divergence>| {
-        is_checked(inst, divergences) || inst.results.iter().any(|&it| offsets.is_checked(it))
+        is_checked(inst, divergences) || offsets.is_checked(inst)
     };
     let in_rows = |inst: &Inst| runs.is_some_and(|runs| is_checked(inst, &runs.divergences));
     for at in 0..function.blocks.len() {

@@ -63,14 +63,8 @@ impl Builder {
         Builder::default()
     }
 
-    /// For a CPU whose widest vector register has so many bits. Code made by [`Builder::new`] runs on any.
-    pub fn for_vectors(vector_bits: u32) -> Builder {
-        let machine = Machine::Cpu { vector_bits, has_vnni: false };
-        Builder { machine, ..Builder::default() }
-    }
-
-    /// For a CPU that also has the extension VNNI.
-    pub fn with_vnni(vector_bits: u32, has_vnni: bool) -> Builder {
+    /// For a CPU whose widest vector register has so many bits, and its extension VNNI or not. Code made by [`Builder::new`] runs on any.
+    pub fn for_vectors(vector_bits: u32, has_vnni: bool) -> Builder {
         Builder { machine: Machine::Cpu { vector_bits, has_vnni }, ..Builder::default() }
     }
 
@@ -82,7 +76,7 @@ impl Builder {
     /// The same, with numbers for names: LLVM reads them sooner, and keeps nothing of them. What has one is written in the order of
     /// the numbers, of which some may be missing (LLVM 19).
     pub fn numbered(vector_bits: u32) -> Builder {
-        Builder { is_numbered: true, ..Builder::for_vectors(vector_bits) }
+        Builder { is_numbered: true, ..Builder::for_vectors(vector_bits, false) }
     }
 
     /// For AMD GPUs.

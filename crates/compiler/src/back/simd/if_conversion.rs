@@ -29,11 +29,9 @@ impl Emitter<'_> {
         let here = self.here();
         let in_rows =
             |inst: &Inst| here.runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.divergences));
-        let by_offsets = |inst: &Inst| inst.results.iter().any(|&it| here.offsets_together.is_checked(it));
-        block
-            .insts
-            .iter()
-            .any(|inst| is_checked(inst, &here.together.of) || in_rows(inst) || by_offsets(inst))
+        block.insts.iter().any(|inst| {
+            is_checked(inst, &here.together.of) || in_rows(inst) || here.offsets_together.is_checked(inst)
+        })
     }
 
     /// Whether running the side under a mask takes no branch, and no longer than by all lanes: it is a few pure operations, and

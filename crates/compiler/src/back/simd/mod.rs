@@ -292,7 +292,7 @@ impl<'a> Emitter<'a> {
             local_bytes,
             constants: vec![],
             lines: None,
-            b: Builder::with_vnni(vector_bits, options.has_vnni),
+            b: Builder::for_vectors(vector_bits, options.has_vnni),
             allocas: vec![],
             prologue: HashMap::new(),
             places: HashMap::new(),

@@ -189,8 +189,7 @@ impl Emitter<'_> {
 
     /// A widening takes distances of narrow numbers for those of wide ones: they are, if no lane's number wraps.
     fn check_offsets(&mut self, at: usize, inst: &Inst) {
-        let here = self.here();
-        if !inst.results.iter().any(|&result| here.offsets_together.is_checked(result)) {
+        if !self.here().offsets_together.is_checked(inst) {
             return;
         }
         let arg = inst.args.iter().copied().find(|&arg| self.divergence(arg).is_varying());

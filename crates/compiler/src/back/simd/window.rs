@@ -131,6 +131,9 @@ impl Emitter<'_> {
 
     /// Those of the accesses that one window has: all, or those that lie among the lanes of the first.
     fn in_a_window(&self, insts: &[Inst], members: Vec<usize>) -> Option<Vec<usize>> {
+        if members.len() < 2 {
+            return None;
+        }
         let is_window = |members: &[usize]| {
             let all: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
             members.len() > 1 && self.as_window(&all).is_some()
