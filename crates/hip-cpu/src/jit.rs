@@ -440,15 +440,7 @@ fn compile_here(name: &str, text: &str, target: &Target, effort: Effort) -> Resu
     unsafe {
         let context = Owned(LLVMContextCreate(), LLVMContextDispose);
         LLVMContextSetDiagnosticHandler(context.0, Some(diagnosed), (&raw mut complaints).cast());
-        // The copy is NUL-terminated, as the reader wants; the reader frees it.
-        let buffer =
-            LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), name.as_ptr());
-        let mut module = ptr::null_mut();
-        let mut message = ptr::null_mut();
-        if LLVMParseIRInContext(context.0, buffer, &mut module, &mut message) != 0 {
-            return Err(Error::Parse(take(message)));
-        }
-        let module = Owned(module, LLVMDisposeModule);
+        let module = parse(&context, &name, text)?;
 
         let layout = Owned(LLVMCreateTargetDataLayout(machine.0), LLVMDisposeTargetData);
         LLVMSetModuleDataLayout(module.0, layout.0);
@@ -483,6 +475,29 @@ fn compile_here(name: &str, text: &str, target: &Target, effort: Effort) -> Resu
         taken.give_back();
         Ok(bytes)
     }
+}
+
+/// Whether LLVM takes IR text for valid, without compiling it.
+pub fn check_text(name: &str, text: &str) -> Result<(), Error> {
+    start();
+    // SAFETY: freed after the module that stands in it.
+    let context = unsafe { Owned(LLVMContextCreate(), LLVMContextDispose) };
+    let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
+    verify(parse(&context, &name, text)?.0)
+}
+
+fn parse(context: &Owned<LLVMContextRef>, name: &CStr, text: &str) -> Result<Owned<LLVMModuleRef>, Error> {
+    let mut module = ptr::null_mut();
+    let mut message = ptr::null_mut();
+    // SAFETY: the copy is NUL-terminated, as the reader wants, which frees it; `message` becomes a C string of LLVM's.
+    unsafe {
+        let buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), name.as_ptr());
+        if LLVMParseIRInContext(context.0, buffer, &mut module, &mut message) != 0 {
+            return Err(Error::Parse(take(message)));
+        }
+    }
+    Ok(Owned(module, LLVMDisposeModule))
 }
 
 fn verify(module: LLVMModuleRef) -> Result<(), Error> {

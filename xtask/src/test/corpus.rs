@@ -117,7 +117,13 @@ pub fn run(all: bool, whole: bool, installed: &Installed, report: &mut Report) {
         let outcome = work(job, installed, &cache);
         notes.lock().expect("no worker panics").note(&label, outcome);
     });
-    report.note("IR in proportion to PTX: CUB's and Thrust's kernels", proportion(&newest));
+    match ptx_of_all(&newest) {
+        Ok(files) => {
+            report.note("IR in proportion to PTX: CUB's and Thrust's kernels", proportion(&files));
+            report.note("LLVM takes the best code of CUB's and Thrust's kernels", valid(&files, drawn));
+        }
+        Err(error) => report.note("PTX of CUB's and Thrust's kernels", Err::<(), _>(error)),
+    }
     report.note("NVRTC 13.5: nvrtc_check.py", nvrtc(&newest, installed, &cache));
 }
 
@@ -257,14 +263,23 @@ fn build(job: &mut Job) -> Result<()> {
 /// Lines of LLVM IR for each PTX instruction, at most: in setting `lane`, and in `simd` and `warp`.
 const LINES: &str = "15,30";
 
-/// Takes the PTX out of the programs that were built and counts.
-fn proportion(toolchain: &Toolchain) -> Result<()> {
-    let folder = testkit::temporary()?;
-    let mut files = vec![];
-    for name in ["cub", "thrust"] {
-        files.extend(ptx_of(&optimised(toolchain, name), &folder.path().join(name))?);
-    }
+fn proportion(files: &[PathBuf]) -> Result<()> {
     quiet(example("lines")?.args(["--most", LINES]).args(files))
+}
+
+/// For blocks of several shapes and vectors of each width, all of them or drawn ones: a kernel whose best code cannot be made
+/// runs on in baseline code, where no program that is tried would see it.
+fn valid(files: &[PathBuf], drawn: Option<u64>) -> Result<()> {
+    let seed = drawn.map(|seed| format!("--seed={seed}"));
+    quiet(example("valid")?.args(seed).args(files))
+}
+
+/// Takes the PTX out of the programs that were built.
+fn ptx_of_all(toolchain: &Toolchain) -> Result<Vec<PathBuf>> {
+    let folder = dir().join("ptx");
+    let _ = fs::remove_dir_all(&folder);
+    let of = |name| ptx_of(&optimised(toolchain, name), &folder.join(name));
+    Ok(["cub", "thrust"].into_iter().map(of).collect::<Result<Vec<_>>>()?.concat())
 }
 
 /// The program as nvcc builds it with -O3.
