@@ -140,7 +140,7 @@ impl Finder<'_> {
 
     /// Lane 0's number, where its range and those of the lanes' distances leave one.
     fn lane_0(&self, value: Value) -> Option<i64> {
-        let (low, high) = self.offsets.interval(value, 64, self.ranges)?;
+        let (low, high) = self.offsets.interval(value, self.ranges)?;
         if low == high {
             return Some(low);
         }

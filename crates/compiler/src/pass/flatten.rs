@@ -1,22 +1,35 @@
 //! Branches that lanes disagree on, and that are not worth their parting, are gone: sides of few pure operations are run by all lanes, which
 //! then select; two branches one behind the other that pass by the same block become one. What is left of `if (a != b) if (a >= 0) count(a)`
 //! is one side, which a part of the lanes runs under a mask while all stay together.
+//!
+//! Loads are as good as pure where the thread reads memory on both sides of theirs in any case, less than a page apart: what lies
+//! between is there too. So fields of one structure are read of which a condition chooses some.
 
 use super::divergence::{Divergence, Divergences, SHORT};
+use super::intervals::Intervals;
 use super::loops::Loops;
+use super::value_ranges::ValueRanges;
 use super::visit::term_values_mut;
 use crate::ir::*;
+use std::collections::HashMap;
 
 /// Operations that cost less than finding out which lanes want them.
 const FEW: usize = 8;
 
+/// Operations besides constants of a side that loads, which costs more to run by a part of the lanes: those have no memory in common.
+const SOME: usize = 24;
+
+/// Bytes: the smallest page.
+const PAGE: i64 = 4096;
+
 /// Whether anything has changed; the graph is to be cleaned then, and what is known of it to be found anew.
-pub fn run(function: &mut Function, loops: &Loops, group: &Divergences) -> bool {
+pub fn run(function: &mut Function, loops: &Loops, group: &Divergences, ranges: &ValueRanges) -> bool {
     if !group.divergent.contains(&true) {
         return false;
     }
     let mut pass = Pass {
         predecessors: function.predecessors().iter().map(Vec::len).collect(),
+        addresses: Addresses::of(function, ranges),
         bounds: bounds(function, group),
         renamed: vec![None; function.values.len()],
         loops,
@@ -43,6 +56,7 @@ struct Pass<'a> {
     predecessors: Vec<usize>,
     /// Conditions that compare a line: most groups are on one side of them with all their lanes.
     bounds: Vec<bool>,
+    addresses: Addresses<'a>,
     /// Parameters of blocks that other blocks took in.
     renamed: Vec<Option<Value>>,
     loops: &'a Loops,
@@ -81,6 +95,57 @@ fn is_cheap(op: &Op) -> bool {
     }
 }
 
+/// Where a thread's accesses lie.
+struct Addresses<'a> {
+    ranges: &'a ValueRanges,
+    intervals: Intervals,
+    /// What addresses are sums of.
+    sums: HashMap<Value, [Value; 2]>,
+}
+
+/// Bytes from the value `base` on: the first byte of an access is one of `first`.
+struct Access {
+    space: Space,
+    base: Value,
+    first: (i64, i64),
+    bytes: i64,
+}
+
+impl Access {
+    fn last(&self) -> (i64, i64) {
+        (self.first.0 + self.bytes - 1, self.first.1 + self.bytes - 1)
+    }
+}
+
+impl Addresses<'_> {
+    fn of<'a>(function: &Function, ranges: &'a ValueRanges) -> Addresses<'a> {
+        let order = function.reverse_post_order();
+        let insts = order.iter().flat_map(|&id| &function.block(id).insts);
+        let sums = insts.filter(|inst| matches!(inst.op, Op::Int(IntBin::Add, Int { bits: 64, .. })));
+        let sums = sums.map(|inst| (inst.results[0], [inst.args[0], inst.args[1]])).collect();
+        Addresses { ranges, intervals: Intervals::of(function, &order, ranges), sums }
+    }
+
+    /// A base, and between which distances from it the value lies.
+    fn place(&self, address: Value, resolved: impl Fn(Value) -> Value) -> (Value, (i64, i64)) {
+        let (mut base, (mut low, mut high)) = (resolved(address), (0i64, 0i64));
+        while let Some(&sum) = self.sums.get(&base) {
+            let near = |value: Value| {
+                let found = self.intervals.get(value, self.ranges);
+                found.filter(|&(low, high)| low > -PAGE && high < PAGE)
+            };
+            let [a, b] = sum.map(&resolved);
+            let (next, by) = match (near(a), near(b)) {
+                (_, Some(by)) => (a, by),
+                (Some(by), _) => (b, by),
+                _ => break,
+            };
+            (base, low, high) = (next, low.saturating_add(by.0), high.saturating_add(by.1));
+        }
+        (base, (low, high))
+    }
+}
+
 fn inst(op: Op, args: Vec<Value>, result: Value, pos: Pos) -> Inst {
     Inst { op, args, results: vec![result], pos }
 }
@@ -111,6 +176,59 @@ impl Pass<'_> {
             && self.loops.of[to] == self.loops.of[at]
             && insts.len() <= FEW
             && insts.iter().all(|inst| is_cheap(&inst.op))
+    }
+
+    /// Whether only `at` leads to the block, and all that it does is to compute, and to load what `at` or the `join` has between what it
+    /// accesses.
+    fn is_loaded(&self, function: &Function, at: usize, side: &Edge, join: usize) -> bool {
+        let to = side.block.index();
+        let insts = &function.block(side.block).insts;
+        let is_load = |inst: &Inst| matches!(inst.op, Op::Load { order: Order::Weak, .. });
+        let is_counted = |inst: &&Inst| !matches!(inst.op, Op::Const(_));
+        if to == at
+            || self.predecessors[to] != 1
+            || self.loops.of[to] != self.loops.of[at]
+            || insts.iter().filter(is_counted).count() > SOME
+            || !insts.iter().all(|inst| is_load(inst) || is_cheap(&inst.op))
+        {
+            return false;
+        }
+        let goes_on = |inst: &&Inst| {
+            inst.op.is_pure()
+                || matches!(
+                    inst.op,
+                    Op::Load { order: Order::Weak, .. }
+                        | Op::Store { order: Order::Weak, .. }
+                        | Op::Special(_)
+                )
+        };
+        let before = function.blocks[at].insts.iter().rev().take_while(goes_on);
+        let behind = function.blocks[join].insts.iter().take_while(goes_on);
+        let sure: Vec<Access> = before.chain(behind).filter_map(|inst| self.access(inst)).collect();
+        insts.iter().filter(|inst| is_load(inst)).all(|inst| {
+            self.access(inst).is_some_and(|access| {
+                let of_base = || sure.iter().filter(|it| it.space == access.space && it.base == access.base);
+                of_base().any(|low| {
+                    low.first.1 <= access.first.0
+                        && of_base().any(|high| {
+                            high.last().0 >= access.last().1 && high.last().1 - low.first.0 < PAGE
+                        })
+                })
+            })
+        })
+    }
+
+    /// Where an instruction accesses memory by address.
+    fn access(&self, inst: &Inst) -> Option<Access> {
+        let (space, mem, offset, n) = match inst.op {
+            Op::Load { space, mem, offset, .. } => (space, mem, offset, inst.results.len()),
+            Op::Store { space, mem, offset, .. } => (space, mem, offset, inst.args.len() - 1),
+            _ => return None,
+        };
+        let (base, (low, high)) = self.addresses.place(inst.args[0], |value| self.resolved(value));
+        let first = (low.checked_add(offset)?, high.checked_add(offset)?);
+        let is_near = first.0 > -PAGE && first.1 < PAGE && space != Space::Local;
+        is_near.then_some(Access { space, base, first, bytes: i64::from(mem.bits / 8) * n as i64 })
     }
 
     /// The block's instructions become the last ones of `at`.
@@ -154,8 +272,14 @@ impl Pass<'_> {
         }
         let Term::Branch { cond, then, otherwise } = function.blocks[at].term.clone() else { return false };
         // Where a way leads, and whether there is a side on it.
+        let loads = !self.bounds.get(cond.index()).copied().unwrap_or(false);
         let way = |edge: &Edge| match &function.block(edge.block).term {
-            Term::Jump(back) if self.is_speculated(function, at, edge) => (back.clone(), true),
+            Term::Jump(back)
+                if self.is_speculated(function, at, edge)
+                    || loads && self.is_loaded(function, at, edge, back.block.index()) =>
+            {
+                (back.clone(), true)
+            }
             _ => (edge.clone(), false),
         };
         let (yes, no) = (way(&then), way(&otherwise));
@@ -259,8 +383,7 @@ mod tests {
     use crate::pass::cfg;
     use crate::pass::divergence::{Among, analyse, structure};
     use crate::pass::testing::{function, text};
-    use crate::pass::value_ranges::{Threads, ValueRanges};
-    use std::collections::HashMap;
+    use crate::pass::value_ranges::Threads;
 
     fn flat(source: &str) -> Function {
         let mut f = function(source);
@@ -268,7 +391,7 @@ mod tests {
         let threads = Threads { block: [64, 1, 1], open: false, width: 16, assumes: true };
         let ranges = ValueRanges::of(&f, threads);
         let group = analyse(&f, &loops, &layout, &ranges, threads, Among::Group, 0, &HashMap::new());
-        run(&mut f, &loops, &group);
+        run(&mut f, &loops, &group, &ranges);
         cfg::clean(&mut f);
         f
     }
@@ -314,6 +437,39 @@ mod tests {
              side: store a x; jump join\n join: exit",
         );
         assert_eq!(branches(&f), 1, "{}", text(&f));
+    }
+
+    /// Two words apart by a condition: of the fields at these bytes of a structure one or the other is read, those of `sure` in any case.
+    fn chosen_field(cond: &str, fields: [i64; 2], sure: [i64; 2]) -> usize {
+        let at = |name: &str, place: i64| {
+            format!("{name}o = const.b64 {}; {name} = add64 a {name}o;", place as u64)
+        };
+        let [one, two] = [at("b", fields[0]), at("c", fields[1])];
+        let [low, high] = [at("d", sure[0]), at("e", sure[1])];
+        let f = flat(&format!(
+            "entry: t = tid; a = zext t; x = load a; n = const.b32 40; {cond}; branch p one two\n \
+             one: {one} v = load b; jump join(v)\n two: {two} w = load c; jump join(w)\n \
+             join(u:b32): {low} {high} y = load d; z = load e; s = add y z; store a s; store a u; exit"
+        ));
+        branches(&f)
+    }
+
+    #[test]
+    fn what_lies_between_bytes_that_are_read_in_any_case_is_read_by_all() {
+        let data = "p = lt x n";
+        assert_eq!(chosen_field(data, [8, 12], [4, 16]), 0);
+        assert_eq!(chosen_field(data, [4, 16], [4, 16]), 0, "those themselves");
+        assert_eq!(
+            chosen_field(data, [8, 12], [16, 8]),
+            0,
+            "the structure's first word is read before the branch"
+        );
+        assert_eq!(chosen_field(data, [8, 20], [4, 16]), 1, "behind the last");
+        assert_eq!(chosen_field(data, [8, 14], [4, 12]), 1, "not all of it before the last byte");
+        assert_eq!(chosen_field(data, [-4, 8], [4, 16]), 1, "before the first");
+        assert_eq!(chosen_field(data, [4092, 8], [4, 4092]), 0, "on the same page or the next one");
+        assert_eq!(chosen_field(data, [8, 4], [4, 4096]), 1, "a page may lie between");
+        assert_eq!(chosen_field("p = lt t n", [8, 12], [4, 16]), 1, "groups agree on a line");
     }
 
     #[test]

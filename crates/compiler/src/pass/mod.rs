@@ -7,7 +7,8 @@
 //! 5. `cfg`: a clean graph, split at barriers, whose loops have one back edge and exits of their own.
 //! 6. `invariant`: what never changes for a thread.
 //! 7. `lcssa`: loops are closed.
-//! 8. `divergence`: what lanes have in common; `value_ranges` has ranges and divisors for it.
+//! 8. `divergence`: what lanes have in common; `value_ranges` has ranges and divisors for it, `intervals` what is known of
+//!    numbers with a sign.
 //! 9. `flatten`: branches that are not worth the lanes' parting; what changes anything begins at 4 again.
 //! 10. `classify`: whether lockstep is allowed (`members`: whether a collective's have all come), and `in_step` whether it is counted
 //!     on.
@@ -37,6 +38,7 @@ pub mod flatten;
 pub mod fold;
 pub mod in_step;
 pub mod intake;
+pub mod intervals;
 pub mod invariant;
 pub mod known;
 pub mod layout;

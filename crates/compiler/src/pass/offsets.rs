@@ -5,11 +5,11 @@
 //! values all lanes of the vector have, also those that are not active; and the parameters of blocks that lanes come to together,
 //! first of all of loops, in which an address takes the same step in all lanes: those hold among active lanes alone.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::bits::BitSet;
 use super::divergence::{Divergence, window_offsets};
+use super::intervals::{Interval, Intervals};
 use super::per_value::PerValue;
 use super::value_ranges::{ValueRanges, signed};
 use crate::ir::*;
@@ -23,8 +23,7 @@ pub struct Offsets {
     carried: BitSet,
     /// Widenings that keep the distances unless a number wraps between two lanes, which code has to check.
     checked: BitSet,
-    /// Between which numbers a value with a sign lies, where one of them is negative.
-    signed: HashMap<Value, (i64, i64)>,
+    intervals: Rc<Intervals>,
     /// Values that are only used as addresses in the shared or local window.
     windows: BitSet,
 }
@@ -98,13 +97,14 @@ impl Offsets {
             }
         }
         let windows = window_offsets(function);
+        let intervals = Rc::new(Intervals::of(function, &order, ranges));
         until_all_hold(function, refused, |refused| {
             let values = function.values.len();
             let found = Offsets {
                 of: PerValue::new(values, None),
                 carried: BitSet::new(values),
                 checked: BitSet::new(values),
-                signed: HashMap::new(),
+                intervals: intervals.clone(),
                 windows: windows.clone(),
             };
             let mut finder = Finder { function, ranges, divergences, width, checks, found };
@@ -125,12 +125,8 @@ impl Offsets {
     }
 
     /// Between which numbers all lanes' values lie, with their sign.
-    pub fn interval(&self, value: Value, bits: u32, ranges: &ValueRanges) -> Option<(i64, i64)> {
-        let positive = |(low, high): (u64, u64)| {
-            (high < 1 << (bits.clamp(1, 64) - 1)).then_some((low as i64, high as i64))
-        };
-        let of_range = ranges.range(value).and_then(positive);
-        of_range.or_else(|| self.signed.get(&value).copied())
+    pub fn interval(&self, value: Value, ranges: &ValueRanges) -> Option<Interval> {
+        self.intervals.get(value, ranges)
     }
 
     /// Whether it is a widening that has to be checked.
@@ -169,7 +165,6 @@ impl Finder<'_> {
                 }
             }
             for inst in &block.insts {
-                self.note_interval(inst);
                 if let [result] = inst.results[..]
                     && self.divergences[result.index()].is_varying()
                     && inst.op.is_pure()
@@ -208,39 +203,6 @@ impl Finder<'_> {
 
     fn constant(&self, value: Value) -> Option<u128> {
         self.ranges.constant(value)
-    }
-
-    fn interval(&self, value: Value) -> Option<(i64, i64)> {
-        self.found.interval(value, self.bits(value), self.ranges)
-    }
-
-    /// Differences, and what is made of them.
-    fn note_interval(&mut self, inst: &Inst) {
-        let [result] = inst.results[..] else { return };
-        let bits = self.bits(result);
-        if !matches!(bits, 32 | 64) || !inst.op.is_pure() || self.interval(result).is_some() {
-            return;
-        }
-        let of = |nth: usize| self.interval(inst.args[nth]);
-        let found = match &inst.op {
-            Op::Int(IntBin::Sub, _) => of(0).zip(of(1)).and_then(|((low, high), (least, most))| {
-                Some((low.checked_sub(most)?, high.checked_sub(least)?))
-            }),
-            Op::Int(IntBin::Add, _) => of(0).zip(of(1)).and_then(|((low, high), (least, most))| {
-                Some((low.checked_add(least)?, high.checked_add(most)?))
-            }),
-            Op::IntUn(IntUn::Not, _) => of(0).map(|(low, high)| (!high, !low)),
-            Op::Sext => of(0),
-            Op::MulWide(int) if int.signed => of(0).zip(of(1)).and_then(|((low, high), (by, same))| {
-                let ends = (low.checked_mul(by)?, high.checked_mul(by)?);
-                (by == same && by >= 0).then_some(ends)
-            }),
-            _ => None,
-        };
-        let fits = |end: i64| bits == 64 || i32::try_from(end).is_ok();
-        if let Some((low, high)) = found.filter(|&(low, high)| fits(low) && fits(high)) {
-            self.found.signed.insert(result, (low, high));
-        }
     }
 
     /// Whether code that checks it may take the widening of `value` to keep the distances: an index that goes round a loop.
@@ -365,7 +327,9 @@ impl Finder<'_> {
     /// Whether widening keeps the distances: no lane's number wraps between lane 0's and its own.
     fn widens(&self, value: Value, is_signed: bool) -> bool {
         let half = 1u64 << (self.bits(value).min(64) - 1);
-        if is_signed && self.interval(value).is_some_and(|(low, high)| high.abs_diff(low) < half) {
+        if is_signed
+            && self.found.interval(value, self.ranges).is_some_and(|(low, high)| high.abs_diff(low) < half)
+        {
             return true;
         }
         self.ranges.range(value).is_some_and(|(low, high)| high - low < half && (!is_signed || high < half))

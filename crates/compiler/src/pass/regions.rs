@@ -159,7 +159,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     let none = HashMap::new();
     let mut ranges = ValueRanges::of(&body, threads);
     let mut group = analyse(&body, &loops, &layout, &ranges, threads, Among::Group, local_bytes, &none);
-    if flatten::run(&mut body, &loops, &group) {
+    if flatten::run(&mut body, &loops, &group, &ranges) {
         cfg::clean(&mut body);
         invariant = closed(&mut body).ok_or_else(irreducible)?;
         (dominators, loops, layout) = structure(&body).ok_or_else(irreducible)?;

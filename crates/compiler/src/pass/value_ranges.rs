@@ -131,9 +131,13 @@ impl ValueRanges {
     /// Smallest and largest value over all threads, read as unsigned.
     pub fn range(&self, value: Value) -> Option<(u64, u64)> {
         self.ranges[value.index()].unwrap_or_else(|| {
-            let bits = self.types[value.index()].bits();
+            let bits = self.bits(value);
             (bits < 64).then(|| (0, mask(bits) as u64))
         })
+    }
+
+    pub fn bits(&self, value: Value) -> u32 {
+        self.types[value.index()].bits()
     }
 
     /// It is the same number for all threads.

@@ -18,6 +18,9 @@ __device__ static int uudot(int a, int b, int c) { int r; asm("dp4a.u32.u32 %0,%
 extern "C" {
 // As many trips as there are structures; the last is some threads' alone.
 __global__ void structs_turns(const int*x,int*y,int*z,int n){ int v=OWN,m=n*4/18; for(int i=TX/2;i<m;i+=DX/2) TRIP(i) y[OWN]=v; }
+// The same words, packed by one instruction, and written apart: a thread's eight bytes of sixteen.
+__global__ void structs_packed(const int*x,int*y,int*z,int n){ int v=OWN,m=n*4/18; for(int i=TX/2;i<m;i+=DX/2){ const u16*q=((const struct Q*)x+i)->q+TX%2*4; int a,b;
+  asm("mov.b32 %0,{%1,%2};" : "=r"(a) : "h"(q[0]), "h"(q[1])); asm("mov.b32 %0,{%1,%2};" : "=r"(b) : "h"(q[2]), "h"(q[3])); v=v*5+(a^b*3); v^=q[1]+q[2]; } y[OWN]=v; }
 // The first of an odd number of trips stands alone, so lanes do not always agree on where they begin.
 __global__ void structs_odd(const int*x,int*y,int*z,int n){ int v=1,m=n*4/18,i=TX/2,s=DX/2; if(i<m){
   if((m-1-i)/s&1){ } else { TRIP(i) i+=s; } for(;i<m;i+=2*s){ TRIP(i) v^=i; TRIP(i+s) } } y[OWN]=v; }
@@ -36,6 +39,10 @@ __global__ void structs_writes(const int*x,int*y,int*z,int n){ int v=OWN; u16*o=
 __global__ void structs_sides(const int*x,int*y,int*z,int n){ int v=3,m=n/8,p=TX%16/4; for(int i=TX/16;i<m;i+=DX/16){ const struct K*b=(const struct K*)x+i; u16 s,t;
   if(p<2){ s=b->k[p]&0x3f3f; t=b->k[p+2]&0x3f3f; } else { s=(b->k[p+2]&0xf0f)|(b->k[p-2]&0xc0c0)>>2; t=(b->k[p+2]>>4&0xf0f)|(b->k[p]&0xc0c0)>>2; }
   v=dot(b->q[TX%4],s*257,v); v=v*3+t; } y[OWN]=v; }
+// The same where what stands in front of the scales is read in any case: all lanes read all of them.
+__global__ void structs_fields(const int*x,int*y,int*z,int n){ int v=3,m=n/8,p=TX%16/4; for(int i=TX/16;i<m;i+=DX/16){ const struct K*b=(const struct K*)x+i; u16 s,t;
+  if(p<2){ s=b->k[p]&0x3f3f; t=b->k[p+2]&0x3f3f; } else { s=(b->k[p+2]&0xf0f)|(b->k[p-2]&0xc0c0)>>2; t=(b->k[p+2]>>4&0xf0f)|(b->k[p]&0xc0c0)>>2; }
+  v=dot(b->q[TX%4],s*257,v); v=v*3+t+b->d; } y[OWN]=v; }
 // A warp's part of a tile, of which the next warp's is asked for, also behind the place where lanes meet again.
 __global__ void structs_tile(const int*x,int*y,int*z,int n){ int v=0; if(n>=(int)DX*4){ const int*p=x+TX/32*128+TX%32; int a=p[0],b=p[32],c=p[64],d=p[96];
   z+=BX*DX*4+TX*4; if(a&1){ z[0]=v=a*b; z[1]=v^c; v+=z[0]*d; } else { z[2]=v=c*d; z[3]=v^a; v-=z[2]*b; }

@@ -11,6 +11,7 @@ mod ahead;
 mod atomic;
 mod block;
 mod control;
+mod deal;
 mod if_conversion;
 mod matrix;
 mod memory;

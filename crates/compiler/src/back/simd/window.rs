@@ -5,22 +5,14 @@
 //! What lies between the lanes is read too, which no one can tell: both ends are there, so the pages are, and the words
 //! are dropped. It is never written: a vector with a gap is stored under a mask.
 
+use super::deal::{Deal, Part, Step, Words, cover};
 use super::memory::Lanes;
 use super::{Copy, Emitter};
-use crate::back::llvm::{Builder, Type, Val};
-use crate::ir::{Inst, Mem, Op, Order, Space, Ty, Value};
+use crate::back::llvm::{Builder, Scalar, Type, Val};
+use crate::ir::{Inst, IntBin, Mem, Op, Order, Space, Ty, Value};
 use crate::pass::divergence::Divergence;
 use crate::pass::offsets;
 use crate::pass::visit::Definition;
-
-/// Words a vector holds: for each element the number of the word, or none.
-type Words = Vec<Option<usize>>;
-
-/// A vector and what it holds.
-struct Part {
-    val: Val,
-    words: Words,
-}
 
 /// Accesses that go together.
 pub(super) struct Window {
@@ -34,6 +26,18 @@ pub(super) struct Window {
     n_words: usize,
     word: Type,
     bytes: usize,
+}
+
+/// Elements of 16 bits that are halves of words.
+struct Pairs {
+    /// The elements of the window that are the low and the high half.
+    of: Vec<[usize; 2]>,
+    /// Per pair and lane: which of `places`.
+    words: Vec<Vec<usize>>,
+    /// Where in the window words begin, in its elements.
+    places: Vec<usize>,
+    /// How many words lie side by side at least, a power of two.
+    row: usize,
 }
 
 /// Accesses that go together at most.
@@ -307,22 +311,114 @@ impl Emitter<'_> {
     fn load_window(&mut self, block: usize, insts: &[&Inst], key: &Key, window: &Window) {
         let start = self.window_start(key, window);
         let piece = self.piece(window.word).min(window.n_words);
-        let ty = Type::new(window.word.scalar, piece as u32);
+        // LLVM has the numbers of a shuffle of integers as bytes, which it widens by a shuffle each time (LLVM 19), those of floats as they
+        // are.
+        let scalar = match window.word.scalar {
+            Scalar::Int(32) => Scalar::Float,
+            Scalar::Int(64) => Scalar::Double,
+            other => other,
+        };
+        let ty = Type::new(scalar, piece as u32);
         self.prefetch_next(block, key, window);
-        let mut parts = vec![];
-        for (first, _) in window.cover(piece, window.n_words) {
-            let at = self.word_pointer(&start, window, first);
-            let val = self.b.assign(ty, format_args!("load {ty}, ptr {}, align {}", at.text, window.bytes));
-            parts.push(Part { val, words: (first..first + piece).map(Some).collect() });
+        let size = self.piece(window.word);
+        let results: Vec<Value> = window.elements.iter().map(|&(at, nth)| insts[at].results[nth]).collect();
+        let pairs = self.halves_of_words(block, &results, window);
+        let is_single =
+            |&element: &usize| !pairs.iter().flat_map(|pairs| &pairs.of).flatten().any(|it| *it == element);
+        let singles: Vec<usize> = (0..results.len()).filter(is_single).collect();
+        let (deal, found) = window.dealt(&singles, piece, size);
+        let made = self.make(&deal, |me, first, _| {
+            let at = me.word_pointer(&start, window, first);
+            me.b.assign(ty, format_args!("load {ty}, ptr {}, align {}", at.text, window.bytes))
+        });
+        for (&element, step) in singles.iter().zip(found) {
+            let val = self.b.bitcast(&made[step], Type::new(window.word.scalar, self.lanes));
+            let val = self.register_value(val, key.mem, self.ty(results[element]));
+            self.define_vector(results[element], val);
         }
-        let all: Vec<usize> = (0..window.elements.len()).collect();
+        if let Some(pairs) = pairs {
+            self.load_pairs(key, &start, &results, &pairs);
+        }
+    }
+
+    /// Elements of 16 bits that the block packs into words, whose words lie in rows of four at least: those are loaded as they are.
+    fn halves_of_words(&self, block: usize, results: &[Value], window: &Window) -> Option<Pairs> {
+        if window.bytes != 2 {
+            return None;
+        }
+        let element = |value: &Value| results.iter().position(|result| result == value);
+        let pair = |inst: &Inst| {
+            let [low, high] = self.packed(inst)?;
+            let pair = [element(&low)?, element(&high)?];
+            let [low, high] = pair.map(|it| &window.words[it]);
+            let are_neighbours = low.iter().zip(high).all(|(low, high)| low + 1 == *high);
+            are_neighbours.then_some(pair)
+        };
+        let mut of: Vec<[usize; 2]> =
+            self.here().function.blocks[block].insts.iter().filter_map(pair).collect();
+        of.sort_unstable();
+        of.dedup();
+        let mut places: Vec<usize> = of.iter().flat_map(|&[low, _]| &window.words[low]).copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        let rows = places.chunk_by(|a, b| a + 2 == *b).map(<[usize]>::len);
+        let row = rows.map(|row| 1 << row.trailing_zeros()).min()?;
+        let size = self.piece(Type::int(32, 1));
+        if row < 4 || !places.len().is_multiple_of(size) {
+            return None;
+        }
+        let word = |low: &usize| places.iter().position(|place| place == low);
+        let words = of.iter().map(|&[low, _]| window.words[low].iter().filter_map(word).collect()).collect();
+        Some(Pairs { of, words, places, row: row.min(size) })
+    }
+
+    /// The low and the high half of a word that the instruction makes.
+    fn packed(&self, inst: &Inst) -> Option<[Value; 2]> {
+        let narrow = |value: Value| match self.made(value) {
+            Some(Inst { op: Op::Zext, args, .. }) => args[0],
+            _ => value,
+        };
+        let raised = |value: Value| {
+            let Inst { op: Op::Int(IntBin::Shl, _), args, .. } = self.made(value)? else { return None };
+            let by = self.here().ranges.constant(args[1])?;
+            (by == 16).then(|| narrow(args[0]))
+        };
+        match (&inst.op, &inst.args[..]) {
+            (Op::Pack, &[low, high]) => Some([low, high]),
+            (Op::Int(IntBin::Or | IntBin::Add, _), &[a, b]) => match (raised(a), raised(b)) {
+                (Some(high), _) => Some([narrow(b), high]),
+                (_, Some(high)) => Some([narrow(a), high]),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn load_pairs(&mut self, key: &Key, start: &Val, results: &[Value], pairs: &Pairs) {
+        let size = self.piece(Type::int(32, 1));
+        let mut deal = Deal::default();
+        let parts: Vec<Part> = (0..pairs.places.len())
+            .step_by(size)
+            .map(|first| deal.load_rows(first, size, pairs.row))
+            .collect();
+        let all: Vec<usize> = (0..pairs.of.len()).collect();
         let mut found = vec![None; all.len()];
-        self.deal(window, &all, parts, &mut found);
-        for (&(at, nth), val) in window.elements.iter().zip(found) {
-            let Some(val) = val else { continue };
-            let result = insts[at].results[nth];
-            let val = self.register_value(val, key.mem, self.ty(result));
-            self.define_vector(result, val);
+        deal.deal(&pairs.words, &all, &parts, size, &mut found);
+        let made = self.make(&deal, |me, first, length| {
+            let ty = Type::new(Scalar::Float, length as u32);
+            let step = 2 * pairs.places[first];
+            let at =
+                me.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", start.text));
+            me.b.assign(ty, format_args!("load {ty}, ptr {}, align 2", at.text))
+        });
+        for (pair, step) in pairs.of.iter().zip(found.into_iter().flatten()) {
+            let words = self.b.bitcast(&made[step], Type::int(32, self.lanes));
+            let high = self.b.bin_int("lshr", &words, 16);
+            for (element, half) in pair.iter().zip([words, high]) {
+                let half = self.b.resize(&half, 16, false);
+                let val = self.register_value(half, key.mem, self.ty(results[*element]));
+                self.define_vector(results[*element], val);
+            }
         }
     }
 
@@ -341,64 +437,6 @@ impl Emitter<'_> {
         self.ask_ahead(block, &base, from, from + bytes as i64);
     }
 
-    /// Gives each of `elements` its lanes' words. With each step half of the elements go their own way.
-    fn deal(&mut self, window: &Window, elements: &[usize], parts: Vec<Part>, found: &mut [Option<Val>]) {
-        if let [element] = *elements {
-            found[element] = Some(self.pick(&parts, &window.words[element]));
-            return;
-        }
-        let (low, high) = elements.split_at(elements.len() / 2);
-        for half in [low, high] {
-            let packed = self.pack(window, half, &parts);
-            self.deal(window, half, packed, found);
-        }
-    }
-
-    /// The words of `elements` alone, in as few vectors.
-    fn pack(&mut self, window: &Window, elements: &[usize], parts: &[Part]) -> Vec<Part> {
-        let mut needed = vec![false; window.n_words];
-        for &element in elements {
-            for &word in &window.words[element] {
-                needed[word] = true;
-            }
-        }
-        let mut packed: Vec<Part> = vec![];
-        let mut at = 0;
-        while at < parts.len() {
-            let size = parts[at].words.len();
-            let pair = &parts[at..(at + 2).min(parts.len())];
-            let mut wanted: Vec<usize> = vec![];
-            for part in pair {
-                wanted.extend(part.words.iter().flatten().filter(|&&word| std::mem::take(&mut needed[word])));
-            }
-            if wanted.len() <= size && pair.len() == 2 {
-                if !wanted.is_empty() {
-                    let val = self.pick_piece(pair, &wanted, size);
-                    let mut words: Words = wanted.into_iter().map(Some).collect();
-                    words.resize(size, None);
-                    packed.push(Part { val, words });
-                }
-                at += 2;
-                continue;
-            }
-            // The first stays as it is; what the second has is still wanted.
-            let held: Vec<usize> = parts[at].words.iter().flatten().copied().collect();
-            for word in wanted.iter().filter(|word| !held.contains(word)) {
-                needed[*word] = true;
-            }
-            packed.push(Part { val: parts[at].val.clone(), words: parts[at].words.clone() });
-            at += 1;
-        }
-        packed
-    }
-
-    /// A vector of these words, from whichever part has them.
-    fn pick(&mut self, parts: &[Part], words: &[usize]) -> Val {
-        let size = self.piece(parts[0].val.ty);
-        let pieces = words.chunks(size).map(|words| self.pick_piece(parts, words, size)).collect();
-        self.stacked(pieces)
-    }
-
     /// Vectors one behind the other; their number is a power of two.
     pub(super) fn stacked(&mut self, mut pieces: Vec<Val>) -> Val {
         while pieces.len() > 1 {
@@ -407,51 +445,6 @@ impl Emitter<'_> {
             pieces = pieces.chunks(2).map(|pair| self.shuffle(&pair[0], pair.get(1), &picks)).collect();
         }
         pieces.remove(0)
-    }
-
-    /// `size` elements, the first of which are these words: shuffles of two parts at a time, then of their results.
-    fn pick_piece(&mut self, parts: &[Part], words: &[usize], size: usize) -> Val {
-        let place = |word: usize| {
-            let held = parts.iter().enumerate().find_map(|(part, each)| {
-                Some((part, each.words.iter().position(|&held| held == Some(word))?))
-            });
-            held.unwrap_or_default()
-        };
-        let places: Vec<(usize, usize)> = words.iter().map(|&word| place(word)).collect();
-        let mut sources: Vec<usize> = places.iter().map(|&(part, _)| part).collect();
-        sources.sort_unstable();
-        sources.dedup();
-        // Each with the elements of the result that it has.
-        let mut made: Vec<(Val, Vec<bool>)> = vec![];
-        for pair in sources.chunks(2) {
-            let mut has = vec![false; size];
-            let picks: Vec<Option<usize>> = (0..size)
-                .map(|at| {
-                    let &(part, index) = places.get(at)?;
-                    let side = pair.iter().position(|&source| source == part)?;
-                    has[at] = true;
-                    Some(side * parts[pair[0]].words.len() + index)
-                })
-                .collect();
-            let second = pair.get(1).map(|&part| parts[part].val.clone());
-            made.push((self.shuffle(&parts[pair[0]].val.clone(), second.as_ref(), &picks), has));
-        }
-        while made.len() > 1 {
-            made = made
-                .chunks(2)
-                .map(|pair| match pair {
-                    [(a, in_a), (b, in_b)] => {
-                        let picks: Vec<Option<usize>> = (0..size)
-                            .map(|at| if in_a[at] { Some(at) } else { in_b[at].then_some(size + at) })
-                            .collect();
-                        let has = in_a.iter().zip(in_b).map(|(a, b)| *a || *b).collect();
-                        (self.shuffle(a, Some(b), &picks), has)
-                    }
-                    _ => pair[0].clone(),
-                })
-                .collect();
-        }
-        made.remove(0).0
     }
 
     /// Lanes of one vector or of two, or nothing in particular.
@@ -472,6 +465,19 @@ impl Emitter<'_> {
         )
     }
 
+    /// Writes the steps; `source`: what they begin with.
+    fn make(&mut self, deal: &Deal, mut source: impl FnMut(&mut Self, usize, usize) -> Val) -> Vec<Val> {
+        let mut made: Vec<Val> = vec![];
+        for (step, &length) in deal.steps.iter().zip(&deal.lengths) {
+            let val = match step {
+                Step::Load(number) | Step::Given(number) => source(self, *number, length),
+                Step::Shuffle { a, b, picks } => self.shuffle(&made[*a], b.map(|b| &made[b]), picks),
+            };
+            made.push(val);
+        }
+        made
+    }
+
     fn store_window(&mut self, insts: &[&Inst], key: &Key, window: &Window) {
         let start = self.window_start(key, window);
         let piece = self.piece(window.word);
@@ -484,59 +490,17 @@ impl Emitter<'_> {
             })
             .collect();
         let all: Vec<usize> = (0..window.elements.len()).collect();
-        let parts = self.merge(window, &all, &vals, piece);
-        for (first, words) in window.cover(piece, usize::MAX) {
-            let val = self.pick_holes(&parts, &words, piece);
+        let mut deal = Deal::default();
+        let given: Vec<usize> = all.iter().map(|&nth| deal.given(nth, self.lanes as usize)).collect();
+        let parts = deal.merge(&window.words, &all, &given, piece);
+        let pieces = cover(&window.used(&all), piece, usize::MAX);
+        let steps: Vec<usize> =
+            pieces.iter().map(|(_, words)| deal.pick_holes(&parts, words, piece)).collect();
+        let made = self.make(&deal, |_, nth, _| vals[nth].clone());
+        for ((first, words), step) in pieces.into_iter().zip(steps) {
             let at = self.word_pointer(&start, window, first);
-            self.store_piece(window, &val, &at, &words);
+            self.store_piece(window, &made[step], &at, &words);
         }
-    }
-
-    /// The words of `elements` in the order of the window, without gaps.
-    fn merge(&mut self, window: &Window, elements: &[usize], vals: &[Val], piece: usize) -> Vec<Part> {
-        let mut order: Vec<usize> =
-            elements.iter().flat_map(|&element| &window.words[element]).copied().collect();
-        order.sort_unstable();
-        let parts = if let [element] = *elements {
-            let val = &vals[element];
-            let words = &window.words[element];
-            let mut parts = vec![];
-            for (nth, words) in words.chunks(piece).enumerate() {
-                let picks: Vec<Option<usize>> = (0..piece).map(|at| Some(nth * piece + at)).collect();
-                let words: Words = words.iter().copied().map(Some).collect();
-                parts.push(Part { val: self.shuffle(val, None, &picks), words });
-            }
-            if order == *words {
-                return parts;
-            }
-            parts
-        } else {
-            let (low, high) = elements.split_at(elements.len() / 2);
-            let mut parts = self.merge(window, low, vals, piece);
-            parts.extend(self.merge(window, high, vals, piece));
-            parts
-        };
-        order
-            .chunks(piece)
-            .map(|words| {
-                let val = self.pick_piece(&parts, words, piece);
-                let mut words: Words = words.iter().copied().map(Some).collect();
-                words.resize(piece, None);
-                Part { val, words }
-            })
-            .collect()
-    }
-
-    /// As [`Self::pick_piece`], with elements that nobody wants.
-    fn pick_holes(&mut self, parts: &[Part], words: &Words, piece: usize) -> Val {
-        let wanted: Vec<usize> = words.iter().flatten().copied().collect();
-        if wanted.len() == words.len() {
-            return self.pick_piece(parts, &wanted, piece);
-        }
-        let close = self.pick_piece(parts, &wanted, piece);
-        let mut next = 0..;
-        let picks: Vec<Option<usize>> = words.iter().map(|word| word.and_then(|_| next.next())).collect();
-        self.shuffle(&close, None, &picks)
     }
 
     /// Stores the words that lanes have, of the active ones.
@@ -571,25 +535,57 @@ impl Emitter<'_> {
 impl Window {
     /// Three words of four from the first to the last are some lane's.
     fn is_nearly_full(&self) -> bool {
-        let mut used = vec![false; self.n_words];
-        self.words.iter().flatten().for_each(|&word| used[word] = true);
+        let used = self.used(&(0..self.elements.len()).collect::<Vec<_>>());
         4 * used.into_iter().filter(|&used| used).count() >= 3 * self.n_words
     }
 
-    /// Vectors of `piece` words from which every used word can be had, none behind word `end`.
-    fn cover(&self, piece: usize, end: usize) -> Vec<(usize, Words)> {
+    /// Which words lanes have for these elements.
+    fn used(&self, elements: &[usize]) -> Vec<bool> {
+        self.used_of(elements.iter().flat_map(|&element| &self.words[element]))
+    }
+
+    fn used_of<'a>(&self, words: impl IntoIterator<Item = &'a usize>) -> Vec<bool> {
         let mut used = vec![false; self.n_words];
-        self.words.iter().flatten().for_each(|&word| used[word] = true);
-        let mut all = vec![];
-        let mut next = 0;
-        while let Some(more) = used[next..].iter().position(|&used| used) {
-            let first = (next + more).min(end.saturating_sub(piece));
-            let words = (first..first + piece)
-                .map(|word| (word >= next && used.get(word) == Some(&true)).then_some(word))
-                .collect();
-            all.push((first, words));
-            next = (first + piece).min(self.n_words);
+        words.into_iter().for_each(|&word| used[word] = true);
+        used
+    }
+
+    /// How loads of `piece` words come to lanes' vectors of `size`, and the steps that make the elements: what they have of the window is
+    /// loaded and dealt out, or, where that costs less, those whose vectors have their words in two places are loaded by themselves.
+    fn dealt(&self, elements: &[usize], piece: usize, size: usize) -> (Deal, Vec<usize>) {
+        let is_near = |&element: &usize| {
+            let near = |words: &[usize]| cover(&self.used_of(words), piece, self.n_words).len() <= 2;
+            self.words[element].chunks(size).all(near)
+        };
+        let together = self.dealt_by(elements, &[], piece, size);
+        let alone: Vec<usize> = elements.iter().copied().filter(is_near).collect();
+        if alone.is_empty() {
+            return together;
         }
-        all
+        let apart = self.dealt_by(elements, &alone, piece, size);
+        if apart.0.cost() < together.0.cost() { apart } else { together }
+    }
+
+    fn dealt_by(&self, elements: &[usize], alone: &[usize], piece: usize, size: usize) -> (Deal, Vec<usize>) {
+        let mut deal = Deal::default();
+        let mut found = vec![None; self.elements.len()];
+        let load = |deal: &mut Deal, used: &[bool]| {
+            let places = cover(used, piece, self.n_words).into_iter();
+            places.map(|(first, _)| deal.load(first, piece)).collect::<Vec<Part>>()
+        };
+        for &element in alone {
+            let pick = |words: &[usize]| {
+                let parts = load(&mut deal, &self.used_of(words));
+                deal.pick_piece(&parts, words, size)
+            };
+            let pieces = self.words[element].chunks(size).map(pick).collect();
+            found[element] = Some(deal.stacked(pieces));
+        }
+        let rest: Vec<usize> = elements.iter().copied().filter(|element| !alone.contains(element)).collect();
+        if !rest.is_empty() {
+            let parts = load(&mut deal, &self.used(&rest));
+            deal.deal(&self.words, &rest, &parts, size, &mut found);
+        }
+        (deal, elements.iter().filter_map(|&element| found[element]).collect())
     }
 }
