@@ -59,10 +59,11 @@ impl Deal {
         Part { step, words: (first..first + length).map(Some).collect() }
     }
 
-    /// As [`Self::load`], with loads of `row` words.
-    pub(super) fn load_rows(&mut self, first: usize, length: usize, row: usize) -> Part {
-        let rows = (first..first + length).step_by(row).map(|first| self.load(first, row).step).collect();
-        Part { step: self.stacked(rows), words: (first..first + length).map(Some).collect() }
+    /// As [`Self::load`], by loads of `segment` words.
+    pub(super) fn load_segments(&mut self, first: usize, length: usize, segment: usize) -> Part {
+        let firsts = (first..first + length).step_by(segment);
+        let segments = firsts.map(|first| self.load(first, segment).step).collect();
+        Part { step: self.stacked(segments), words: (first..first + length).map(Some).collect() }
     }
 
     pub(super) fn given(&mut self, number: usize, length: usize) -> usize {

@@ -204,6 +204,8 @@ struct Emitter<'a> {
     calls_atomics: bool,
     /// Stores that go past the caches in large grids (`simd`).
     streams: stream::Streams,
+    /// Of the block that is written: what it packs into words, by the low half.
+    halves: HashMap<Value, Value>,
     locals: Vec<u64>,
     local_bytes: u64,
     /// Numbers and bytes of the program's constant variables.
@@ -289,6 +291,7 @@ impl<'a> Emitter<'a> {
             in_order: false,
             calls_atomics: false,
             streams: stream::Streams::default(),
+            halves: HashMap::new(),
             locals,
             local_bytes,
             constants: vec![],

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 impl Emitter<'_> {
     /// What the lanes of each row have in common, where the group has not.
-    fn in_row(&self, value: Value) -> Option<Divergence> {
+    pub(super) fn in_row(&self, value: Value) -> Option<Divergence> {
         let runs = self.here().runs.as_ref()?;
         let divergence = runs.divergences[value.index()];
         (self.is_whole() && !divergence.is_varying()).then_some(divergence)

@@ -12,6 +12,7 @@ use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{Inst, IntBin, Mem, Op, Order, Space, Ty, Value};
 use crate::pass::divergence::Divergence;
 use crate::pass::offsets;
+use crate::pass::regions::Runs;
 use crate::pass::visit::Definition;
 
 /// Accesses that go together.
@@ -26,18 +27,26 @@ pub(super) struct Window {
     n_words: usize,
     word: Type,
     bytes: usize,
+    /// All words are loaded by segments.
+    in_segments: bool,
 }
 
-/// Elements of 16 bits that are halves of words.
-struct Pairs {
-    /// The elements of the window that are the low and the high half.
-    of: Vec<[usize; 2]>,
-    /// Per pair and lane: which of `places`.
-    words: Vec<Vec<usize>>,
-    /// Where in the window words begin, in its elements.
+/// Words of 32 bits: elements of the window, or two of 16 bits that the block packs into one.
+struct Unit {
+    elements: Vec<usize>,
+    /// By lane: where in the window it begins, in bytes.
     places: Vec<usize>,
-    /// How many words lie side by side at least, a power of two.
-    row: usize,
+}
+
+/// Words that lie in segments of memory, which are loaded as they are: no vector lies across what is between them.
+struct Segments {
+    of: Vec<Unit>,
+    /// Per unit and lane: which of `places`.
+    words: Vec<Vec<usize>>,
+    /// Where in the window words lie, in bytes.
+    places: Vec<usize>,
+    /// How many words a segment has at least, a power of two.
+    length: usize,
 }
 
 /// Accesses that go together at most.
@@ -73,7 +82,9 @@ fn n_elements(inst: &Inst) -> usize {
 
 impl Emitter<'_> {
     /// Which instructions of a block are written at each place of it: itself, or as one access all that go together.
-    pub(super) fn grouped(&self, insts: &[Inst]) -> Vec<Vec<usize>> {
+    pub(super) fn grouped(&mut self, insts: &[Inst]) -> Vec<Vec<usize>> {
+        self.halves =
+            insts.iter().filter_map(|inst| self.packed(inst)).map(|[low, high]| (low, high)).collect();
         let mut groups: Vec<Vec<usize>> = (0..insts.len()).map(|at| vec![at]).collect();
         let mut taken = vec![false; insts.len()];
         for first in 0..insts.len() {
@@ -154,7 +165,23 @@ impl Emitter<'_> {
         let span = lanes.iter().max()? - lanes.iter().min()?;
         let is_near = |member: &usize| place(*member).is_some_and(|it| (it - first).abs() < span);
         let near: Vec<usize> = members.iter().copied().filter(is_near).collect();
-        is_window(&near).then_some(near)
+        if is_window(&near) {
+            return Some(near);
+        }
+        // Neighbours whose words lie in segments together.
+        let mut in_order = near;
+        in_order.sort_by_key(|&member| place(member));
+        let own = in_order.iter().position(|&member| member == members[0])?;
+        for length in [8, 4, 2] {
+            for from in own.saturating_sub(length - 1)..=own {
+                let mut some = in_order.get(from..from + length).unwrap_or_default().to_vec();
+                some.sort_unstable();
+                if is_window(&some) {
+                    return Some(some);
+                }
+            }
+        }
+        None
     }
 
     /// How far lane 0's address `b` is from `a`.
@@ -223,8 +250,24 @@ impl Emitter<'_> {
         let window = self.window(insts, &key)?;
         // Lanes far apart are read one by one as fast where words between them are nobody's, or without shuffles of two vectors by one
         // instruction.
-        let is_worth = is_dense_alone || (self.vector_bits >= 512 && window.is_nearly_full());
-        is_worth.then_some((key, window))
+        if is_dense_alone || (self.vector_bits >= 512 && window.is_nearly_full()) {
+            return Some((key, window));
+        }
+        let step = bytes * n_elements(insts[0]) as i64;
+        let is_row = |it: Divergence| it.line().is_some_and(|(stride, _)| Runs::are_near(stride, step));
+        let in_segments = self.vector_bits == 256
+            && key.is_load
+            && !self.in_row(key.address).is_some_and(is_row)
+            && self.lies_in_segments(insts, &window);
+        in_segments.then_some((key, Window { in_segments, ..window }))
+    }
+
+    /// Whether all words lie in segments.
+    fn lies_in_segments(&self, insts: &[&Inst], window: &Window) -> bool {
+        let results: Vec<Value> = window.elements.iter().map(|&(at, nth)| insts[at].results[nth]).collect();
+        let segments = self.segments(&results, window);
+        let units = segments.iter().flat_map(|segments| &segments.of);
+        units.map(|unit| unit.elements.len()).sum::<usize>() == results.len()
     }
 
     /// How far each lane's address is from lane 0's.
@@ -281,7 +324,16 @@ impl Emitter<'_> {
             }
         }
         let word = Self::memory_ty(key.ty, key.mem, 1);
-        Some(Window { space: key.space, elements, start, words, n_words, word, bytes: bytes as usize })
+        Some(Window {
+            space: key.space,
+            elements,
+            start,
+            words,
+            n_words,
+            word,
+            bytes: bytes as usize,
+            in_segments: false,
+        })
     }
 
     /// Elements of a vector register.
@@ -322,9 +374,13 @@ impl Emitter<'_> {
         self.prefetch_next(block, key, window);
         let size = self.piece(window.word);
         let results: Vec<Value> = window.elements.iter().map(|&(at, nth)| insts[at].results[nth]).collect();
-        let pairs = self.halves_of_words(block, &results, window);
-        let is_single =
-            |&element: &usize| !pairs.iter().flat_map(|pairs| &pairs.of).flatten().any(|it| *it == element);
+        // Whole words are dealt out sooner where vectors are loaded across segments.
+        let segments =
+            if window.in_segments || window.bytes == 2 { self.segments(&results, window) } else { vec![] };
+        let is_single = |&element: &usize| {
+            let mut units = segments.iter().flat_map(|segments| &segments.of);
+            !units.any(|unit| unit.elements.contains(&element))
+        };
         let singles: Vec<usize> = (0..results.len()).filter(is_single).collect();
         let (deal, found) = window.dealt(&singles, piece, size);
         let made = self.make(&deal, |me, first, _| {
@@ -336,40 +392,76 @@ impl Emitter<'_> {
             let val = self.register_value(val, key.mem, self.ty(results[element]));
             self.define_vector(results[element], val);
         }
-        if let Some(pairs) = pairs {
-            self.load_pairs(key, &start, &results, &pairs);
+        for segments in &segments {
+            self.load_segments(key, (&start, window), &results, segments);
         }
     }
 
-    /// Elements of 16 bits that the block packs into words, whose words lie in rows of four at least: those are loaded as they are.
-    fn halves_of_words(&self, block: usize, results: &[Value], window: &Window) -> Option<Pairs> {
-        if window.bytes != 2 {
-            return None;
+    fn load_segments(
+        &mut self,
+        key: &Key,
+        (start, window): (&Val, &Window),
+        results: &[Value],
+        segments: &Segments,
+    ) {
+        let (deal, found) = segments.dealt(self.piece(Type::int(32, 1)));
+        let made = self.make(&deal, |me, first, length| {
+            let ty = Type::new(Scalar::Float, length as u32);
+            let step = segments.places[first];
+            let at =
+                me.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", start.text));
+            me.b.assign(ty, format_args!("load {ty}, ptr {}, align {}", at.text, window.bytes))
+        });
+        for (unit, step) in segments.of.iter().zip(found) {
+            let words = self.b.bitcast(&made[step], Type::int(32, self.lanes));
+            let vals = match unit.elements.len() {
+                1 => vec![self.b.bitcast(&words, Type::new(window.word.scalar, self.lanes))],
+                _ => {
+                    // LLVM puts the halves together again.
+                    let high = self.b.bin_int("lshr", &words, 16);
+                    [words, high].iter().map(|half| self.b.resize(half, 16, false)).collect()
+                }
+            };
+            for (&element, val) in unit.elements.iter().zip(vals) {
+                let val = self.register_value(val, key.mem, self.ty(results[element]));
+                self.define_vector(results[element], val);
+            }
         }
-        let element = |value: &Value| results.iter().position(|result| result == value);
-        let pair = |inst: &Inst| {
-            let [low, high] = self.packed(inst)?;
-            let pair = [element(&low)?, element(&high)?];
-            let [low, high] = pair.map(|it| &window.words[it]);
-            let are_neighbours = low.iter().zip(high).all(|(low, high)| low + 1 == *high);
-            are_neighbours.then_some(pair)
-        };
-        let mut of: Vec<[usize; 2]> =
-            self.here().function.blocks[block].insts.iter().filter_map(pair).collect();
-        of.sort_unstable();
-        of.dedup();
-        let mut places: Vec<usize> = of.iter().flat_map(|&[low, _]| &window.words[low]).copied().collect();
-        places.sort_unstable();
-        places.dedup();
-        let rows = places.chunk_by(|a, b| a + 2 == *b).map(<[usize]>::len);
-        let row = rows.map(|row| 1 << row.trailing_zeros()).min()?;
+    }
+
+    /// Words that lie in segments, those of them together whose segments are long.
+    fn segments(&self, results: &[Value], window: &Window) -> Vec<Segments> {
+        let mut units = self.units(results, window);
+        units.sort_by_key(|unit| unit.places[0]);
         let size = self.piece(Type::int(32, 1));
-        if row < 4 || !places.len().is_multiple_of(size) {
-            return None;
+        let (mut all, mut rest) = (vec![], units);
+        while !rest.is_empty() {
+            let lengths = [8, 4, 2, 1].into_iter().filter(|&length| length <= rest.len());
+            let found =
+                lengths.filter_map(|length| Some((length, Segments::of(&rest[..length], size)?))).next();
+            let behind = rest.split_off(found.as_ref().map_or(1, |(length, _)| *length));
+            let units = std::mem::replace(&mut rest, behind);
+            if let Some((_, (words, places, length))) = found {
+                all.push(Segments { of: units, words, places, length });
+            }
         }
-        let word = |low: &usize| places.iter().position(|place| place == low);
-        let words = of.iter().map(|&[low, _]| window.words[low].iter().filter_map(word).collect()).collect();
-        Some(Pairs { of, words, places, row: row.min(size) })
+        all
+    }
+
+    fn units(&self, results: &[Value], window: &Window) -> Vec<Unit> {
+        let unit = |element: usize| {
+            let places = window.words[element].iter().map(|word| word * window.bytes).collect();
+            if window.bytes == 4 {
+                return Some(Unit { elements: vec![element], places });
+            }
+            let high = self.halves.get(&results[element])?;
+            let high = results.iter().position(|result| result == high)?;
+            let both = window.words[element].iter().zip(&window.words[high]);
+            let are_neighbours = both.into_iter().all(|(low, high)| low + 1 == *high);
+            are_neighbours.then(|| Unit { elements: vec![element, high], places })
+        };
+        let is_word = window.bytes == 4 || window.bytes == 2;
+        (0..results.len()).filter(|_| is_word).filter_map(unit).collect()
     }
 
     /// The low and the high half of a word that the instruction makes.
@@ -391,34 +483,6 @@ impl Emitter<'_> {
                 _ => None,
             },
             _ => None,
-        }
-    }
-
-    fn load_pairs(&mut self, key: &Key, start: &Val, results: &[Value], pairs: &Pairs) {
-        let size = self.piece(Type::int(32, 1));
-        let mut deal = Deal::default();
-        let parts: Vec<Part> = (0..pairs.places.len())
-            .step_by(size)
-            .map(|first| deal.load_rows(first, size, pairs.row))
-            .collect();
-        let all: Vec<usize> = (0..pairs.of.len()).collect();
-        let mut found = vec![None; all.len()];
-        deal.deal(&pairs.words, &all, &parts, size, &mut found);
-        let made = self.make(&deal, |me, first, length| {
-            let ty = Type::new(Scalar::Float, length as u32);
-            let step = 2 * pairs.places[first];
-            let at =
-                me.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", start.text));
-            me.b.assign(ty, format_args!("load {ty}, ptr {}, align 2", at.text))
-        });
-        for (pair, step) in pairs.of.iter().zip(found.into_iter().flatten()) {
-            let words = self.b.bitcast(&made[step], Type::int(32, self.lanes));
-            let high = self.b.bin_int("lshr", &words, 16);
-            for (element, half) in pair.iter().zip([words, high]) {
-                let half = self.b.resize(&half, 16, false);
-                let val = self.register_value(half, key.mem, self.ty(results[*element]));
-                self.define_vector(results[*element], val);
-            }
         }
     }
 
@@ -529,6 +593,33 @@ impl Emitter<'_> {
             }
         };
         self.store_under(&flags, align as i64, at, val);
+    }
+}
+
+impl Segments {
+    /// Words, places and the length of segments, if that is four words at least, and words fill vectors of `size`.
+    fn of(units: &[Unit], size: usize) -> Option<(Vec<Vec<usize>>, Vec<usize>, usize)> {
+        let mut places: Vec<usize> = units.iter().flat_map(|unit| &unit.places).copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        let segments = places.chunk_by(|a, b| a + 4 == *b).map(<[usize]>::len);
+        let length = segments.map(|length| 1 << length.trailing_zeros()).min()?;
+        if length < 4 || !places.len().is_multiple_of(size) {
+            return None;
+        }
+        let number = |place: &usize| places.binary_search(place).ok();
+        let words = units.iter().map(|unit| unit.places.iter().filter_map(number).collect()).collect();
+        Some((words, places, length.min(size)))
+    }
+
+    fn dealt(&self, size: usize) -> (Deal, Vec<usize>) {
+        let mut deal = Deal::default();
+        let vectors = (0..self.places.len()).step_by(size);
+        let parts: Vec<Part> = vectors.map(|first| deal.load_segments(first, size, self.length)).collect();
+        let all: Vec<usize> = (0..self.of.len()).collect();
+        let mut found = vec![None; all.len()];
+        deal.deal(&self.words, &all, &parts, size, &mut found);
+        (deal, found.into_iter().flatten().collect())
     }
 }
 
