@@ -7,7 +7,7 @@
 //! 5. `cfg`: a clean graph, split at barriers, whose loops have one back edge and exits of their own.
 //! 6. `invariant`: what never changes for a thread.
 //! 7. `lcssa`: loops are closed.
-//! 8. `divergence`: what lanes have in common; `value_ranges` has ranges and divisors for it, `intervals` what is known of
+//! 8. `disjoint`: what of addresses is a sum. `divergence`: what lanes have in common; `value_ranges` has ranges and divisors for it, `intervals` what is known of
 //!    numbers with a sign.
 //! 9. `flatten`: branches that are not worth the lanes' parting; what changes anything begins at 4 again.
 //! 10. `classify`: whether lockstep is allowed (`members`: whether a collective's have all come), and `in_step` whether it is counted
@@ -30,6 +30,7 @@ pub mod bits;
 pub mod cfg;
 pub mod classify;
 pub mod common_subexpressions;
+pub mod disjoint;
 pub mod divergence;
 pub mod dominators;
 pub mod effects;

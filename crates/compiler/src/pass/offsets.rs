@@ -205,13 +205,12 @@ impl Finder<'_> {
         self.ranges.constant(value)
     }
 
-    /// Whether code that checks it may take the widening of `value` to keep the distances: an index that goes round a loop.
+    /// Whether code that checks it may take the widening of `value` to keep the distances: an index of lanes that lie close together.
     fn may_check(&mut self, value: Value, result: Value) -> bool {
         let near = |lanes: Lanes| lanes.iter().all(|offset| offset.abs() < FAR);
         let may = self.checks
             && self.bits(value) == 32
             && self.divergences[value.index()].is_varying()
-            && self.found.carried.contains(value.index())
             && self.lanes(value).is_some_and(near);
         if may {
             self.found.checked.insert(result.index());

@@ -11,6 +11,7 @@ use super::bits::BitSet;
 use super::cfg;
 use super::classify::{View, classify, loses_threads};
 use super::common_subexpressions;
+use super::disjoint;
 use super::divergence::{Among, Divergence, Divergences, analyse, is_short_side, structure, together};
 use super::dominators::{Dominators, successors};
 use super::flatten;
@@ -158,6 +159,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     let (mut dominators, mut loops, mut layout) = structure(&body).ok_or_else(irreducible)?;
     let none = HashMap::new();
     let mut ranges = ValueRanges::of(&body, threads);
+    disjoint::run(&mut body, &ranges);
     let mut group = analyse(&body, &loops, &layout, &ranges, threads, Among::Group, local_bytes, &none);
     if flatten::run(&mut body, &loops, &group, &ranges) {
         cfg::clean(&mut body);

@@ -258,11 +258,23 @@ impl Finder<'_> {
                 IntBin::Add | IntBin::Sub | IntBin::Or | IntBin::Xor | IntBin::Min | IntBin::Max => {
                     of(0).min(of(1))
                 }
-                IntBin::And => of(0).max(of(1)),
+                IntBin::And => {
+                    // Of a multiple of 32 nothing is left below 32.
+                    let clears = |index: usize, other: usize| {
+                        let high = self.found.range(inst.args[other]).map_or(u64::MAX, |(_, high)| high);
+                        high.checked_shr(of(index)).unwrap_or(0) == 0
+                    };
+                    if clears(0, 1) || clears(1, 0) { 64 } else { of(0).max(of(1)) }
+                }
                 IntBin::Mul => (of(0) + of(1)).min(64),
                 IntBin::Shl => match self.found.constant(inst.args[1]) {
                     Some(count) if count < 64 => (of(0) + count as u32).min(64),
                     _ => of(0),
+                },
+                IntBin::Shr => match (of(0), self.found.constant(inst.args[1])) {
+                    (64, _) => 64,
+                    (zeros, Some(count)) => zeros.saturating_sub(u32::try_from(count).unwrap_or(64)),
+                    _ => 0,
                 },
                 _ => 0,
             },

@@ -43,6 +43,11 @@ __global__ void structs_sides(const int*x,int*y,int*z,int n){ int v=3,m=n/8,p=TX
 __global__ void structs_fields(const int*x,int*y,int*z,int n){ int v=3,m=n/8,p=TX%16/4; for(int i=TX/16;i<m;i+=DX/16){ const struct K*b=(const struct K*)x+i; u16 s,t;
   if(p<2){ s=b->k[p]&0x3f3f; t=b->k[p+2]&0x3f3f; } else { s=(b->k[p+2]&0xf0f)|(b->k[p-2]&0xc0c0)>>2; t=(b->k[p+2]>>4&0xf0f)|(b->k[p]&0xc0c0)>>2; }
   v=dot(b->q[TX%4],s*257,v); v=v*3+t+b->d; } y[OWN]=v; }
+// Places put together by OR, from an index that may wrap for all that is known.
+__global__ void structs_ors(const int*x,int*y,int*z,int n){ int v=0,m=n/12,e=n%3,p=TX%16/4; for(int i=TX/16;i<m-2;i+=DX/16){ const char*b=(const char*)x; unsigned long o=(long)(i+e)*48;
+  o|=p&1?2:0; o|=12; v=v*7+*(const u16*)(b+o); v^=*(const u16*)(b+o-8)*3; o|=32; v+=*(const short*)(b+(o&~4ul)); } y[OWN]=v; }
+__global__ void structs_wraps(const int*x,int*y,int*z,int n){ int v=OWN,e=n*0x1001+TX/2; const char*b=(const char*)x-18L*(n*0x1001); if(TX/2*18+36<n*4){
+  v=v*3+*(const u16*)(b+18L*e+TX%2*4); v=v*3+*(const u16*)(b+18L*e+TX%2*4+2); v^=*(const short*)(b+18L*e+16); } y[OWN]=v; }
 // A warp's part of a tile, of which the next warp's is asked for, also behind the place where lanes meet again.
 __global__ void structs_tile(const int*x,int*y,int*z,int n){ int v=0; if(n>=(int)DX*4){ const int*p=x+TX/32*128+TX%32; int a=p[0],b=p[32],c=p[64],d=p[96];
   z+=BX*DX*4+TX*4; if(a&1){ z[0]=v=a*b; z[1]=v^c; v+=z[0]*d; } else { z[2]=v=c*d; z[3]=v^a; v-=z[2]*b; }

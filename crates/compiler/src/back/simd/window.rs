@@ -374,6 +374,18 @@ impl Emitter<'_> {
         self.prefetch_next(block, key, window);
         let size = self.piece(window.word);
         let results: Vec<Value> = window.elements.iter().map(|&(at, nth)| insts[at].results[nth]).collect();
+        if window.n_words == 1 {
+            // All lanes read one place.
+            let word = window.word;
+            let one =
+                self.b.assign(word, format_args!("load {word}, ptr {}, align {}", start.text, window.bytes));
+            let all = self.splat(&one);
+            for result in results {
+                let val = self.register_value(all.clone(), key.mem, self.ty(result));
+                self.define_vector(result, val);
+            }
+            return;
+        }
         // Whole words are dealt out sooner where vectors are loaded across segments.
         let segments =
             if window.in_segments || window.bytes == 2 { self.segments(&results, window) } else { vec![] };
