@@ -540,7 +540,7 @@ fn lanes_at_constant_distances_give_the_same_bits() {
     let (program, mut how) = (load(DISTANCES).unwrap(), How::new(3, 64));
     (how.setting, how.vector_bits) = (Some(Setting::Simd), Some(512));
     let text = hip_cpu::harness::emit(&program, "distances", &how).unwrap().text;
-    assert!(text.contains("load <16 x float>") && text.contains("masked.store.v16i32"), "lane by lane");
+    assert!(text.contains("load <16 x i32>") && text.contains("masked.store.v16i32"), "lane by lane");
 }
 
 /// The buffers afterwards.

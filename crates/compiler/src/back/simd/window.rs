@@ -356,18 +356,22 @@ impl Emitter<'_> {
     }
 
     fn word_pointer(&mut self, start: &Val, window: &Window, word: usize) -> Val {
-        let step = word * window.bytes;
-        self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", start.text))
+        self.bytes_behind(start, word * window.bytes)
+    }
+
+    fn bytes_behind(&mut self, start: &Val, bytes: usize) -> Val {
+        self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {bytes}", start.text))
     }
 
     fn load_window(&mut self, block: usize, insts: &[&Inst], key: &Key, window: &Window) {
         let start = self.window_start(key, window);
         let piece = self.piece(window.word).min(window.n_words);
-        // LLVM has the numbers of a shuffle of integers as bytes, which it widens by a shuffle each time (LLVM 19), those of floats as they
-        // are.
+        // LLVM has the numbers of a shuffle of integers as bytes, which it widens by a shuffle each time where registers do not hold them
+        // (LLVM 19), those of floats as they are.
+        let goes_round = self.here().loops.of[block].is_some();
         let scalar = match window.word.scalar {
-            Scalar::Int(32) => Scalar::Float,
-            Scalar::Int(64) => Scalar::Double,
+            Scalar::Int(32) if goes_round => Scalar::Float,
+            Scalar::Int(64) if goes_round => Scalar::Double,
             other => other,
         };
         let ty = Type::new(scalar, piece as u32);
@@ -419,9 +423,7 @@ impl Emitter<'_> {
         let (deal, found) = segments.dealt(self.piece(Type::int(32, 1)));
         let made = self.make(&deal, |me, first, length| {
             let ty = Type::new(Scalar::Float, length as u32);
-            let step = segments.places[first];
-            let at =
-                me.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", start.text));
+            let at = me.bytes_behind(start, segments.places[first]);
             me.b.assign(ty, format_args!("load {ty}, ptr {}, align {}", at.text, window.bytes))
         });
         for (unit, step) in segments.of.iter().zip(found) {
