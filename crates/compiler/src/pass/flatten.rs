@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// Operations that cost less than finding out which lanes want them.
 const FEW: usize = 8;
 
-/// Operations besides constants of a side that loads, which costs more to run by a part of the lanes: those have no memory in common.
+/// Operations besides constants of a side that loads: a part of the lanes, which has to find out where each of its lanes loads, takes longer.
 const SOME: usize = 24;
 
 /// Bytes: the smallest page.

@@ -408,6 +408,26 @@ mod tests {
     }
 
     #[test]
+    fn an_index_made_of_a_number_of_any_size_keeps_them_by_a_check_where_lanes_part_in_any_case() {
+        let made = "b = ctaid; f = mul b b; x = mul r w; g = add x f; y = mul c e; o = add g y; z = sext o; store z t";
+        let [all, any, together] = offsets_in_all(&format!("entry: {TILE} {made}; exit"));
+        assert_eq!([all, any, together], [None, None, None]);
+        let parts = "v = load q; g2 = lt v t; branch g2 one two\n one: exit\n two: store z t; exit";
+        let [all, any, together] = offsets_in_all(&format!("entry: {TILE} {made}; q = zext t; {parts}"));
+        assert_eq!((all, any), (None, None));
+        assert_eq!(together, Some(vec![0, 4, 8, 12, 48, 52, 56, 60]));
+    }
+
+    #[test]
+    fn what_a_group_shifts_and_masks_of_its_first_threads_number_begins_at_0() {
+        // Of a group of eight: a row of four, two of them, and which of these.
+        let source = format!(
+            "entry: {TILE} s = const.b32 7; k = and t s; h = shr k two; g = add h h; f = and g two; u = shr f two; o = add f u; z = zext o; store z t; exit"
+        );
+        assert_eq!(offsets(&source), Some(vec![0, 0, 0, 0, 2, 2, 2, 2]));
+    }
+
+    #[test]
     fn lanes_of_two_sides_have_no_distances() {
         let source = format!(
             "entry: {TILE} x = mul r w; y = mul c e; o = add x y; a = zext o; f = const.b64 96; b = add64 a f; g = lt t e; \
