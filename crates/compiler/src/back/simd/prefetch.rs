@@ -39,6 +39,13 @@ impl Stripes {
         self.bytes * self.offsets.len() as i64
     }
 
+    /// From the first to the second; 0 where there is one.
+    fn distance(&self) -> i64 {
+        let mut offsets = self.offsets.clone();
+        offsets.sort_unstable();
+        offsets.get(1).map_or(0, |second| second - offsets[0])
+    }
+
     /// Whether there are several and each begins that many bytes behind the one before.
     fn are_apart(&self, distance: i64) -> bool {
         let mut offsets = self.offsets.clone();
@@ -127,8 +134,10 @@ impl Emitter<'_> {
             }
         }
         let is_asked_for = |it: &Stripes| {
-            let row = it.bytes * self.groups as i64;
-            let are_laid = if is_once { it.are_apart(it.bytes) } else { row > it.bytes && it.are_apart(row) };
+            // How many groups an open block has is not known.
+            let row = if self.threads.open { it.distance() } else { it.bytes * self.groups as i64 };
+            let is_row = row > it.bytes && row % it.bytes == 0;
+            let are_laid = if is_once { it.are_apart(it.bytes) } else { is_row && it.are_apart(row) };
             are_laid && it.all() >= PREFETCHED as i64
         };
         found.into_iter().filter(is_asked_for).map(|it| (it.last, it)).collect()
@@ -151,11 +160,19 @@ impl Emitter<'_> {
         }
     }
 
-    /// Asks for the next group's stripes, which are further than the CPU looks ahead by itself.
+    /// Asks for the next group's stripes, which are further than the CPU looks ahead by itself. In a loop that takes stripes a block's length
+    /// apart also for this group's of the next trip, or behind the last trip of the next block, if that goes on where this one ends: a trip
+    /// may be so short that the next group's come too late.
     pub(super) fn prefetch_stripes(&mut self, at: usize, stripes: &Stripes) {
         let base = self.scalar(stripes.address);
         for start in stripes.next() {
             self.ask_ahead(at, &base, start, start + stripes.bytes);
+        }
+        if self.here().loops.of[at].is_some() && !self.per_warp {
+            let trip = stripes.distance() * stripes.offsets.len() as i64;
+            for start in stripes.offsets.iter().map(|offset| offset + trip) {
+                self.ask_ahead(at, &base, start, start + stripes.bytes);
+            }
         }
     }
 
@@ -196,6 +213,10 @@ mod tests {
     const LINE: &str = "call void @llvm.prefetch";
 
     fn written(offsets: &[u32], before: &str, behind: &str) -> String {
+        written_for(Options::new([256, 1, 1], 512), offsets, before, behind)
+    }
+
+    fn written_for(options: Options, offsets: &[u32], before: &str, behind: &str) -> String {
         let loads: String = offsets
             .iter()
             .map(|offset| format!("ld.global.u32 %x, [%p+{offset}];\nadd.u32 %sum, %sum, %x;\n"))
@@ -209,7 +230,6 @@ mod tests {
              {before}{loads}{behind}st.global.u32 [%q], %sum;\nret;\n}}\n"
         );
         let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
-        let options = Options::new([256, 1, 1], 512);
         let compiled = emit(&program, program.kernel("k").unwrap(), &options).unwrap();
         assert_eq!(compiled.width, 32);
         compiled.text
@@ -256,10 +276,20 @@ mod tests {
         assert_eq!(lines(&[0, 128, 256, 512], "", ""), 0);
     }
 
+    const AGAIN: &str = "add.u64 %p, %p, 8192;\nsetp.lt.u32 %more, %sum, 1000000;\n@%more bra again;\n";
+
     /// The block goes around, a number of bytes further each time.
     fn lines_in_a_loop(offsets: &[u32]) -> usize {
-        let behind = "add.u64 %p, %p, 8192;\nsetp.lt.u32 %more, %sum, 1000000;\n@%more bra again;\n";
-        lines(offsets, "again:\n", behind)
+        lines(offsets, "again:\n", AGAIN)
+    }
+
+    #[test]
+    fn a_block_of_any_length_tells_its_stripes_by_their_distance() {
+        let open = || Options { open: true, ..Options::new([1024, 1, 1], 512) };
+        let of = |offsets: &[u32]| written_for(open(), offsets, "again:\n", AGAIN).matches(LINE).count();
+        assert_eq!(of(&[0, 1024, 2048, 3072]), 16);
+        assert_eq!(of(&[0, 1024, 2048, 3200]), 0);
+        assert_eq!(of(&[0, 128, 256, 384]), 0);
     }
 
     #[test]
@@ -278,8 +308,8 @@ mod tests {
     }
 
     #[test]
-    fn in_a_loop_the_next_group_has_the_stripes_behind_those_a_block_apart() {
-        assert_eq!(lines_in_a_loop(&[0, 1024, 2048, 3072]), 8);
+    fn in_a_loop_the_next_group_and_the_next_trip_have_the_stripes_behind_those_a_block_apart() {
+        assert_eq!(lines_in_a_loop(&[0, 1024, 2048, 3072]), 16);
         assert_eq!(lines_in_a_loop(&[0, 1024, 2048]), 0);
         assert_eq!(lines_in_a_loop(&[0, 2048, 4096, 6144]), 0);
         assert_eq!(lines(&[0, 1024, 2048, 3072], "", ""), 0);
