@@ -167,15 +167,16 @@ impl Pass<'_> {
         self.group.divergent.get(at) == Some(&true)
     }
 
+    /// Whether only `at` leads to the block, and both are in the same loop.
+    fn is_own_side(&self, at: usize, to: usize) -> bool {
+        to != at && self.predecessors[to] == 1 && self.loops.of[to] == self.loops.of[at]
+    }
+
     /// Whether only `at` leads to the block, all of it is worth running for nobody, and both are in the same loop.
     fn is_speculated(&self, function: &Function, at: usize, side: &Edge) -> bool {
         let to = side.block.index();
         let insts = &function.block(side.block).insts;
-        to != at
-            && self.predecessors[to] == 1
-            && self.loops.of[to] == self.loops.of[at]
-            && insts.len() <= FEW
-            && insts.iter().all(|inst| is_cheap(&inst.op))
+        self.is_own_side(at, to) && insts.len() <= FEW && insts.iter().all(|inst| is_cheap(&inst.op))
     }
 
     /// Whether only `at` leads to the block, and all that it does is to compute, and to load what `at` or the `join` has between what it
@@ -185,9 +186,7 @@ impl Pass<'_> {
         let insts = &function.block(side.block).insts;
         let is_load = |inst: &Inst| matches!(inst.op, Op::Load { order: Order::Weak, .. });
         let is_counted = |inst: &&Inst| !matches!(inst.op, Op::Const(_));
-        if to == at
-            || self.predecessors[to] != 1
-            || self.loops.of[to] != self.loops.of[at]
+        if !self.is_own_side(at, to)
             || insts.iter().filter(is_counted).count() > SOME
             || !insts.iter().all(|inst| is_load(inst) || is_cheap(&inst.op))
         {

@@ -264,7 +264,7 @@ impl Emitter<'_> {
 
     /// Whether all words lie in segments.
     fn lies_in_segments(&self, insts: &[&Inst], window: &Window) -> bool {
-        let results: Vec<Value> = window.elements.iter().map(|&(at, nth)| insts[at].results[nth]).collect();
+        let results = window.results(insts);
         let segments = self.segments(&results, window);
         let units = segments.iter().flat_map(|segments| &segments.of);
         units.map(|unit| unit.elements.len()).sum::<usize>() == results.len()
@@ -377,7 +377,7 @@ impl Emitter<'_> {
         let ty = Type::new(scalar, piece as u32);
         self.prefetch_next(block, key, window);
         let size = self.piece(window.word);
-        let results: Vec<Value> = window.elements.iter().map(|&(at, nth)| insts[at].results[nth]).collect();
+        let results = window.results(insts);
         if window.n_words == 1 {
             // All lanes read one place.
             let word = window.word;
@@ -642,6 +642,11 @@ impl Window {
     fn is_nearly_full(&self) -> bool {
         let used = self.used(&(0..self.elements.len()).collect::<Vec<_>>());
         4 * used.into_iter().filter(|&used| used).count() >= 3 * self.n_words
+    }
+
+    /// What its loads give, by element.
+    fn results(&self, insts: &[&Inst]) -> Vec<Value> {
+        self.elements.iter().map(|&(at, nth)| insts[at].results[nth]).collect()
     }
 
     /// Which words lanes have for these elements.
