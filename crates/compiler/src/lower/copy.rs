@@ -8,7 +8,7 @@ use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mbarrier::Object;
 use super::operand::{Place, immediate, space};
-use crate::ir::{Cmp, Op, Space, Ty, U32, Value};
+use crate::ir::{Cmp, IntBin, Op, Space, Ty, U32, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -127,7 +127,9 @@ fn copy<'i, 'a>(
     l.b.enter(fewer);
     zero(l, &target, size);
     if let Fill::Bytes(bytes) = fill {
-        let (start, end) = (l.long(0), l.resize(bytes, Ty::B64, false));
+        // They are fewer than `size`. What is a multiple of it, as Triton's 0 or 16 are, has no loop in code for a shape of block.
+        let part = l.word_op(IntBin::And, bytes, size as u32 - 1);
+        let (start, end) = (l.long(0), l.resize(part, Ty::B64, false));
         bulk::bytes_loop(l, &target, &source, start, end, None);
     }
     l.b.jump(behind);
