@@ -13,7 +13,7 @@
 //! * Addresses are 64-bit: in `Generic`, `Global` and `Const` space the device's addresses; in `Shared`, `Local` and
 //!   `Param` space offsets from the start of that window. A memory operation is base value + constant offset.
 
-use crate::matrix::Mma;
+use crate::matrix::{Mma, Wgmma};
 use std::fmt;
 
 /// Type of an SSA value.
@@ -728,6 +728,8 @@ pub enum Op {
     WarpSync,
     /// `[registers of A, of B, of C, metadata of a sparse A, member mask]` → registers of D.
     Mma(Mma),
+    /// A warp's part of a product of four warps, which reads shared memory: [`Wgmma`].
+    Wgmma(Wgmma),
     /// `[id]`, `[id, count]`, with the predicate last for reductions.
     Barrier {
         kind: BarrierKind,
@@ -774,6 +776,7 @@ impl Op {
                 | Elect
                 | WarpSync
                 | Mma(_)
+                | Wgmma(_)
                 | Barrier { .. }
                 | ClusterBarrier { .. }
                 | Call(_)
@@ -803,7 +806,11 @@ impl Op {
     /// Threads of a warp meet here.
     pub fn is_warp_collective(&self) -> bool {
         use Op::*;
-        matches!(self, Shfl(_) | Vote(_) | Match { .. } | Redux(..) | ActiveMask | Elect | WarpSync | Mma(_))
+        match self {
+            Shfl(_) | Vote(_) | Match { .. } | Redux(..) | ActiveMask | Elect | WarpSync => true,
+            Mma(_) | Wgmma(_) => true,
+            _ => false,
+        }
     }
 }
 

@@ -12,7 +12,28 @@ pub const LANES: u32 = 32;
 
 /// Whether warps multiply matrices in it.
 pub fn multiplies(function: &Function) -> bool {
-    function.blocks.iter().flat_map(|block| &block.insts).any(|inst| matches!(inst.op, Op::Mma(_)))
+    let multiplies = |op: &Op| matches!(op, Op::Mma(_) | Op::Wgmma(_));
+    function.blocks.iter().flat_map(|block| &block.insts).any(|inst| multiplies(&inst.op))
+}
+
+/// Registers that a product adds to, and gives as many of; they are laid out in memory one after the other.
+pub struct Sum<'i> {
+    /// What they are before, one for each of the instruction's results.
+    pub before: &'i [Value],
+    /// Of all lanes of one of them.
+    pub register_bytes: u64,
+}
+
+impl<'i> Sum<'i> {
+    /// `None` for what is no product, and where D has another type than C.
+    pub fn of(inst: &'i Inst) -> Option<Sum<'i>> {
+        let (before, mma) = match &inst.op {
+            Op::Mma(mma) if mma.c == mma.d => (mma.operands(inst)[2], mma),
+            Op::Wgmma(wgmma) => (wgmma.sums(inst), &wgmma.mma),
+            _ => return None,
+        };
+        Some(Sum { before, register_bytes: u64::from(mma.register_bytes() * LANES) })
+    }
 }
 
 /// What the elements of a matrix are.
@@ -208,6 +229,15 @@ impl Mma {
         vec![self.d.register(); self.registers(Part::D) as usize]
     }
 
+    /// The bits that change the signs of the numbers in a register of A.
+    pub fn signs(&self) -> u32 {
+        match self.a.bits() {
+            8 => 0x8080_8080,
+            16 => 0x8000_8000,
+            _ => 0x8000_0000,
+        }
+    }
+
     /// Bytes of each register, all of one size.
     pub fn register_bytes(&self) -> u32 {
         self.d.register().bits() / 8
@@ -284,6 +314,92 @@ impl Mma {
             _ => self.k,
         };
         (bits * self.m / (8 * 32)).max(1)
+    }
+}
+
+/// A warp's 16 rows of D = A × B + D, with B, and perhaps A, in shared memory as descriptors say: what `wgmma` has each of four warps
+/// do. Arguments: A's registers or its descriptor, B's descriptor, the metadata of a sparse A, where the block's own memory begins in the
+/// shared window (`B32`), the warp's number among the four (`B32`), whether D counts before or is taken for zero (`Pred`), D's registers,
+/// the member mask. All but registers are the same in all lanes. Results: D's registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Wgmma {
+    /// The product of the rows by eight columns.
+    pub mma: Mma,
+    /// Columns of D.
+    pub columns: u32,
+    /// How A lies in shared memory; `None` where it is in registers.
+    pub a: Option<InMemory>,
+    /// B's neighbours in memory are neighbours along n, not along k.
+    pub b_is_transposed: bool,
+}
+
+/// How A lies in shared memory besides what its descriptor says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InMemory {
+    /// Neighbours in memory are neighbours along m, not along k.
+    pub is_transposed: bool,
+    /// Its numbers have their signs changed.
+    pub is_negative: bool,
+}
+
+/// What is where in the arguments of a [`Wgmma`].
+pub struct WgmmaArguments<'i> {
+    /// A's registers, or its descriptor.
+    pub a: &'i [Value],
+    pub b: Value,
+    pub metadata: Option<Value>,
+    pub window: Value,
+    pub warp: Value,
+    pub keeps: Value,
+    pub d: &'i [Value],
+    a_is_in_memory: bool,
+}
+
+impl<'i> WgmmaArguments<'i> {
+    /// Those of A that are in registers.
+    pub fn registers(&self) -> &'i [Value] {
+        if self.a_is_in_memory { &[] } else { self.a }
+    }
+}
+
+impl Wgmma {
+    /// Registers of D: four, or two of halves, for each eight columns.
+    pub fn results(&self) -> Vec<Ty> {
+        vec![self.mma.d.register(); (self.columns / 8 * self.mma.registers(Part::D)) as usize]
+    }
+
+    pub fn arguments(&self) -> Vec<Ty> {
+        let mut types = match self.a {
+            Some(_) => vec![Ty::B64],
+            None => vec![self.mma.a.register(); self.mma.registers(Part::A) as usize],
+        };
+        types.push(Ty::B64);
+        types.extend(self.mma.selector.map(|_| Ty::B32));
+        types.extend([Ty::B32, Ty::B32, Ty::Pred]);
+        types.extend(self.results());
+        types.push(Ty::B32);
+        types
+    }
+
+    pub fn operands<'i>(&self, inst: &'i Inst) -> WgmmaArguments<'i> {
+        let count = if self.a.is_some() { 1 } else { self.mma.registers(Part::A) as usize };
+        let (a, rest) = inst.args.split_at(count);
+        let (b, rest) = (rest[0], &rest[1..]);
+        let (metadata, rest) = rest.split_at(usize::from(self.mma.selector.is_some()));
+        WgmmaArguments {
+            a,
+            b,
+            metadata: metadata.first().copied(),
+            window: rest[0],
+            warp: rest[1],
+            keeps: rest[2],
+            d: &rest[3..rest.len() - 1],
+            a_is_in_memory: self.a.is_some(),
+        }
+    }
+
+    fn sums<'i>(&self, inst: &'i Inst) -> &'i [Value] {
+        self.operands(inst).d
     }
 }
 

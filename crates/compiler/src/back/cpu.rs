@@ -1,6 +1,10 @@
 //! The CPU target: picks the setting for a kernel and emits it. Entry points and structures: docs/architecture.md.
 
-use crate::ir::{Op, Special};
+use std::borrow::Cow;
+
+use super::llvm::inst::matrix::Layout;
+use crate::ir::{Function, Op, Special};
+use crate::pass::wgmma;
 use crate::program::{Diagnostic, Header, Kernel, Program};
 
 /// How a block is run.
@@ -105,6 +109,7 @@ pub const IN_ORDER: &str = "cudaway-in-order";
 /// Emits `kernel`. `Err` holds the kernel's own diagnostics or what the back end lacks.
 pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
+    let body = &taken_apart(body, options.sanitize);
     let body = &super::llvm::nan::canonical(body);
     let in_step = crate::pass::in_step::counts_on_it(body);
     let in_lanes_only = options.sanitize.then(|| "the sanitizer runs one lane at a time".to_owned());
@@ -137,6 +142,11 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
     }
     let compiled = super::lane::emit(program, kernel, body, options)?;
     Ok(Compiled { why_not_simd, why_not_warp, ..compiled })
+}
+
+/// A sparse A has a product of `mma` for each 8 columns; where the host is asked of each access, all have.
+pub(super) fn taken_apart(function: &Function, sanitize: bool) -> Cow<'_, Function> {
+    wgmma::taken_apart(function, |wgmma| sanitize || Layout::of(&wgmma.mma).is_none())
 }
 
 /// The most threads of the flat blocks that open code for `kernel` is for; `None` when all its blocks are the same.
@@ -180,6 +190,7 @@ pub fn emit_baseline(
     vector_bits: u32,
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
+    let body = &taken_apart(body, false);
     let body = &super::llvm::nan::canonical(body);
     let lane = Some(Setting::Lane);
     let options = Options { setting: lane, clustered, ..Options::new(ANY_BLOCK, vector_bits) };

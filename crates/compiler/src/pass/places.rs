@@ -8,6 +8,7 @@ use super::divergence::Divergence;
 use super::regions::{Region, Saved};
 use super::visit::{Definition, definitions, for_each_use, term_values};
 use crate::ir::{Edge, Inst, Op, Ty, Value};
+use crate::matrix::Sum;
 use std::collections::{HashMap, HashSet};
 
 #[derive(Default)]
@@ -103,10 +104,11 @@ impl Places {
         };
         let values = term_values(&function.blocks[end].term);
         let wanted: Vec<(Value, &Saved)> = values.into_iter().zip(&regions[next].saved).collect();
+        let multiplies = |op: &Op| matches!(op, Op::Mma(_) | Op::Wgmma(_));
         let mut all = HashMap::new();
         for (at, block) in function.blocks.iter().enumerate() {
             let is_once = region.loops.of[at].is_none() && region.dominators.dominates(at, end);
-            for inst in block.insts.iter().filter(|inst| is_once && matches!(inst.op, Op::Mma(_))) {
+            for inst in block.insts.iter().filter(|inst| is_once && multiplies(&inst.op)) {
                 for &result in &inst.results {
                     let mut places = wanted.iter().filter(|(value, _)| *value == result);
                     if let (Some((_, new)), None) = (places.next(), places.next())
@@ -255,10 +257,7 @@ fn origins_of_sums(region: &Region) -> Vec<Origin> {
     let function = &region.function;
     let products = || {
         let insts = function.blocks.iter().flat_map(|block| &block.insts);
-        insts.filter_map(|inst| match &inst.op {
-            Op::Mma(mma) if mma.c == mma.d => Some((mma.operands(inst)[2], &inst.results)),
-            _ => None,
-        })
+        insts.filter_map(|inst| Some((Sum::of(inst)?.before, &inst.results)))
     };
     let mut uses: HashMap<Value, usize> = products().flat_map(|(c, _)| c).map(|&value| (value, 0)).collect();
     if uses.is_empty() {

@@ -32,6 +32,7 @@ use crate::device_runtime;
 use crate::ir::{FuncId, Function, Op, Syscall};
 use crate::lines::Lines;
 use crate::module::Module;
+use crate::pass::wgmma;
 use crate::program::{Cause, Diagnostic, Kernel, Program};
 
 use super::llvm::{Builder, Unsupported, nan};
@@ -95,7 +96,7 @@ pub fn emit(
 ) -> Result<Code, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
     let mut functions = called(program, body);
-    let mut body = nan::canonical(body).into_owned();
+    let mut body = prepared(body);
     let mut wish = Wish::default();
     for function in functions.iter_mut().map(|(_, function)| function).chain([&mut body]) {
         wish.add(function, kernel, target);
@@ -147,6 +148,11 @@ pub fn emit(
     })
 }
 
+/// A function as the target has its instructions.
+fn prepared(function: &Function) -> Function {
+    nan::canonical(&wgmma::taken_apart(function, |_| true)).into_owned()
+}
+
 /// The device functions reached by calls that are still there: those that call themselves.
 fn called(program: &Program, body: &Function) -> Vec<(FuncId, Function)> {
     let mut found: Vec<(FuncId, Function)> = vec![];
@@ -157,7 +163,7 @@ fn called(program: &Program, body: &Function) -> Vec<(FuncId, Function)> {
                 && !found.iter().any(|(known, _)| *known == id)
                 && let Some(callee) = program.functions.get(id.index())
             {
-                found.push((id, nan::canonical(callee).into_owned()));
+                found.push((id, prepared(callee)));
                 work.push(callee);
             }
         }

@@ -14,7 +14,7 @@ mod plan;
 mod request;
 mod special;
 
-use super::cpu::{ANY_BLOCK, Compiled, ENTRY_LANE, Options, Setting};
+use super::cpu::{self, ANY_BLOCK, Compiled, ENTRY_LANE, Options, Setting};
 use super::llvm::{Builder, Unsupported, nan};
 use crate::ir::{FuncId, Function, Op};
 use crate::lower::inline;
@@ -57,6 +57,7 @@ fn write(
         let function = program.functions.get(id.index());
         let function =
             function.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
+        let function = &cpu::taken_apart(function, options.sanitize);
         let function = &nan::canonical(function);
         let plan = &plan::plan(function, Kept::InFrame, options);
         // What calls nothing that calls it has its places in the window once, behind those of all others.

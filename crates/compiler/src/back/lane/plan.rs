@@ -6,6 +6,7 @@
 
 use super::places;
 use crate::back::cpu::{ANY_BLOCK, Options};
+use crate::back::llvm::inst::matrix::warpgroup;
 use crate::ir::{BlockId, Function, Op, Order, Space, Special, Syscall, Value};
 use crate::pass::bits::BitSet;
 use crate::pass::dominators::{Dominators, reversed, successors};
@@ -126,6 +127,10 @@ fn exchange_bytes(function: &Function) -> u64 {
         Op::Mma(mma) => {
             let registers = mma.lane_words().len().max(inst.results.len());
             Some(registers as u64 * u64::from(mma.register_bytes()))
+        }
+        Op::Wgmma(wgmma) => {
+            let n_registers = wgmma.operands(inst).registers().len() + inst.results.len();
+            Some((n_registers as u64 + u64::from(warpgroup::WORDS)) * 4)
         }
         _ => None,
     });

@@ -2,10 +2,10 @@
 
 use super::code::Code;
 use super::layout::thread;
-use crate::back::llvm::inst::matrix;
+use crate::back::llvm::inst::matrix::{self, warpgroup};
 use crate::back::llvm::{Builder, Type, Unsupported, Val};
-use crate::ir::{BarrierKind, Inst, Op, ReduxOp, ShflMode, VoteMode};
-use crate::matrix::Mma;
+use crate::ir::{BarrierKind, Inst, Op, ReduxOp, ShflMode, Space, VoteMode};
+use crate::matrix::Wgmma;
 
 /// Kind and flags as docs/architecture.md numbers them.
 fn number(op: &Op) -> Option<(u32, u32)> {
@@ -56,6 +56,7 @@ fn number(op: &Op) -> Option<(u32, u32)> {
         Op::ClusterBarrier { wait: false } => (9, 0),
         Op::ClusterBarrier { wait: true } => (10, 0),
         Op::Mma(mma) => (11, mma.register_bytes()),
+        Op::Wgmma(wgmma) => (11, wgmma.mma.register_bytes()),
         _ => return None,
     })
 }
@@ -64,7 +65,19 @@ fn number(op: &Op) -> Option<(u32, u32)> {
 pub fn ask(code: &mut Code<'_>, inst: &Inst) -> Result<(), Unsupported> {
     let (kind, flags) = number(&inst.op).ok_or_else(|| Unsupported(format!("{:?}", inst.op)))?;
     let args = match &inst.op {
-        Op::Mma(mma) => bring(code, mma, inst)?,
+        Op::Mma(mma) => {
+            let function = matrix::function(&mut code.b, mma)?;
+            let registers: Vec<Val> = inst.args[..mma.lane_words().len()]
+                .iter()
+                .map(|&arg| code.get(arg))
+                .collect::<Result<_, _>>()?;
+            bring(code, function, &registers, mma.register_bytes(), inst)
+        }
+        Op::Wgmma(wgmma) => {
+            let function = warpgroup::exchange(&mut code.b, wgmma)?;
+            let registers = warpgroup_words(code, wgmma, inst)?;
+            bring(code, function, &registers, wgmma.mma.register_bytes(), inst)
+        }
         _ => code.args(inst)?,
     };
     if args.len() > 4 {
@@ -117,24 +130,55 @@ fn pair(first: u32, second: u32) -> Val {
 
 /// Writes the lane's registers behind its saved values. The arguments: the function for all lanes' registers, where
 /// they lie in the record, how many there are, and how many it gives.
-fn bring(code: &mut Code<'_>, mma: &Mma, inst: &Inst) -> Result<Vec<Val>, Unsupported> {
-    let function = matrix::function(&mut code.b, mma)?;
-    let count = mma.lane_words().len();
-    let (at, bytes) = (code.plan.exchange as i64, i64::from(mma.register_bytes()));
-    for (nth, arg) in inst.args.iter().take(count).enumerate() {
-        let val = code.get(*arg)?;
-        code.store_field(at + nth as i64 * bytes, &val);
+fn bring(code: &mut Code<'_>, function: String, registers: &[Val], bytes: u32, inst: &Inst) -> Vec<Val> {
+    let at = code.plan.exchange as i64;
+    for (nth, val) in (0..).zip(registers) {
+        code.store_field(at + nth * i64::from(bytes), val);
     }
     let wide = Type::int(64, 1);
     let function = Val::new(Type::ptr(), function);
     let function = code.b.cast("ptrtoint", &function, wide);
-    let numbers = [at as usize, count, inst.results.len()];
-    Ok(std::iter::once(function).chain(numbers.map(|it| Builder::int(wide, it as i128))).collect())
+    let numbers = [at as usize, registers.len(), inst.results.len()];
+    std::iter::once(function).chain(numbers.map(|it| Builder::int(wide, it as i128))).collect()
+}
+
+/// What a lane brings to a product of four warps.
+fn warpgroup_words(code: &mut Code<'_>, wgmma: &Wgmma, inst: &Inst) -> Result<Vec<Val>, Unsupported> {
+    let given = wgmma.operands(inst);
+    let mut words = vec![];
+    for &register in given.registers() {
+        words.push(code.get(register)?);
+    }
+    let (wide, window) = (Type::int(64, 1), code.get(given.window)?);
+    let a = match wgmma.a {
+        Some(_) => code.get(given.a[0])?,
+        None => Builder::int(wide, 0),
+    };
+    let b = code.get(given.b)?;
+    let shared = code.pointer(Space::Shared, &window, 0);
+    let shared = code.b.cast("ptrtoint", &shared, wide);
+    for long in [a, b, shared] {
+        words.push(code.b.resize(&long, 32, false));
+        let high = code.b.bin_int("lshr", &long, 32);
+        words.push(code.b.resize(&high, 32, false));
+    }
+    words.push(code.get(given.warp)?);
+    let keeps = code.get(given.keeps)?;
+    words.push(code.b.resize(&keeps, 32, false));
+    for &register in given.d {
+        words.push(code.get(register)?);
+    }
+    Ok(words)
 }
 
 /// Takes the results out of the thread record.
 pub fn answer(code: &mut Code<'_>, inst: &Inst) {
-    if let Op::Mma(mma) = &inst.op {
+    let product = match &inst.op {
+        Op::Mma(mma) => Some(mma),
+        Op::Wgmma(wgmma) => Some(&wgmma.mma),
+        _ => None,
+    };
+    if let Some(mma) = product {
         let (at, bytes) = (code.plan.exchange as i64, i64::from(mma.register_bytes()));
         for (i, result) in inst.results.iter().enumerate() {
             let to = Type::of(code.function.ty(*result), 1);

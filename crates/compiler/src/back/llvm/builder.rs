@@ -11,6 +11,9 @@ use std::fmt::{Display, Write};
 /// On the branch back of a loop that LLVM is not to unroll.
 pub const ROLLED: &str = "!llvm.loop !1";
 
+/// What [`ROLLED`] refers to; a module with such loops has it once.
+pub const ROLLED_IS: &str = "!1 = distinct !{!1, !2}\n!2 = !{!\"llvm.loop.unroll.runtime.disable\"}";
+
 /// An operand: a name or a constant, and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Val {

@@ -11,6 +11,6 @@ pub mod nan;
 pub mod texture;
 mod ty;
 
-pub use builder::{Builder, Val};
+pub use builder::{Builder, ROLLED_IS, Val};
 pub use inst::{Unsupported, emit_pure};
 pub use ty::{Scalar, Type};

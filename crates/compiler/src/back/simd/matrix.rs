@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Emitter;
+use crate::back::llvm::inst::matrix::warpgroup::{self, Given};
 use crate::back::llvm::inst::matrix::{self, Layout, Product};
-use crate::back::llvm::{Type, Val};
+use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Op, Order, Value};
-use crate::matrix::{LANES, Mma, Part};
+use crate::matrix::{LANES, Mma, Part, Wgmma};
 use crate::pass::regions::Plan;
 
 /// Number of the first scratch buffer for sums; those before are others.
@@ -167,7 +168,8 @@ impl Emitter<'_> {
         }
         let first_sum = places.len();
         for inst in insts {
-            places.push(self.sum_of(mma, inst));
+            let more = u64::from(mma.registers(Part::D)) * register_bytes(mma);
+            places.push(self.sum_of(mma.operands(inst)[2], register_bytes(mma), more, inst));
         }
         let arguments: Vec<Val> = places.into_iter().map(|place| Val::new(Type::ptr(), place)).collect();
         self.outlined(&name, &arguments, &[], |me, params| {
@@ -257,6 +259,56 @@ impl Emitter<'_> {
             self.define_vector(result, val);
         }
         Ok(())
+    }
+
+    /// The function adds to sums in memory, and reads factors where they lie in shared memory.
+    pub(super) fn wgmma(&mut self, wgmma: &Wgmma, inst: &Inst) -> Result<(), String> {
+        let arguments = wgmma.operands(inst);
+        let bytes = register_bytes(&wgmma.mma);
+        let vectors = self.vectors_of(arguments.registers());
+        let registers = self.registers("in", bytes * vectors.len() as u64);
+        for (nth, val) in (0..).zip(&vectors) {
+            let at = self.register_at(&registers, nth * bytes);
+            self.b.inst(format_args!("store {}, ptr {at}, align 64", val.typed()));
+        }
+        let a = match wgmma.a {
+            Some(_) => self.first_lane(arguments.a[0]),
+            None => Builder::int(Type::int(64, 1), 0),
+        };
+        let [b, window, warp, keeps] =
+            [arguments.b, arguments.window, arguments.warp, arguments.keeps].map(|it| self.first_lane(it));
+        let window = self.b.resize(&window, 64, false);
+        let shared = format!("getelementptr i8, ptr %shared, {}", window.typed());
+        let shared = self.b.assign(Type::ptr(), shared);
+        let sum = Val::new(Type::ptr(), self.sum_of(arguments.d, bytes, 0, inst));
+        let given = Given {
+            before: sum.clone(),
+            after: sum,
+            registers: Val::new(Type::ptr(), registers),
+            a,
+            b,
+            shared,
+            warp,
+            keeps,
+        };
+        warpgroup::call(&mut self.b, wgmma, &given).map_err(|missing| missing.to_string())?;
+        for &result in &inst.results {
+            self.define_sum(result);
+        }
+        for &result in &inst.results {
+            self.write_in_place(result);
+        }
+        Ok(())
+    }
+
+    /// What all lanes have alike, whether that is known or not.
+    fn first_lane(&mut self, value: Value) -> Val {
+        if !self.divergence(value).is_varying() {
+            return self.scalar(value);
+        }
+        let vector = self.vector(value);
+        let ty = Type::new(vector.ty.scalar, 1);
+        self.b.assign(ty, format_args!("extractelement {}, i64 0", vector.typed()))
     }
 
     pub(super) fn register_at(&mut self, buffer: &str, offset: u64) -> String {

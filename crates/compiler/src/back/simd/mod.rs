@@ -32,7 +32,7 @@ pub(super) mod width;
 mod window;
 
 use super::cpu::{Compiled, ENTRY_SIMD, ENTRY_WARP, IN_ORDER, Options, Setting};
-use super::llvm::{Builder, Type, Val};
+use super::llvm::{Builder, ROLLED_IS, Type, Val};
 use crate::ir::{Function, Ty, Value};
 use crate::lines::Lines;
 use crate::matrix::{Mma, multiplies};
@@ -361,9 +361,7 @@ impl<'a> Emitter<'a> {
         }
         text.push_str("  br label %start\n");
         text.push_str(&self.b.finish());
-        text.push_str(
-            "!0 = !{}\n!1 = distinct !{!1, !2}\n!2 = !{!\"llvm.loop.unroll.runtime.disable\"}\n!3 = !{i32 1}\n",
-        );
+        text.push_str(&format!("!0 = !{{}}\n{ROLLED_IS}\n!3 = !{{i32 1}}\n"));
         text
     }
 

@@ -6,16 +6,17 @@
 
 use std::collections::HashMap;
 
-use super::matrix::register_bytes;
 use super::{Emitter, Place, Spot};
 use crate::back::llvm::Val;
 use crate::ir::{Function, Inst, Op, Value};
-use crate::matrix::{Mma, Part};
+use crate::matrix;
 use crate::pass::places::is_plain;
 use crate::pass::visit::count_uses;
 
-/// Sums of the block being written that have memory of their own at a time: 64 products' of 16 × 16 are 64 KiB.
+/// Sums of the block being written that have memory of their own at a time, of each size: 64 products' of 16 × 16 are 64 KiB, and
+/// more it should not be.
 const MOST: usize = 64;
+const MOST_BYTES: u64 = 64 << 10;
 
 #[derive(Default)]
 pub(super) struct Sums {
@@ -45,9 +46,10 @@ impl Sums {
     pub(super) fn of(function: &Function) -> Sums {
         let mut values = vec![];
         for inst in function.blocks.iter().flat_map(|block| &block.insts) {
-            if let Op::Mma(mma) = &inst.op {
-                let [_, _, c] = mma.operands(inst);
-                values.extend(c.iter().chain(&inst.results));
+            match &inst.op {
+                Op::Mma(mma) => values.extend(mma.operands(inst)[2].iter().chain(&inst.results)),
+                Op::Wgmma(wgmma) => values.extend(wgmma.operands(inst).d.iter().chain(&inst.results)),
+                _ => {}
             }
         }
         Sums { uses: count_uses(function, values), held: vec![] }
@@ -68,16 +70,16 @@ impl Emitter<'_> {
             let found: HashMap<Value, usize> =
                 entry.params.iter().enumerate().map(|(nth, &param)| (param, nth)).collect();
             for inst in region.function.blocks.iter().flat_map(|block| &block.insts) {
-                let Op::Mma(mma) = &inst.op else { continue };
-                if !self.calls(mma) || mma.c != mma.d {
-                    continue;
-                }
-                let [_, _, c] = mma.operands(inst);
-                let saved = c.iter().map(|value| Some(&region.saved[*found.get(value)?]));
+                let is_called = match &inst.op {
+                    Op::Mma(mma) => self.calls(mma),
+                    op => matches!(op, Op::Wgmma(_)),
+                };
+                let Some(sum) = matrix::Sum::of(inst).filter(|_| is_called) else { continue };
+                let saved = sum.before.iter().map(|value| Some(&region.saved[*found.get(value)?]));
                 let Some(saved) = saved.collect::<Option<Vec<_>>>() else { continue };
                 if saved.iter().all(|each| is_plain(each)) {
                     let owners = saved.iter().map(|each| self.plan.places.owner(each.value)).collect();
-                    groups.push((owners, register_bytes(mma)));
+                    groups.push((owners, sum.register_bytes));
                 }
             }
         }
@@ -97,17 +99,18 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where the function finds a product's C and leaves its D.
-    pub(super) fn sum_of(&mut self, mma: &Mma, inst: &Inst) -> String {
-        let [_, _, c] = mma.operands(inst);
-        let bytes = register_bytes(mma) * u64::from(mma.registers(Part::C).max(mma.registers(Part::D)));
+    /// Where the function finds what a product adds to, registers `c` of so many bytes, and leaves its results, which may be more
+    /// bytes in all.
+    pub(super) fn sum_of(&mut self, c: &[Value], register_bytes: u64, most: u64, inst: &Inst) -> String {
+        let bytes = most.max(register_bytes * c.len() as u64);
         let held = self.sums.held.iter().position(|sum| sum.registers == c);
-        let is_last = mma.c == mma.d && c.iter().all(|value| self.sums.uses.get(value) == Some(&1));
+        let adds = matrix::Sum::of(inst).is_some();
+        let is_last = adds && c.iter().all(|value| self.sums.uses.get(value) == Some(&1));
         let mut sum = match held.filter(|_| is_last) {
             Some(at) => self.sums.held.remove(at),
-            None => match self.sum_in_context(mma, c).filter(|_| is_last) {
+            None => match self.sum_in_context(c, register_bytes).filter(|_| is_last) {
                 Some(sum) => sum,
-                None => self.new_sum(mma, c, bytes),
+                None => self.new_sum(c, register_bytes, bytes),
             },
         };
         sum.registers.clone_from(&inst.results);
@@ -117,8 +120,7 @@ impl Emitter<'_> {
     }
 
     /// Sums that are side by side in the context, and read by this block only.
-    fn sum_in_context(&mut self, mma: &Mma, c: &[Value]) -> Option<Sum> {
-        let bytes = register_bytes(mma);
+    fn sum_in_context(&mut self, c: &[Value], bytes: u64) -> Option<Sum> {
         let mut first: Option<Spot> = None;
         for (nth, value) in (0..).zip(c) {
             let saved = &self.here().saved[*self.in_place.get(value)?];
@@ -133,12 +135,12 @@ impl Emitter<'_> {
     }
 
     /// Memory with these sums in it.
-    fn new_sum(&mut self, mma: &Mma, c: &[Value], bytes: u64) -> Sum {
+    fn new_sum(&mut self, c: &[Value], register_bytes: u64, bytes: u64) -> Sum {
         let vectors = self.vectors_of(c);
         let number = self.free_number(bytes);
         let place = self.registers(&format!("sum{number}."), bytes);
         for (nth, val) in (0..).zip(&vectors) {
-            let at = self.register_at(&place, nth * register_bytes(mma));
+            let at = self.register_at(&place, nth * register_bytes);
             self.b.inst(format_args!("store {}, ptr {at}, align 64", val.typed()));
         }
         Sum { place, home: Home::Own { number, bytes }, registers: vec![] }
@@ -151,7 +153,8 @@ impl Emitter<'_> {
             _ => None,
         });
         let taken: Vec<(usize, usize)> = numbers.collect();
-        if taken.len() < MOST {
+        let most = (MOST_BYTES / bytes).clamp(1, MOST as u64);
+        if (taken.len() as u64) < most {
             return (0..).find(|number| taken.iter().all(|(_, other)| other != number)).unwrap_or_default();
         }
         let (oldest, number) = taken[0];

@@ -24,6 +24,7 @@ impl Emitter<'_> {
             Op::Elect => self.elect(inst),
             Op::Match { all, .. } => self.matches(*all, inst),
             Op::Mma(_) => self.mma(&[inst])?,
+            Op::Wgmma(wgmma) => self.wgmma(wgmma, inst)?,
             op => return Err(format!("setting `simd` does not have {op:?}")),
         }
         Ok(())

@@ -10,6 +10,7 @@
 //! added to C there, and the result is rounded.
 
 mod registers;
+pub mod warpgroup;
 
 pub use registers::{Layout, Product};
 
