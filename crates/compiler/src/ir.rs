@@ -13,7 +13,7 @@
 //! * Addresses are 64-bit: in `Generic`, `Global` and `Const` space the device's addresses; in `Shared`, `Local` and
 //!   `Param` space offsets from the start of that window. A memory operation is base value + constant offset.
 
-use crate::matrix::{Mma, Wgmma};
+use crate::matrix::{MatrixRows, Mma, Wgmma};
 use std::fmt;
 
 /// Type of an SSA value.
@@ -730,6 +730,8 @@ pub enum Op {
     Mma(Mma),
     /// A warp's part of a product of four warps, which reads shared memory: [`Wgmma`].
     Wgmma(Wgmma),
+    /// A warp moves matrices between shared memory and registers.
+    MatrixRows(MatrixRows),
     /// `[id]`, `[id, count]`, with the predicate last for reductions.
     Barrier {
         kind: BarrierKind,
@@ -777,6 +779,7 @@ impl Op {
                 | WarpSync
                 | Mma(_)
                 | Wgmma(_)
+                | MatrixRows(_)
                 | Barrier { .. }
                 | ClusterBarrier { .. }
                 | Call(_)
@@ -808,7 +811,7 @@ impl Op {
         use Op::*;
         match self {
             Shfl(_) | Vote(_) | Match { .. } | Redux(..) | ActiveMask | Elect | WarpSync => true,
-            Mma(_) | Wgmma(_) => true,
+            Mma(_) | Wgmma(_) | MatrixRows(_) => true,
             _ => false,
         }
     }

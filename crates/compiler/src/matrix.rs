@@ -317,6 +317,29 @@ impl Mma {
     }
 }
 
+/// `ldmatrix` and `stmatrix` of 16-bit elements: matrices of 8 × 8, of which lane l has the elements (l / 4, 2 · (l mod 4)) and the
+/// one right of it in a register, or if they are transposed those below each other of the one in memory. Row r of the n-th
+/// matrix begins `offset` behind what lane 8 · n + r gives. Arguments: an offset in the shared window (`B64`), the registers
+/// that are stored, the member mask. Results: the registers that are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MatrixRows {
+    pub count: u8,
+    pub is_transposed: bool,
+    pub stores: bool,
+    pub offset: i64,
+}
+
+impl MatrixRows {
+    pub fn arguments(&self) -> Vec<Ty> {
+        let registers = if self.stores { self.count } else { 0 };
+        std::iter::once(Ty::B64).chain((0..=registers).map(|_| Ty::B32)).collect()
+    }
+
+    pub fn results(&self) -> Vec<Ty> {
+        vec![Ty::B32; if self.stores { 0 } else { self.count.into() }]
+    }
+}
+
 /// A warp's 16 rows of D = A × B + D, with B, and perhaps A, in shared memory as descriptors say: what `wgmma` has each of four warps
 /// do. Arguments: A's registers or its descriptor, B's descriptor, the metadata of a sparse A, where the block's own memory begins in the
 /// shared window (`B32`), the warp's number among the four (`B32`), whether D counts before or is taken for zero (`Pred`), D's registers,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::llvm::inst::matrix::Layout;
 use crate::ir::{Function, Op, Special};
-use crate::pass::wgmma;
+use crate::pass::taken_apart;
 use crate::program::{Diagnostic, Header, Kernel, Program};
 
 /// How a block is run.
@@ -109,7 +109,7 @@ pub const IN_ORDER: &str = "cudaway-in-order";
 /// Emits `kernel`. `Err` holds the kernel's own diagnostics or what the back end lacks.
 pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
-    let body = &taken_apart(body, options.sanitize);
+    let body = &taken_apart(body, options);
     let body = &super::llvm::nan::canonical(body);
     let in_step = crate::pass::in_step::counts_on_it(body);
     let in_lanes_only = options.sanitize.then(|| "the sanitizer runs one lane at a time".to_owned());
@@ -144,9 +144,13 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
     Ok(Compiled { why_not_simd, why_not_warp, ..compiled })
 }
 
-/// A sparse A has a product of `mma` for each 8 columns; where the host is asked of each access, all have.
-pub(super) fn taken_apart(function: &Function, sanitize: bool) -> Cow<'_, Function> {
-    wgmma::taken_apart(function, |wgmma| sanitize || Layout::of(&wgmma.mma).is_none())
+/// The function for these options. A product of four warps with a sparse A has one of `mma` for each 8 columns, and rows of matrices
+/// are moved at once by baseline code only. Where the host is asked of each access nothing is left whole.
+pub(super) fn taken_apart<'f>(function: &'f Function, options: &Options) -> Cow<'f, Function> {
+    taken_apart::run(function, |op| match op {
+        Op::Wgmma(wgmma) => options.sanitize || Layout::of(&wgmma.mma).is_none(),
+        _ => options.sanitize || options.block != ANY_BLOCK,
+    })
 }
 
 /// The most threads of the flat blocks that open code for `kernel` is for; `None` when all its blocks are the same.
@@ -190,10 +194,10 @@ pub fn emit_baseline(
     vector_bits: u32,
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
-    let body = &taken_apart(body, false);
-    let body = &super::llvm::nan::canonical(body);
     let lane = Some(Setting::Lane);
     let options = Options { setting: lane, clustered, ..Options::new(ANY_BLOCK, vector_bits) };
+    let body = &taken_apart(body, &options);
+    let body = &super::llvm::nan::canonical(body);
     super::lane::emit(program, kernel, body, &options)
 }
 

@@ -11,6 +11,7 @@ use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::operand::{Place, space};
 use crate::ir::{IntBin, Mem, Op, Order, Scope, ShflMode, Space, Special, Ty, U32, U64, Value};
+use crate::matrix::MatrixRows;
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -61,24 +62,6 @@ impl Lowerer<'_, '_, '_> {
         let low = self.b.emit1(Op::Trunc, &[rows.base], Ty::B32);
         let low = self.value_of_lane(low, lane);
         self.b.emit1(Op::Zext, &[low], Ty::B64)
-    }
-
-    /// `address + 2·index`
-    fn element_address(&mut self, address: Value, index: Value) -> Value {
-        let bytes = self.word_op(IntBin::Shl, index, 1);
-        let bytes = self.b.emit1(Op::Zext, &[bytes], Ty::B64);
-        self.b.emit1(Op::Int(IntBin::Add, U64), &[address, bytes], Ty::B64)
-    }
-
-    fn matrix_load(&mut self, rows: &Rows, address: Value, bits: u8) -> Value {
-        let op = Op::Load {
-            space: Space::Shared,
-            mem: Mem { bits, signed: false },
-            offset: rows.offset,
-            order: Order::Weak,
-            scope: Scope::Sys,
-        };
-        self.b.emit1(op, &[address], Ty::of_bits(bits.into()))
     }
 
     fn matrix_store(&mut self, rows: &Rows, address: Value, value: Value, bits: u8) {
@@ -141,6 +124,18 @@ fn shape(i: &mut I<'_, '_>) -> Lower<Shape> {
 }
 
 impl<'i, 'a> Lowerer<'_, 'i, 'a> {
+    /// Moves matrices of 16-bit elements.
+    fn matrix_rows(&mut self, shape: &Shape, rows: &Rows, values: Vec<Value>, stores: bool) -> Vec<Value> {
+        let moved = MatrixRows {
+            count: shape.count as u8,
+            is_transposed: shape.trans,
+            stores,
+            offset: rows.offset,
+        };
+        let args: Vec<Value> = [rows.base].into_iter().chain(values).chain([self.whole_warp()]).collect();
+        self.b.emit(Op::MatrixRows(moved), &args, &moved.results())
+    }
+
     /// `address + column`
     fn byte_address(&mut self, address: Value, column: Value) -> Value {
         let column = self.b.emit1(Op::Zext, &[column], Ty::B64);
@@ -266,27 +261,7 @@ pub(super) fn ldmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
         }
         return Ok(());
     }
-    let position = l.position();
-    let mut values = Vec::new();
-    for matrix in 0..count as u32 {
-        let value = if trans {
-            // Element (row, column) of the transposed matrix is (column, row) of the one in memory.
-            let mut halves = Vec::new();
-            for half in 0..2 {
-                let lane = l.word_op(IntBin::Add, position.column, matrix * 8 + half);
-                let address = l.row_address(&rows, lane);
-                let address = l.element_address(address, position.row);
-                halves.push(l.matrix_load(&rows, address, 16));
-            }
-            l.b.emit1(Op::Pack, &halves, Ty::B32)
-        } else {
-            let lane = l.word_op(IntBin::Add, position.row, matrix * 8);
-            let address = l.row_address(&rows, lane);
-            let address = l.element_address(address, position.column);
-            l.matrix_load(&rows, address, 32)
-        };
-        values.push(value);
-    }
+    let values = l.matrix_rows(&shape, &rows, vec![], false);
     for (var, value) in checked(l.destinations(d)?, count, d.span)?.into_iter().zip(values) {
         l.write_same_width(var, value, d.span)?;
     }
@@ -312,25 +287,8 @@ pub(super) fn stmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
         l.store_bytes(&rows, values);
         return Ok(());
     }
-    let position = l.position();
     let values = checked(l.exact_values(a, Type::B32)?, count, a.span)?;
-    for (matrix, value) in values.into_iter().enumerate() {
-        let matrix = matrix as u32;
-        if !trans {
-            let lane = l.word_op(IntBin::Add, position.row, matrix * 8);
-            let address = l.row_address(&rows, lane);
-            let address = l.element_address(address, position.column);
-            l.matrix_store(&rows, address, value, 32);
-            continue;
-        }
-        let halves = l.b.emit(Op::Unpack, &[value], &[Ty::B16, Ty::B16]);
-        for (half, element) in halves.into_iter().enumerate() {
-            let lane = l.word_op(IntBin::Add, position.column, matrix * 8 + half as u32);
-            let address = l.row_address(&rows, lane);
-            let address = l.element_address(address, position.row);
-            l.matrix_store(&rows, address, element, 16);
-        }
-    }
+    l.matrix_rows(&shape, &rows, values, true);
     Ok(())
 }
 

@@ -260,6 +260,7 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
         Op::WarpSync | Op::NanoSleep => expect(&[B32], &[]),
         Op::Mma(mma) => expect(&mma.arguments(), &mma.results()),
         Op::Wgmma(wgmma) => expect(&wgmma.arguments(), &wgmma.results()),
+        Op::MatrixRows(rows) => expect(&rows.arguments(), &rows.results()),
         Op::Barrier { kind, .. } => {
             let predicate = usize::from(!matches!(kind, BarrierKind::Sync | BarrierKind::Arrive));
             let ids = args.len().saturating_sub(predicate);

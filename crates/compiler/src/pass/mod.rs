@@ -1,6 +1,6 @@
 //! Passes over the IR, one file each. This is the list, in the order in which they run for a kernel and a block shape:
 //!
-//! 0. `wgmma`: products of four warps that the target has no function for.
+//! 0. `taken_apart`: what warps do with matrices, where the target has no function for it.
 //! 1. `open`: which kernels need no code for each block shape.
 //! 2. `rounds`: loops over the grid; `fold`: what the block's shape decides.
 //! 3. `unroll`: loops of barriers whose trips the block's shape decides.
@@ -61,10 +61,10 @@ pub mod rounds;
 pub mod spins;
 pub mod ssa;
 pub mod steps;
+pub mod taken_apart;
 #[cfg(test)]
 pub mod testing;
 pub mod unroll;
 pub mod value_ranges;
 pub mod visit;
 pub mod waves;
-pub mod wgmma;

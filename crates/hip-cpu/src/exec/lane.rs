@@ -350,6 +350,8 @@ pub(super) struct Block<'a> {
     lanes: &'a mut Lanes,
     records: *mut u8,
     stride: usize,
+    /// The window of its shared memory, or of its cluster's.
+    shared: *mut u8,
     n_threads: usize,
     /// It is a cluster by itself.
     is_cluster: bool,
@@ -374,6 +376,7 @@ impl<'a> Block<'a> {
         Block {
             records: worker.context,
             stride: stride(grid),
+            shared: worker.shared,
             n_threads: resident.lanes.n_threads,
             is_cluster: grid.launch.cluster == [1; 3],
             per_warp: resident.lanes.per_warp,

@@ -32,7 +32,7 @@ use crate::device_runtime;
 use crate::ir::{FuncId, Function, Op, Syscall};
 use crate::lines::Lines;
 use crate::module::Module;
-use crate::pass::wgmma;
+use crate::pass::taken_apart;
 use crate::program::{Cause, Diagnostic, Kernel, Program};
 
 use super::llvm::{Builder, Unsupported, nan};
@@ -150,7 +150,7 @@ pub fn emit(
 
 /// A function as the target has its instructions.
 fn prepared(function: &Function) -> Function {
-    nan::canonical(&wgmma::taken_apart(function, |_| true)).into_owned()
+    nan::canonical(&taken_apart::run(function, |_| true)).into_owned()
 }
 
 /// The device functions reached by calls that are still there: those that call themselves.

@@ -307,7 +307,7 @@ impl<'a> Code<'a> {
     }
 
     /// Where a value lies in the thread's record.
-    fn place(&self, value: usize) -> Option<u64> {
+    pub fn place(&self, value: usize) -> Option<u64> {
         self.plan.places.get(value).copied().flatten()
     }
 

@@ -57,7 +57,7 @@ fn write(
         let function = program.functions.get(id.index());
         let function =
             function.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
-        let function = &cpu::taken_apart(function, options.sanitize);
+        let function = &cpu::taken_apart(function, options);
         let function = &nan::canonical(function);
         let plan = &plan::plan(function, Kept::InFrame, options);
         // What calls nothing that calls it has its places in the window once, behind those of all others.

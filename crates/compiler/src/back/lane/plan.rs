@@ -26,7 +26,7 @@ pub struct Plan {
     /// Values that are written out where they are used.
     pub invariant: BitSet,
     pub n_suspensions: u32,
-    /// Where in the thread record the registers lie that all lanes of a warp bring together, behind the places.
+    /// Where in the thread record those registers lie that all lanes of a warp bring together and that have no places, behind them.
     pub exchange: u64,
     pub context_bytes: u64,
 }
@@ -74,6 +74,7 @@ pub fn plan(function: &Function, kept: Kept, options: &Options) -> Plan {
     };
     // Live where a thread suspends.
     let mut survives = BitSet::new(function.values.len());
+    let mut exchanged = BitSet::new(function.values.len());
     for (at, block) in function.blocks.iter().enumerate() {
         let mut now = BitSet::default();
         let mut of_edges = vec![];
@@ -103,11 +104,21 @@ pub fn plan(function: &Function, kept: Kept, options: &Options) -> Plan {
             for arg in &inst.args {
                 now.insert(arg.index());
             }
+            if exchanges(&inst.op) && kept == Kept::InRecord {
+                // The host finds them, and leaves them, in their places.
+                for value in inst.args.iter().chain(&inst.results).map(|value| value.index()) {
+                    survives.insert(value);
+                    if !invariant.contains(value) {
+                        exchanged.insert(value);
+                    }
+                }
+            }
         }
         requests.push(of_insts);
         yields.push(of_edges);
     }
-    let in_slot = in_slot(function, &invariant);
+    let mut in_slot = in_slot(function, &invariant);
+    in_slot.union(&exchanged);
     let placed = match kept {
         Kept::InRecord => places::Placed::of(function, &live, |value| {
             survives.contains(value) && !invariant.contains(value)
@@ -120,21 +131,27 @@ pub fn plan(function: &Function, kept: Kept, options: &Options) -> Plan {
     Plan { requests, yields, in_slot, places, invariant, n_suspensions, exchange, context_bytes }
 }
 
-/// The most that an instruction brings or takes.
+/// All lanes of a warp bring registers together.
+pub fn exchanges(op: &Op) -> bool {
+    matches!(op, Op::Mma(_) | Op::Wgmma(_) | Op::MatrixRows(_))
+}
+
+/// Bytes for a register that has no place of its own.
+pub const EXCHANGED: u64 = 8;
+
+/// For as many registers as an instruction brings and takes.
 fn exchange_bytes(function: &Function) -> u64 {
     let insts = function.blocks.iter().flat_map(|block| &block.insts);
-    let bytes = insts.filter_map(|inst| match &inst.op {
-        Op::Mma(mma) => {
-            let registers = mma.lane_words().len().max(inst.results.len());
-            Some(registers as u64 * u64::from(mma.register_bytes()))
-        }
-        Op::Wgmma(wgmma) => {
-            let n_registers = wgmma.operands(inst).registers().len() + inst.results.len();
-            Some((n_registers as u64 + u64::from(warpgroup::WORDS)) * 4)
-        }
-        _ => None,
+    let registers = insts.filter(|inst| exchanges(&inst.op)).map(|inst| {
+        let words = match inst.op {
+            Op::Wgmma(_) => warpgroup::WORDS,
+            // Halves of the address, and what is added to it.
+            Op::MatrixRows(_) => 3,
+            _ => 0,
+        };
+        inst.args.len() as u64 + inst.results.len() as u64 + u64::from(words)
     });
-    bytes.max().unwrap_or(0)
+    registers.max().unwrap_or(0) * EXCHANGED
 }
 
 /// Values used in another segment than the one that defines them, and all block parameters.

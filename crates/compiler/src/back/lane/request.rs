@@ -2,9 +2,10 @@
 
 use super::code::Code;
 use super::layout::thread;
-use crate::back::llvm::inst::matrix::{self, warpgroup};
+use super::plan;
+use crate::back::llvm::inst::matrix::{self, rows, warpgroup};
 use crate::back::llvm::{Builder, Type, Unsupported, Val};
-use crate::ir::{BarrierKind, Inst, Op, ReduxOp, ShflMode, Space, VoteMode};
+use crate::ir::{BarrierKind, Inst, Op, ReduxOp, ShflMode, Value, VoteMode};
 use crate::matrix::Wgmma;
 
 /// Kind and flags as docs/architecture.md numbers them.
@@ -57,6 +58,7 @@ fn number(op: &Op) -> Option<(u32, u32)> {
         Op::ClusterBarrier { wait: true } => (10, 0),
         Op::Mma(mma) => (11, mma.register_bytes()),
         Op::Wgmma(wgmma) => (11, wgmma.mma.register_bytes()),
+        Op::MatrixRows(_) => (11, 4),
         _ => return None,
     })
 }
@@ -67,16 +69,29 @@ pub fn ask(code: &mut Code<'_>, inst: &Inst) -> Result<(), Unsupported> {
     let args = match &inst.op {
         Op::Mma(mma) => {
             let function = matrix::function(&mut code.b, mma)?;
-            let registers: Vec<Val> = inst.args[..mma.lane_words().len()]
-                .iter()
-                .map(|&arg| code.get(arg))
-                .collect::<Result<_, _>>()?;
-            bring(code, function, &registers, mma.register_bytes(), inst)
+            let mut brought = Brought::default();
+            for &register in &inst.args[..mma.lane_words().len()] {
+                brought.register(code, register)?;
+            }
+            brought.exchange(code, &function, inst)
         }
         Op::Wgmma(wgmma) => {
             let function = warpgroup::exchange(&mut code.b, wgmma)?;
-            let registers = warpgroup_words(code, wgmma, inst)?;
-            bring(code, function, &registers, wgmma.mma.register_bytes(), inst)
+            let brought = warpgroup_words(code, wgmma, inst)?;
+            brought.exchange(code, &function, inst)
+        }
+        Op::MatrixRows(moved) => {
+            let function = rows::exchange(&mut code.b, moved)?;
+            let mut brought = Brought::default();
+            let (base, offset) = (inst.args[0], Builder::int(Type::int(32, 1), moved.offset.into()));
+            // An offset in the shared window fits 32 bits.
+            brought.halves(code, base)?;
+            brought.offsets.pop();
+            brought.write(code, &offset);
+            for &register in &inst.args[1..inst.args.len() - 1] {
+                brought.register(code, register)?;
+            }
+            brought.exchange(code, &function, inst)
         }
         _ => code.args(inst)?,
     };
@@ -128,62 +143,118 @@ fn pair(first: u32, second: u32) -> Val {
     Builder::int(Type::int(64, 1), i128::from(u64::from(second) << 32 | u64::from(first)))
 }
 
-/// Writes the lane's registers behind its saved values. The arguments: the function for all lanes' registers, where
-/// they lie in the record, how many there are, and how many it gives.
-fn bring(code: &mut Code<'_>, function: String, registers: &[Val], bytes: u32, inst: &Inst) -> Vec<Val> {
-    let at = code.plan.exchange as i64;
-    for (nth, val) in (0..).zip(registers) {
-        code.store_field(at + nth * i64::from(bytes), val);
+/// What a lane brings to an exchange: where the registers are in its record.
+#[derive(Default)]
+struct Brought {
+    /// [`ZERO`] for a register that is zero.
+    offsets: Vec<u64>,
+    /// Those without places of their own.
+    n_written: u64,
+}
+
+/// In the place of an offset.
+const ZERO: u64 = u32::MAX as u64;
+
+impl Brought {
+    fn register(&mut self, code: &mut Code<'_>, value: Value) -> Result<(), Unsupported> {
+        match code.place(value.index()) {
+            Some(offset) => self.offsets.push(offset),
+            None => {
+                let val = code.get(value)?;
+                self.write(code, &val);
+            }
+        }
+        Ok(())
     }
-    let wide = Type::int(64, 1);
-    let function = Val::new(Type::ptr(), function);
-    let function = code.b.cast("ptrtoint", &function, wide);
-    let numbers = [at as usize, registers.len(), inst.results.len()];
-    std::iter::once(function).chain(numbers.map(|it| Builder::int(wide, it as i128))).collect()
+
+    /// A number of 64 bits as two registers.
+    fn halves(&mut self, code: &mut Code<'_>, value: Value) -> Result<(), Unsupported> {
+        match code.place(value.index()) {
+            Some(offset) => self.offsets.extend([offset, offset + 4]),
+            None => {
+                let val = code.get(value)?;
+                self.write_halves(code, &val);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_halves(&mut self, code: &mut Code<'_>, val: &Val) {
+        self.write(code, val);
+        let low = self.offsets[self.offsets.len() - 1];
+        self.offsets.push(if low == ZERO { ZERO } else { low + 4 });
+    }
+
+    fn write(&mut self, code: &mut Code<'_>, val: &Val) {
+        if Builder::constant_int(val) == Some(0) {
+            self.offsets.push(ZERO);
+            return;
+        }
+        let offset = self.next(code);
+        code.store_field(offset as i64, val);
+        self.offsets.push(offset);
+    }
+
+    /// Memory for a register without a place.
+    fn next(&mut self, code: &Code<'_>) -> u64 {
+        self.n_written += 1;
+        code.plan.exchange + (self.n_written - 1) * plan::EXCHANGED
+    }
+
+    /// The arguments of the request: the function for all lanes' registers, of so many bytes each, the table of where they lie in the
+    /// record and where the results go, how many there are, and how many it gives.
+    fn exchange(mut self, code: &mut Code<'_>, function: &str, inst: &Inst) -> Vec<Val> {
+        let n_in = self.offsets.len();
+        // What has no place is fetched from there.
+        self.n_written = 0;
+        for &result in &inst.results {
+            let offset = code.place(result.index()).unwrap_or_else(|| self.next(code));
+            self.offsets.push(offset);
+        }
+        let (n_out, site) = (inst.results.len(), code.site());
+        let table = format!("@exchange.{site}{}", code.device_function.map_or(String::new(), |id| format!(".{id}")));
+        let items: Vec<String> = self.offsets.iter().map(|offset| format!("i32 {}", *offset as u32 as i32)).collect();
+        let constant = format!("{table} = internal constant [{} x i32] [{}]", items.len(), items.join(", "));
+        code.b.declare(&table, constant);
+        let wide = Type::int(64, 1);
+        let [function, table] = [function, &table].map(|it| Val::new(wide, format!("ptrtoint (ptr {it} to i64)")));
+        let numbers = [n_in, n_out].map(|it| Builder::int(wide, it as i128));
+        [function, table].into_iter().chain(numbers).collect()
+    }
 }
 
 /// What a lane brings to a product of four warps.
-fn warpgroup_words(code: &mut Code<'_>, wgmma: &Wgmma, inst: &Inst) -> Result<Vec<Val>, Unsupported> {
+fn warpgroup_words(code: &mut Code<'_>, wgmma: &Wgmma, inst: &Inst) -> Result<Brought, Unsupported> {
     let given = wgmma.operands(inst);
-    let mut words = vec![];
+    let mut brought = Brought::default();
     for &register in given.registers() {
-        words.push(code.get(register)?);
+        brought.register(code, register)?;
     }
-    let (wide, window) = (Type::int(64, 1), code.get(given.window)?);
-    let a = match wgmma.a {
-        Some(_) => code.get(given.a[0])?,
-        None => Builder::int(wide, 0),
-    };
-    let b = code.get(given.b)?;
-    let shared = code.pointer(Space::Shared, &window, 0);
-    let shared = code.b.cast("ptrtoint", &shared, wide);
-    for long in [a, b, shared] {
-        words.push(code.b.resize(&long, 32, false));
-        let high = code.b.bin_int("lshr", &long, 32);
-        words.push(code.b.resize(&high, 32, false));
+    match wgmma.a {
+        Some(_) => brought.halves(code, given.a[0])?,
+        None => brought.write_halves(code, &Builder::int(Type::int(64, 1), 0)),
     }
-    words.push(code.get(given.warp)?);
+    brought.halves(code, given.b)?;
+    brought.register(code, given.window)?;
+    brought.register(code, given.warp)?;
     let keeps = code.get(given.keeps)?;
-    words.push(code.b.resize(&keeps, 32, false));
+    let keeps = code.b.resize(&keeps, 32, false);
+    brought.write(code, &keeps);
     for &register in given.d {
-        words.push(code.get(register)?);
+        brought.register(code, register)?;
     }
-    Ok(words)
+    Ok(brought)
 }
 
 /// Takes the results out of the thread record.
 pub fn answer(code: &mut Code<'_>, inst: &Inst) {
-    let product = match &inst.op {
-        Op::Mma(mma) => Some(mma),
-        Op::Wgmma(wgmma) => Some(&wgmma.mma),
-        _ => None,
-    };
-    if let Some(mma) = product {
-        let (at, bytes) = (code.plan.exchange as i64, i64::from(mma.register_bytes()));
-        for (i, result) in inst.results.iter().enumerate() {
-            let to = Type::of(code.function.ty(*result), 1);
-            let value = code.load_field("%thread", at + i as i64 * bytes, to);
-            code.set(*result, &value);
+    if plan::exchanges(&inst.op) {
+        let without = inst.results.iter().filter(|result| code.place(result.index()).is_none());
+        let without: Vec<Value> = without.copied().collect();
+        for (nth, result) in (0..).zip(without) {
+            let to = Type::of(code.function.ty(result), 1);
+            let value = code.load_field("%thread", (code.plan.exchange + nth * plan::EXCHANGED) as i64, to);
+            code.set(result, &value);
         }
         return;
     }

@@ -251,7 +251,7 @@ impl Emitter<'_> {
             let at = self.register_at(&into, nth as u64 * bytes);
             self.b.inst(format_args!("store {}, ptr {at}, align 64", val.typed()));
         }
-        self.b.assign(Type::int(32, 1), format_args!("call i32 {function}(ptr {into}, ptr {out})"));
+        self.b.assign(Type::int(32, 1), format_args!("call i32 {function}(ptr {into}, ptr {out}, ptr null)"));
         for (nth, &result) in inst.results.iter().enumerate() {
             let ty = self.vector_ty(self.ty(result));
             let at = self.register_at(&out, nth as u64 * bytes);

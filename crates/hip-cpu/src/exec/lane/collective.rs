@@ -136,7 +136,7 @@ impl Block<'_> {
     }
 
     /// Brings the lanes' registers of `bytes` bytes together, lets the kernel's function work on them, and hands each
-    /// lane its results. Lanes that take no part bring zeros.
+    /// lane its results. Lanes that take no part bring zeros. Where in its record a lane has each, a table of its instruction says.
     fn exchange(&mut self, first: usize, group: u32, bytes: usize) {
         let lead = self.thread(first + group.trailing_zeros() as usize).args;
         let [function, _, n_in, n_out] = lead;
@@ -145,37 +145,40 @@ impl Block<'_> {
             [vec![0u64; (n_in * WARP * bytes).div_ceil(8)], vec![0; (n_out * WARP * bytes).div_ceil(8)]];
         let [all_in, all_out] = buffers.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
         for l in bits(group) {
-            let record = self.registers(first + l);
+            let (record, table) = self.registers(first + l);
             for n in 0..n_in {
-                // SAFETY: the record has `n_in` registers there, the buffer 32 for each.
+                // SAFETY: the table has an offset for each of the registers, in the record; the buffer has 32 for each.
                 unsafe {
-                    all_in.add((n * WARP + l) * bytes).copy_from_nonoverlapping(record.add(n * bytes), bytes);
+                    let offset = *table.add(n);
+                    if offset != ZERO {
+                        let from = record.add(offset as usize);
+                        all_in.add((n * WARP + l) * bytes).copy_from_nonoverlapping(from, bytes);
+                    }
                 }
             }
         }
-        // SAFETY: the emitter's function, which reads and writes these buffers and nothing else.
+        // SAFETY: the emitter's function, which reads and writes these buffers, and of the shared window what the registers say.
         unsafe {
-            let function: extern "C" fn(*const u8, *mut u8) -> i32 = std::mem::transmute(function as usize);
-            function(all_in, all_out);
+            let function: extern "C" fn(*const u8, *mut u8, *mut u8) -> i32 =
+                std::mem::transmute(function as usize);
+            function(all_in, all_out, self.shared);
         }
         for l in bits(group) {
-            let record = self.registers(first + l);
+            let (record, table) = self.registers(first + l);
             for n in 0..n_out {
-                // SAFETY: as above, for the results.
+                // SAFETY: as above, for the results, whose offsets follow.
                 unsafe {
-                    record
-                        .add(n * bytes)
-                        .copy_from_nonoverlapping(all_out.add((n * WARP + l) * bytes), bytes);
+                    let to = record.add(*table.add(n_in + n) as usize);
+                    to.copy_from_nonoverlapping(all_out.add((n * WARP + l) * bytes), bytes);
                 }
             }
         }
     }
 
-    /// Where a thread has the registers it exchanges.
-    fn registers(&mut self, t: usize) -> *mut u8 {
-        let offset = self.thread(t).args[1] as usize;
-        debug_assert!(offset < self.stride);
-        self.records.wrapping_add(t * self.stride + offset)
+    /// A thread's record, and the table that says where it has the registers it exchanges.
+    fn registers(&mut self, t: usize) -> (*mut u8, *const u32) {
+        let table = self.thread(t).args[1] as *const u32;
+        (self.records.wrapping_add(t * self.stride), table)
     }
 
     fn answer(&mut self, first: usize, group: u32, result: impl Fn(usize) -> [u64; 2]) {
@@ -184,6 +187,9 @@ impl Block<'_> {
         }
     }
 }
+
+/// In the place of an offset: the register is zero.
+const ZERO: u32 = u32::MAX;
 
 /// `shfl.sync`: source lane and whether it lies in range, as PTX writes it (b: lane or delta; c: clamp and segment mask).
 fn shfl_source(mode: u32, lane: u32, b: u32, c: u32) -> (u32, bool) {

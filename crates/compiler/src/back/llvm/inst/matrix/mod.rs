@@ -1,6 +1,6 @@
 //! A warp's matrix product as one function over all lanes' registers, the same for every setting.
 //!
-//! `i32 (ptr in, ptr out)`: `in` has the registers of all arguments but the member mask, each as 32 lanes in a row, `out`
+//! `i32 (ptr in, ptr out, ptr)`: `in` has the registers of all arguments but the member mask, each as 32 lanes in a row, `out`
 //! the result's. The function unpacks the fragments into plain matrices, multiplies rows of B by elements of A in blocks
 //! of rows, and packs the result. Which element goes where is in constant tables.
 //!
@@ -10,6 +10,7 @@
 //! added to C there, and the result is rounded.
 
 mod registers;
+pub mod rows;
 pub mod warpgroup;
 
 pub use registers::{Layout, Product};
@@ -68,7 +69,7 @@ impl Writer<'_> {
     fn write(mut self) -> Result<()> {
         let name = self.name.clone();
         self.b.line(format_args!(
-            "define internal i32 {name}(ptr noalias readonly %in, ptr noalias %out) nounwind noinline{} {{",
+            "define internal i32 {name}(ptr noalias readonly %in, ptr noalias %out, ptr) nounwind noinline{} {{",
             if self.is_directed() { " strictfp" } else { "" }
         ));
         self.b.start_block("entry");

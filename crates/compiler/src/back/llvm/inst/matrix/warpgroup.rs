@@ -56,16 +56,17 @@ pub fn call(b: &mut Builder, wgmma: &Wgmma, given: &Given) -> Result<()> {
 }
 
 /// Words that a lane brings besides registers of A and D where the product is an exchange ([`exchange`]).
-pub const WORDS: u32 = 8;
+pub const WORDS: u32 = 7;
 
-/// The name of a function `i32 (ptr in, ptr out)`, which is added to the module: `in` has the registers of A, if A is not in memory, the
-/// [`WORDS`] (both descriptors, the address of the block's shared memory, each two words, the warp's number, whether D counts
-/// before), and the registers of D, each as 32 lanes in a row; `out` the result's.
+/// The name of a function `i32 (ptr in, ptr out, ptr shared)`, which is added to the module: `in` has the registers of A, if A is not in
+/// memory, the [`WORDS`] (both descriptors, each two words, where the block's own memory begins in the shared window, the warp's
+/// number, whether D counts before), and the registers of D, each as 32 lanes in a row; `out` the result's.
 pub fn exchange(b: &mut Builder, wgmma: &Wgmma) -> Result<String> {
     let name = format!("@{}.lanes", name(wgmma));
     b.declare("rolled loops", ROLLED_IS);
     b.define(&name, |b| {
-        b.line(format_args!("define internal i32 {name}(ptr %in, ptr %out) nounwind noinline {{"));
+        let params = "ptr %in, ptr %out, ptr %window";
+        b.line(format_args!("define internal i32 {name}({params}) nounwind noinline {{"));
         b.start_block("entry");
         let n_registers = if wgmma.a.is_some() { 0 } else { wgmma.mma.registers(Part::A) };
         let at = |b: &mut Builder, register: u32| {
@@ -83,16 +84,17 @@ pub fn exchange(b: &mut Builder, wgmma: &Wgmma) -> Result<String> {
             let high = b.bin_int("shl", &high, 32);
             b.or(&low, &high)
         };
-        let [left, right, shared] = [0, 2, 4].map(|first| long(b, first));
+        let [left, right] = [0, 2].map(|first| long(b, first));
+        let own = b.resize(&words[4], 64, false);
         let given = Given {
             before: at(b, n_registers + WORDS),
             after: Val::new(Type::ptr(), "%out"),
             registers: Val::new(Type::ptr(), "%in"),
             a: left,
             b: right,
-            shared: b.cast("inttoptr", &shared, Type::ptr()),
-            warp: words[6].clone(),
-            keeps: b.icmp_int("ne", &words[7], 0),
+            shared: b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %window, {}", own.typed())),
+            warp: words[5].clone(),
+            keeps: b.icmp_int("ne", &words[6], 0),
         };
         call(b, wgmma, &given)?;
         b.inst("ret i32 0");

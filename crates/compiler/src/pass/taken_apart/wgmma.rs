@@ -1,41 +1,11 @@
-//! `wgmma` as what it consists of, for targets and kinds of product that have no function for it: each lane loads its registers
-//! of the factors, and the warp has a product of `mma` for each 8 columns.
+//! `wgmma`: each lane loads its registers of the factors, and the warp has a product of `mma` for each 8 columns.
 
-use std::borrow::Cow;
-
-use crate::ir::{Cmp, Function, Inst, IntBin, Mem, Op, Order, Pos, Scope, Space, Special, Ty, U32, Value};
+use super::{Lane, Writer};
+use crate::ir::{Cmp, Inst, IntBin, Mem, Op, Order, Scope, Space, Ty, U32, Value};
 use crate::matrix::{Mma, Part, Wgmma};
 
-/// The function with those products taken apart that are `wanted`.
-pub fn taken_apart(function: &Function, wanted: impl Fn(&Wgmma) -> bool) -> Cow<'_, Function> {
-    let is_one = |inst: &Inst| matches!(&inst.op, Op::Wgmma(wgmma) if wanted(wgmma));
-    if !function.blocks.iter().flat_map(|block| &block.insts).any(is_one) {
-        return Cow::Borrowed(function);
-    }
-    let mut function = function.clone();
-    for at in 0..function.blocks.len() {
-        let insts = std::mem::take(&mut function.blocks[at].insts);
-        let mut writer = Writer { function: &mut function, out: vec![], pos: Pos::default() };
-        for inst in insts {
-            writer.pos = inst.pos;
-            match inst.op {
-                Op::Wgmma(wgmma) if wanted(&wgmma) => writer.product(&wgmma, &inst),
-                _ => writer.out.push(inst),
-            }
-        }
-        function.blocks[at].insts = writer.out;
-    }
-    Cow::Owned(function)
-}
-
-struct Writer<'f> {
-    function: &'f mut Function,
-    out: Vec<Inst>,
-    pos: Pos,
-}
-
 impl Writer<'_> {
-    fn product(&mut self, wgmma: &Wgmma, inst: &Inst) {
+    pub(super) fn product(&mut self, wgmma: &Wgmma, inst: &Inst) {
         let mma = &wgmma.mma;
         let given = wgmma.operands(inst);
         let lane = Lane::of(self);
@@ -71,48 +41,6 @@ impl Writer<'_> {
             let args = [&a[..], &b, &c, given.metadata.as_slice(), &[all]].concat();
             self.out.push(Inst { op: Op::Mma(*mma), args, results: after.to_vec(), pos: self.pos });
         }
-    }
-
-    fn emit(&mut self, op: Op, args: &[Value], results: &[Ty]) -> Vec<Value> {
-        let results: Vec<Value> = results.iter().map(|&ty| self.function.new_value(ty)).collect();
-        self.out.push(Inst { op, args: args.to_vec(), results: results.clone(), pos: self.pos });
-        results
-    }
-
-    fn emit1(&mut self, op: Op, args: &[Value], result: Ty) -> Value {
-        self.emit(op, args, &[result])[0]
-    }
-
-    fn word(&mut self, value: u32) -> Value {
-        self.emit1(Op::Const(value.into()), &[], Ty::B32)
-    }
-
-    fn word_op(&mut self, op: IntBin, a: Value, b: u32) -> Value {
-        let b = self.word(b);
-        self.words(op, a, b)
-    }
-
-    fn words(&mut self, op: IntBin, a: Value, b: Value) -> Value {
-        self.emit1(Op::Int(op, U32), &[a, b], Ty::B32)
-    }
-
-    fn sum(&mut self, first: Value, terms: &[Value]) -> Value {
-        terms.iter().fold(first, |sum, &term| self.words(IntBin::Add, sum, term))
-    }
-}
-
-/// Where this lane stands.
-struct Lane {
-    /// The row of eight.
-    group: Value,
-    /// Which of the four registers of that row.
-    four: Value,
-}
-
-impl Lane {
-    fn of(l: &mut Writer<'_>) -> Lane {
-        let lane = l.emit1(Op::Special(Special::LaneId), &[], Ty::B32);
-        Lane { group: l.word_op(IntBin::Shr, lane, 2), four: l.word_op(IntBin::And, lane, 3) }
     }
 }
 

@@ -1,0 +1,81 @@
+//! What warps do with matrices, as what it consists of: for targets, settings and kinds that have no function for it.
+
+mod rows;
+mod wgmma;
+
+use std::borrow::Cow;
+
+use crate::ir::{Function, Inst, IntBin, Op, Pos, Special, Ty, U32, Value};
+
+/// The function with those operations taken apart that are `wanted`, of [`Op::Wgmma`] and [`Op::MatrixRows`].
+pub fn run(function: &Function, wanted: impl Fn(&Op) -> bool) -> Cow<'_, Function> {
+    let is_one = |inst: &Inst| matches!(inst.op, Op::Wgmma(_) | Op::MatrixRows(_)) && wanted(&inst.op);
+    if !function.blocks.iter().flat_map(|block| &block.insts).any(is_one) {
+        return Cow::Borrowed(function);
+    }
+    let mut function = function.clone();
+    for at in 0..function.blocks.len() {
+        let insts = std::mem::take(&mut function.blocks[at].insts);
+        let mut writer = Writer { function: &mut function, out: vec![], pos: Pos::default() };
+        for inst in insts {
+            writer.pos = inst.pos;
+            match &inst.op {
+                Op::Wgmma(wgmma) if wanted(&inst.op) => writer.product(wgmma, &inst),
+                Op::MatrixRows(rows) if wanted(&inst.op) => writer.rows(rows, &inst),
+                _ => writer.out.push(inst),
+            }
+        }
+        function.blocks[at].insts = writer.out;
+    }
+    Cow::Owned(function)
+}
+
+struct Writer<'f> {
+    function: &'f mut Function,
+    out: Vec<Inst>,
+    pos: Pos,
+}
+
+impl Writer<'_> {
+    fn emit(&mut self, op: Op, args: &[Value], results: &[Ty]) -> Vec<Value> {
+        let results: Vec<Value> = results.iter().map(|&ty| self.function.new_value(ty)).collect();
+        self.out.push(Inst { op, args: args.to_vec(), results: results.clone(), pos: self.pos });
+        results
+    }
+
+    fn emit1(&mut self, op: Op, args: &[Value], result: Ty) -> Value {
+        self.emit(op, args, &[result])[0]
+    }
+
+    fn word(&mut self, value: u32) -> Value {
+        self.emit1(Op::Const(value.into()), &[], Ty::B32)
+    }
+
+    fn word_op(&mut self, op: IntBin, a: Value, b: u32) -> Value {
+        let b = self.word(b);
+        self.words(op, a, b)
+    }
+
+    fn words(&mut self, op: IntBin, a: Value, b: Value) -> Value {
+        self.emit1(Op::Int(op, U32), &[a, b], Ty::B32)
+    }
+
+    fn sum(&mut self, first: Value, terms: &[Value]) -> Value {
+        terms.iter().fold(first, |sum, &term| self.words(IntBin::Add, sum, term))
+    }
+}
+
+/// Where this lane stands.
+struct Lane {
+    /// The row of eight.
+    group: Value,
+    /// Which of the four registers of that row.
+    four: Value,
+}
+
+impl Lane {
+    fn of(l: &mut Writer<'_>) -> Lane {
+        let lane = l.emit1(Op::Special(Special::LaneId), &[], Ty::B32);
+        Lane { group: l.word_op(IntBin::Shr, lane, 2), four: l.word_op(IntBin::And, lane, 3) }
+    }
+}
