@@ -397,6 +397,19 @@ pub enum TensorDirection {
     Reduce(AtomOp),
 }
 
+/// `cp.async` that is told to copy less than all: where there are fewer bytes than `size` the rest is zero, and a byte that is not
+/// to be read is not touched: it may lie outside of the allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CopyAsync {
+    /// 4, 8 or 16 bytes.
+    pub size: u8,
+    /// How much is a predicate that says to copy nothing, not the number of bytes (`B32`).
+    pub is_ignored: bool,
+    /// Added to both addresses.
+    pub to: i64,
+    pub from: i64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TensorCopy {
     pub direction: TensorDirection,
@@ -705,6 +718,8 @@ pub enum Op {
         order: Order,
         scope: Scope,
     },
+    /// `[offset in the shared window, address in global memory, how much]`: copies as many bytes as [`CopyAsync`] says.
+    CopyAsync(CopyAsync),
     /// `[tensor map, shared memory, five coordinates, offsets]`: both addresses generic, coordinates `B32`, offsets four
     /// times 16 bits → bytes in shared memory (`B32`).
     TensorCopy(TensorCopy),
@@ -769,6 +784,7 @@ impl Op {
                 | Store { .. }
                 | Atomic { .. }
                 | Fence { .. }
+                | CopyAsync(_)
                 | TensorCopy(_)
                 | Shfl(_)
                 | Vote(_)

@@ -149,6 +149,7 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
 pub(super) fn taken_apart<'f>(function: &'f Function, options: &Options) -> Cow<'f, Function> {
     taken_apart::run(function, |op| match op {
         Op::Wgmma(wgmma) => options.sanitize || Layout::of(&wgmma.mma).is_none(),
+        Op::CopyAsync(_) => options.sanitize,
         _ => options.sanitize || options.block != ANY_BLOCK,
     })
 }

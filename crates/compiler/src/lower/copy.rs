@@ -8,7 +8,7 @@ use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mbarrier::Object;
 use super::operand::{Place, immediate, space};
-use crate::ir::{Cmp, IntBin, Op, Space, Ty, U32, Value};
+use crate::ir::{CopyAsync, Op, Space, Ty, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -98,8 +98,7 @@ fn fill<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &I<'i, 'a>) -> Lower<Fill> {
     }
 }
 
-/// Copies `size` bytes, or what `fill` says. A byte that is not to be read is not touched: it may lie outside of the
-/// allocation. Nearly always all bytes are asked for, or none: fewer are copied one at a time.
+/// Copies `size` bytes, or what `fill` says.
 fn copy<'i, 'a>(
     l: &mut L<'_, 'i, 'a>,
     i: &I<'i, 'a>,
@@ -115,27 +114,12 @@ fn copy<'i, 'a>(
         whole(l, &target, &source, size);
         return Ok(());
     };
-    let is_whole = match &fill {
-        Fill::Ignore(ignore) => l.b.emit1(Op::Not, &[*ignore], Ty::Pred),
-        Fill::Bytes(bytes) => {
-            let size = l.b.constant(Ty::B32, u128::from(size));
-            l.b.emit1(Op::Icmp(Cmp::Ge, U32), &[*bytes, size], Ty::Pred)
-        }
+    let (is_ignored, fill) = match fill {
+        Fill::Ignore(ignore) => (true, ignore),
+        Fill::Bytes(bytes) => (false, bytes),
     };
-    let [all, fewer, behind] = std::array::from_fn(|_| l.b.new_block());
-    l.b.branch(is_whole, all, fewer);
-    l.b.enter(fewer);
-    zero(l, &target, size);
-    if let Fill::Bytes(bytes) = fill {
-        // They are fewer than `size`. What is a multiple of it, as Triton's 0 or 16 are, has no loop in code for a shape of block.
-        let part = l.word_op(IntBin::And, bytes, size as u32 - 1);
-        let (start, end) = (l.long(0), l.resize(part, Ty::B64, false));
-        bulk::bytes_loop(l, &target, &source, start, end, None);
-    }
-    l.b.jump(behind);
-    l.b.enter(all);
-    whole(l, &target, &source, size);
-    l.b.enter(behind);
+    let copy = CopyAsync { size: size as u8, is_ignored, to: target.offset, from: source.offset };
+    l.b.emit(Op::CopyAsync(copy), &[target.base, source.base, fill], &[]);
     Ok(())
 }
 
@@ -150,11 +134,6 @@ fn whole(l: &mut L<'_, '_, '_>, target: &Object, source: &Object, size: u64) {
     let types = vec![Ty::B32; (size / 4) as usize];
     let words = l.b.emit(bulk::load(source, 32), &[source.base], &types);
     store(l, target, words);
-}
-
-fn zero(l: &mut L<'_, '_, '_>, target: &Object, size: u64) {
-    let zero = l.b.constant(Ty::B32, 0);
-    store(l, target, vec![zero; (size / 4) as usize]);
 }
 
 fn store(l: &mut L<'_, '_, '_>, target: &Object, words: Vec<Value>) {

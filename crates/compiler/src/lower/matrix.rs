@@ -126,12 +126,8 @@ fn shape(i: &mut I<'_, '_>) -> Lower<Shape> {
 impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     /// Moves matrices of 16-bit elements.
     fn matrix_rows(&mut self, shape: &Shape, rows: &Rows, values: Vec<Value>, stores: bool) -> Vec<Value> {
-        let moved = MatrixRows {
-            count: shape.count as u8,
-            is_transposed: shape.trans,
-            stores,
-            offset: rows.offset,
-        };
+        let moved =
+            MatrixRows { count: shape.count as u8, is_transposed: shape.trans, stores, offset: rows.offset };
         let args: Vec<Value> = [rows.base].into_iter().chain(values).chain([self.whole_warp()]).collect();
         self.b.emit(Op::MatrixRows(moved), &args, &moved.results())
     }

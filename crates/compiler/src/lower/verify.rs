@@ -292,6 +292,7 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
         Op::Syscall(Syscall::Free) => expect(&[B64], &[]),
         Op::Syscall(Syscall::DeviceRuntime) => expect(&[B64, B32], &[B64]),
         Op::ClusterBarrier { .. } => expect(&[], &[]),
+        Op::CopyAsync(copy) => expect(&[B64, B64, if copy.is_ignored { Pred } else { B32 }], &[]),
         Op::TensorCopy(_) => expect(&[B64, B64, B32, B32, B32, B32, B32, B64], &[B32]),
         Op::Syscall(Syscall::AssertFail) => expect(&[B64, B64, B32, B64, B64], &[]),
     }

@@ -576,6 +576,7 @@ pub(super) fn window_offsets(function: &Function) -> BitSet {
                 Op::Load { space: Space::Shared | Space::Local, .. }
                     | Op::Store { space: Space::Shared | Space::Local, .. }
                     | Op::Atomic { space: Space::Shared | Space::Local, .. }
+                    | Op::CopyAsync(_)
             );
             for (nth, arg) in inst.args.iter().enumerate() {
                 if window && nth == 0 {

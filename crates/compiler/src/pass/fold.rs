@@ -48,7 +48,7 @@ fn decide(function: &mut Function, ranges: &ValueRanges) -> bool {
 fn simplify(function: &mut Function, ranges: &ValueRanges) -> bool {
     let definitions = definitions(function);
     let mut renamed: Vec<Option<Value>> = vec![None; function.values.len()];
-    let (mut constants, mut decided) = (vec![], false);
+    let mut constants = vec![];
     for at in 0..function.blocks.len() {
         for nth in 0..function.blocks[at].insts.len() {
             let inst = &function.blocks[at].insts[nth];
@@ -67,15 +67,6 @@ fn simplify(function: &mut Function, ranges: &ValueRanges) -> bool {
                 renamed[result.index()] = Some(same);
                 continue;
             }
-            if op == IntBin::And
-                && let Some(bits) = masked_alike(function, &definitions, ranges, a, b)
-            {
-                let pos = inst.pos;
-                function.blocks[at].insts[nth] =
-                    Inst { op: Op::Const(bits), args: vec![], results: vec![result], pos };
-                decided = true;
-                continue;
-            }
             // x - (x & c) is x & !c.
             let Definition::Inst(home, index, 0) = definitions[b.index()] else { continue };
             let part = &function.blocks[home].insts[index];
@@ -92,7 +83,7 @@ fn simplify(function: &mut Function, ranges: &ValueRanges) -> bool {
             constants.push((at, Inst { op: Op::Const(rest), args: vec![], results: vec![kept], pos }));
         }
     }
-    let mut changed = decided || !constants.is_empty();
+    let mut changed = !constants.is_empty();
     for (at, constant) in constants {
         function.blocks[at].insts.insert(0, constant);
     }
@@ -116,41 +107,6 @@ fn simplify(function: &mut Function, ranges: &ValueRanges) -> bool {
         });
     }
     changed
-}
-
-/// Selections of selections that are looked into.
-const DEEP: usize = 4;
-
-/// What a mask leaves of a number that is one of some constants, if that is the same of each: of 0 or 16 nothing below 16.
-fn masked_alike(
-    function: &Function,
-    definitions: &[Definition],
-    ranges: &ValueRanges,
-    a: Value,
-    b: Value,
-) -> Option<u128> {
-    let (number, mask) = match (ranges.constant(a), ranges.constant(b)) {
-        (None, Some(mask)) => (a, mask),
-        (Some(mask), None) => (b, mask),
-        _ => return None,
-    };
-    let (mut left, mut work) = (None, vec![(number, DEEP)]);
-    while let Some((value, deep)) = work.pop() {
-        if let Some(bits) = ranges.constant(value) {
-            if left.is_some_and(|left| left != bits & mask) {
-                return None;
-            }
-            left = Some(bits & mask);
-            continue;
-        }
-        let Definition::Inst(home, index, 0) = definitions[value.index()] else { return None };
-        let choice = &function.blocks[home].insts[index];
-        if choice.op != Op::Select || deep == 0 {
-            return None;
-        }
-        work.extend(choice.args[1..].iter().map(|&arg| (arg, deep - 1)));
-    }
-    left
 }
 
 #[cfg(test)]
@@ -202,17 +158,6 @@ mod tests {
         let store = f.blocks[0].insts.iter().find(|inst| matches!(inst.op, Op::Store { .. })).unwrap();
         let index = f.blocks[0].insts.iter().find(|inst| inst.results == store.args[..1]).unwrap();
         assert!(matches!(index.op, Op::Int(IntBin::And, _)), "{index:?}");
-    }
-
-    #[test]
-    fn a_mask_of_a_choice_between_constants_may_leave_the_same_of_each() {
-        let source = |number: u32| {
-            format!(
-                "entry: t = tid; n = const.b32 {number}; z = const.b32 0; p = lt t z; q = lt t n; k = select q n z; m = const.b32 15; l = and k m; r = lt z l; branch r a b\n a: store t t; exit\n b: exit"
-            )
-        };
-        assert_eq!(blocks_left(&source(16)), 1);
-        assert_eq!(blocks_left(&source(24)), 3);
     }
 
     #[test]

@@ -459,6 +459,7 @@ fn shared_access(op: &Op) -> Option<(bool, i64)> {
     let (is_store, space, offset) = match *op {
         Op::Load { space, offset, .. } => (false, space, offset),
         Op::Store { space, offset, .. } => (true, space, offset),
+        Op::CopyAsync(copy) => (true, Space::Shared, copy.to),
         _ => return None,
     };
     (!matches!(space, Space::Local | Space::Param | Space::Const)).then_some((is_store, offset))

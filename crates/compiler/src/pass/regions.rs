@@ -95,14 +95,24 @@ impl Runs {
     ) -> Option<Runs> {
         let insts = || function.blocks.iter().flat_map(|block| &block.insts);
         let accesses: Vec<(Value, i64)> = insts()
-            .filter_map(|inst| {
-                let (space, mem, n) = match inst.op {
-                    Op::Load { space, mem, .. } => (space, mem, inst.results.len()),
-                    Op::Store { space, mem, .. } => (space, mem, inst.args.len() - 1),
-                    _ => return None,
+            .flat_map(|inst| {
+                let of = |n: usize| inst.args[..n].to_vec();
+                let (addresses, bytes) = match inst.op {
+                    Op::Load { space, mem, .. } if space != Space::Local => {
+                        (of(1), i64::from(mem.bits / 8) * inst.results.len() as i64)
+                    }
+                    Op::Store { space, mem, .. } if space != Space::Local => {
+                        (of(1), i64::from(mem.bits / 8) * (inst.args.len() as i64 - 1))
+                    }
+                    Op::CopyAsync(copy) => (of(2), copy.size.into()),
+                    _ => (vec![], 0),
                 };
-                let is_apart = space != Space::Local && group[inst.args[0].index()].is_varying();
-                is_apart.then_some((inst.args[0], i64::from(mem.bits / 8) * n as i64))
+                let is_apart = |address: &Value| group[address.index()].is_varying();
+                addresses
+                    .into_iter()
+                    .filter(is_apart)
+                    .map(move |address| (address, bytes))
+                    .collect::<Vec<_>>()
             })
             .collect();
         if accesses.is_empty() {

@@ -113,7 +113,6 @@ pub fn function(source: &str) -> Function {
                 "le" => inst(Op::Icmp(Cmp::Le, S32), vec![value(0), value(1)], Some(Ty::Pred)),
                 "ge" => inst(Op::Icmp(Cmp::Ge, S32), vec![value(0), value(1)], Some(Ty::Pred)),
                 "eq" => inst(Op::Icmp(Cmp::Eq, U32), vec![value(0), value(1)], Some(Ty::Pred)),
-                "select" => inst(Op::Select, vec![value(0), value(1), value(2)], Some(Ty::B32)),
                 "sext" => inst(Op::Sext, vec![value(0)], Some(Ty::B64)),
                 "zext" => inst(Op::Zext, vec![value(0)], Some(Ty::B64)),
                 "load" | "vload" => {

@@ -2,8 +2,8 @@
 
 use super::code::{Code, Result, block_label};
 use super::layout::{launch, service, status, thread, worker};
-use crate::back::llvm::{Type, Unsupported, Val, memory, texture};
-use crate::ir::{BlockId, FuncId, Syscall, TensorCopy, Value};
+use crate::back::llvm::{Builder, Type, Unsupported, Val, memory, texture};
+use crate::ir::{BlockId, CopyAsync, FuncId, Space, Syscall, TensorCopy, Value};
 use crate::texture::Access;
 
 /// Bytes of the OS thread's stack that recursion may take.
@@ -108,6 +108,18 @@ impl Code<'_> {
     }
 
     /// A map that does not fit the instruction traps.
+    pub fn copy_async(&mut self, copy: &CopyAsync, args: &[Val]) {
+        let to = self.pointer(Space::Shared, &args[0], copy.to);
+        let from = self.pointer(Space::Global, &args[1], copy.from);
+        let bytes = if copy.is_ignored {
+            let [none, all] = [0, copy.size].map(|bytes| Builder::int(Type::int(32, 1), bytes.into()));
+            self.b.select(&args[2], &none, &all)
+        } else {
+            args[2].clone()
+        };
+        memory::copy_async(&mut self.b, copy.size, &to, &from, &bytes);
+    }
+
     pub fn tensor_copy(&mut self, copy: TensorCopy, args: &[Val]) -> Val {
         let function = self.service(service::TENSOR).text;
         let mut words = vec![self.host_pointer(&args[0]).typed(), self.host_pointer(&args[1]).typed()];

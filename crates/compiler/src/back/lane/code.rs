@@ -517,6 +517,10 @@ impl<'a> Code<'a> {
                 memory::fence(&mut self.b, *order, *scope);
                 vec![]
             }
+            Op::CopyAsync(copy) => {
+                self.copy_async(copy, &args);
+                vec![]
+            }
             Op::TensorCopy(copy) => vec![self.tensor_copy(*copy, &args)],
             Op::Syscall(syscall) => self.syscall(*syscall, &args)?,
             Op::Texture(access) => self.texture(*access, &args, &results)?,

@@ -212,12 +212,15 @@ impl Brought {
             self.offsets.push(offset);
         }
         let (n_out, site) = (inst.results.len(), code.site());
-        let table = format!("@exchange.{site}{}", code.device_function.map_or(String::new(), |id| format!(".{id}")));
-        let items: Vec<String> = self.offsets.iter().map(|offset| format!("i32 {}", *offset as u32 as i32)).collect();
+        let table =
+            format!("@exchange.{site}{}", code.device_function.map_or(String::new(), |id| format!(".{id}")));
+        let items: Vec<String> =
+            self.offsets.iter().map(|offset| format!("i32 {}", *offset as u32 as i32)).collect();
         let constant = format!("{table} = internal constant [{} x i32] [{}]", items.len(), items.join(", "));
         code.b.declare(&table, constant);
         let wide = Type::int(64, 1);
-        let [function, table] = [function, &table].map(|it| Val::new(wide, format!("ptrtoint (ptr {it} to i64)")));
+        let [function, table] =
+            [function, &table].map(|it| Val::new(wide, format!("ptrtoint (ptr {it} to i64)")));
         let numbers = [n_in, n_out].map(|it| Builder::int(wide, it as i128));
         [function, table].into_iter().chain(numbers).collect()
     }

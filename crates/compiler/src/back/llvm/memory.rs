@@ -246,6 +246,29 @@ fn compare_exchange_pair(
     .text
 }
 
+/// Copies as many bytes as `bytes` says, `size` at most, and fills up with zeros: a call of a function, which is added to the module.
+pub fn copy_async(b: &mut Builder, size: u8, to: &Val, from: &Val, bytes: &Val) {
+    let name = format!("@copy.async.{size}");
+    if !b.is_declared(&name) {
+        let ty = format!("<{} x i32>", size / 4);
+        let text = format!(
+            "define internal void {name}(ptr %to, ptr %from, i32 %bytes) nounwind noinline {{\n\
+             entry:\n  %is.whole = icmp uge i32 %bytes, {size}\n  br i1 %is.whole, label %whole, label %fewer\n\
+             whole:\n  %all = load {ty}, ptr %from, align 4\n  store {ty} %all, ptr %to, align 4\n  ret void\n\
+             fewer:\n  store {ty} zeroinitializer, ptr %to, align 4\n  br label %head\n\
+             head:\n  %at = phi i32 [ 0, %fewer ], [ %next, %byte ]\n  %more = icmp ult i32 %at, %bytes\n  \
+             br i1 %more, label %byte, label %done\n\
+             byte:\n  %source = getelementptr i8, ptr %from, i32 %at\n  %value = load i8, ptr %source\n  \
+             %target = getelementptr i8, ptr %to, i32 %at\n  store i8 %value, ptr %target\n  \
+             %next = add i32 %at, 1\n  br label %head\n\
+             done:\n  ret void\n}}\n"
+        );
+        b.declare(&name, text);
+    }
+    let list = [to, from, bytes].map(Val::typed).join(", ");
+    b.inst(format_args!("call void {name}({list})"));
+}
+
 /// Replaces the value at `pointer` by a function of it, whole; gives the old one.
 fn update_loop(
     b: &mut Builder,

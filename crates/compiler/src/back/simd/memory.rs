@@ -4,7 +4,7 @@
 use super::{Copy, Emitter};
 use crate::back::llvm::memory::offset_pointer;
 use crate::back::llvm::{Builder, Scalar, Type, Val};
-use crate::ir::{Inst, Mem, Op, Order, Scope, Space, Ty, Value};
+use crate::ir::{CopyAsync, Inst, Mem, Op, Order, Scope, Space, Ty, Value};
 use crate::pass::divergence::Divergence;
 use crate::pass::visit::Definition;
 
@@ -40,6 +40,14 @@ impl Access {
             _ => return None,
         };
         (n > 0).then_some(Access { space, mem, offset, order, n, streams: false })
+    }
+
+    /// The two of a copy: what is written, and what is read.
+    pub(super) fn of_copy(copy: &CopyAsync) -> [Access; 2] {
+        [(Space::Shared, copy.to), (Space::Global, copy.from)].map(|(space, offset)| {
+            let mem = Mem { bits: 32, signed: false };
+            Access { space, mem, offset, order: Order::Weak, n: usize::from(copy.size / 4), streams: false }
+        })
     }
 
     pub(super) fn bytes(self) -> i64 {

@@ -51,6 +51,10 @@ impl Emitter<'_> {
             op if op.is_barrier() => Ok(()),
             Op::Syscall(call) => self.syscall(*call, inst),
             Op::Texture(access) => self.texture(*access, inst),
+            Op::CopyAsync(copy) => {
+                self.copy_async(copy, inst);
+                Ok(())
+            }
             Op::TensorCopy(copy) => {
                 self.tensor_copy(*copy, inst);
                 Ok(())

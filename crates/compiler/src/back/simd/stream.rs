@@ -39,6 +39,10 @@ impl Streams {
                             None => return Streams::default(),
                         };
                     }
+                    Op::CopyAsync(_) => match parameter(&region.function, &places, inst.args[1]) {
+                        Some(at) => drop(read.insert(at)),
+                        None => return Streams::default(),
+                    },
                     Op::Load { order: Order::Weak, .. } => {}
                     Op::Store { space, order: Order::Weak, mem, .. } => {
                         let step = u64::from(mem.bits / 8) * (inst.args.len() as u64 - 1);

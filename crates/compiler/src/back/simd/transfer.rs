@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use super::memory::Access;
 use super::{Copy, Emitter};
-use crate::back::llvm::{Type, Val};
-use crate::ir::{Function, Inst, Op, Order, Space, Value};
+use crate::back::llvm::{Builder, Type, Val, memory};
+use crate::ir::{CopyAsync, Function, Inst, Op, Order, Space, Value};
 use crate::pass::divergence::Divergence;
 use crate::pass::visit::count_uses;
 
@@ -177,6 +177,95 @@ impl Emitter<'_> {
             write(me, &params[1], &params[2]);
             vec![]
         });
+    }
+
+    /// Where nearly always all lanes copy all, or none does anything: all at once in the first case, else one lane after the other.
+    pub(super) fn copy_async(&mut self, copy: &CopyAsync, inst: &Inst) {
+        let [to, from] = Access::of_copy(copy);
+        let mut bytes = self.vector(inst.args[2]);
+        if copy.is_ignored {
+            let ty = bytes.ty.ints(32);
+            let [none, all] = [0, copy.size].map(|bytes| Builder::bits(ty, bytes.into()));
+            bytes = self.b.select(&bytes, &none, &all);
+        }
+        if self.lanes == 1 {
+            let [target, source] = [(inst.args[0], to), (inst.args[1], from)].map(|(address, access)| {
+                let address = self.vector(address);
+                self.pointer(access.space, &address, access.offset)
+            });
+            let mask = self.mask.clone();
+            let copy =
+                |me: &mut Self, _: &Val| memory::copy_async(&mut me.b, copy.size, &target, &source, &bytes);
+            let zero = self.i64(0);
+            return if mask.is_some() {
+                self.for_lanes(|me, lane| copy(me, lane))
+            } else {
+                copy(self, &zero)
+            };
+        }
+        let (target, source) = (self.side(inst.args[0], to), self.side(inst.args[1], from));
+        let active = self.active();
+        let bits = self.bits_of(&active);
+        let is_masked = self.mask.is_some();
+        let kind = if is_masked { "active" } else { "all" };
+        let name = format!("copy_async.{kind}.{}.{}.{}", copy.size, source.name(), target.name());
+        let arguments = [bits, bytes, source.pointers().clone(), target.pointers().clone()];
+        self.outlined(&name, &arguments, &[], |me, params| {
+            let (source, target) = (source.with(params[2].clone()), target.with(params[3].clone()));
+            let bytes = &params[1];
+            let done = me.b.label("copied");
+            if !is_masked {
+                let size = Builder::bits(bytes.ty, copy.size.into());
+                let whole = me.b.icmp("uge", bytes, &size);
+                let whole = me.bits_of(&whole);
+                let all = me.b.icmp_int("eq", &whole, -1);
+                let [straight, parts] = ["straight", "parts"].map(|hint| me.b.label(hint));
+                me.b.cond_br(&all, &straight, &parts);
+                me.b.start_block(&straight);
+                let piece = Type::int(32, u32::from(copy.size / 4));
+                for lane in 0..me.lanes {
+                    let at = me.place_on(&source, lane);
+                    let val = me.b.assign(piece, format_args!("load {piece}, ptr {at}, align 4"));
+                    let at = me.place_on(&target, lane);
+                    me.b.inst(format_args!("store {}, ptr {at}, align 4", val.typed()));
+                }
+                me.b.br(&done);
+                me.b.start_block(&parts);
+            }
+            me.mask = Some(me.b.bitcast(&params[0], Type::int(1, me.lanes)));
+            let [sources, targets] = [&source, &target].map(|side| me.all_of(side));
+            let (from, to, much) = (me.spill(0, &sources), me.spill(1, &targets), me.spill(2, bytes));
+            me.for_lanes(|me, lane| {
+                let from = me.item(&from, sources.ty, lane);
+                let to = me.item(&to, targets.ty, lane);
+                let bytes = me.item(&much, bytes.ty, lane);
+                memory::copy_async(&mut me.b, copy.size, &to, &from, &bytes);
+            });
+            me.b.br(&done);
+            me.b.start_block(&done);
+            vec![]
+        });
+    }
+
+    /// All lanes' pointers.
+    fn all_of(&mut self, side: &Side) -> Val {
+        let (starts, steps): (Val, Vec<i64>) = match side {
+            Side::Each { all } => return all.clone(),
+            Side::Line { first, stride } => {
+                (self.splat(first), (0..self.lanes).map(|lane| i64::from(lane) * stride).collect())
+            }
+            Side::Rows { firsts, stride, row } => {
+                let picks: Vec<String> = (0..self.lanes).map(|lane| format!("i32 {}", lane / row)).collect();
+                let ty = Type::new(firsts.ty.scalar, self.lanes);
+                let mask = format!("<{} x i32> <{}>", self.lanes, picks.join(", "));
+                let text = format!("shufflevector {}, {} poison, {mask}", firsts.typed(), firsts.ty);
+                let steps = (0..self.lanes).map(|lane| i64::from(lane % row) * stride).collect();
+                (self.b.assign(ty, text), steps)
+            }
+        };
+        let items: Vec<String> = steps.iter().map(|step| format!("i64 {step}")).collect();
+        let steps = format!("<{} x i64> <{}>", self.lanes, items.join(", "));
+        self.b.assign(starts.ty, format_args!("getelementptr i8, {}, {steps}", starts.typed()))
     }
 
     fn side(&mut self, address: Value, access: Access) -> Side {

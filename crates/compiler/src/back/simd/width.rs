@@ -281,6 +281,7 @@ fn is_bound(region: &Region, at: usize) -> bool {
 fn is_plain(op: &Op) -> bool {
     match op {
         Op::Load { order, .. } | Op::Store { order, .. } => *order == Order::Weak,
+        Op::CopyAsync(_) => true,
         op => op.is_pure() || matches!(op, Op::Special(_) | Op::LocalAddr(_) | Op::Cvta { .. }),
     }
 }
@@ -313,6 +314,7 @@ fn cost(region: &Region, inst: &Inst, vector_bits: u32) -> (f64, f64) {
         Op::Const(_) => (0.0, 0.0),
         Op::Load { mem, .. } => return accesses(mem.bits.into(), inst.results.len()),
         Op::Store { mem, .. } => return accesses(mem.bits.into(), inst.args.len().saturating_sub(1)),
+        Op::CopyAsync(_) => (2.0, 4.0),
         Op::Dp4a { .. } => (4.0, 2.0 * part),
         // Lane by lane in both.
         Op::Int(IntBin::Div | IntBin::Rem, _) => (6.0, 6.0),

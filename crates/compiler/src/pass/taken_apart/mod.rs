@@ -1,42 +1,58 @@
-//! What warps do with matrices, as what it consists of: for targets, settings and kinds that have no function for it.
+//! Instructions of tensor cores' programs, as what they consist of: for targets, settings and kinds that have no function for them.
 
+mod copy;
 mod rows;
 mod wgmma;
 
 use std::borrow::Cow;
 
-use crate::ir::{Function, Inst, IntBin, Op, Pos, Special, Ty, U32, Value};
+use crate::ir::{Function, Inst, IntBin, Op, Pos, Special, Term, Ty, U32, Value};
 
-/// The function with those operations taken apart that are `wanted`, of [`Op::Wgmma`] and [`Op::MatrixRows`].
+/// The function with those operations taken apart that are `wanted`, of [`Op::Wgmma`], [`Op::MatrixRows`] and [`Op::CopyAsync`].
 pub fn run(function: &Function, wanted: impl Fn(&Op) -> bool) -> Cow<'_, Function> {
-    let is_one = |inst: &Inst| matches!(inst.op, Op::Wgmma(_) | Op::MatrixRows(_)) && wanted(&inst.op);
+    let has_parts = |op: &Op| matches!(op, Op::Wgmma(_) | Op::MatrixRows(_) | Op::CopyAsync(_));
+    let is_one = |inst: &Inst| has_parts(&inst.op) && wanted(&inst.op);
     if !function.blocks.iter().flat_map(|block| &block.insts).any(is_one) {
         return Cow::Borrowed(function);
     }
     let mut function = function.clone();
     for at in 0..function.blocks.len() {
-        let insts = std::mem::take(&mut function.blocks[at].insts);
-        let mut writer = Writer { function: &mut function, out: vec![], pos: Pos::default() };
+        let block = &mut function.blocks[at];
+        let insts = std::mem::take(&mut block.insts);
+        let term = std::mem::replace(&mut block.term, Term::Exit);
+        let mut writer = Writer { function: &mut function, at, out: vec![], pos: Pos::default() };
         for inst in insts {
             writer.pos = inst.pos;
             match &inst.op {
-                Op::Wgmma(wgmma) if wanted(&inst.op) => writer.product(wgmma, &inst),
-                Op::MatrixRows(rows) if wanted(&inst.op) => writer.rows(rows, &inst),
+                op if !wanted(op) => writer.out.push(inst),
+                Op::Wgmma(wgmma) => writer.product(wgmma, &inst),
+                Op::MatrixRows(rows) => writer.rows(rows, &inst),
+                Op::CopyAsync(copy) => writer.copy(copy, &inst),
                 _ => writer.out.push(inst),
             }
         }
-        function.blocks[at].insts = writer.out;
+        writer.end(term, at);
     }
     Cow::Owned(function)
 }
 
 struct Writer<'f> {
     function: &'f mut Function,
+    /// The block that is being written, and what it has so far.
+    at: usize,
     out: Vec<Inst>,
     pos: Pos,
 }
 
 impl Writer<'_> {
+    /// Ends the block, and goes on in another one.
+    fn end(&mut self, term: Term, next: usize) {
+        let block = &mut self.function.blocks[self.at];
+        block.insts = std::mem::take(&mut self.out);
+        block.term = term;
+        self.at = next;
+    }
+
     fn emit(&mut self, op: Op, args: &[Value], results: &[Ty]) -> Vec<Value> {
         let results: Vec<Value> = results.iter().map(|&ty| self.function.new_value(ty)).collect();
         self.out.push(Inst { op, args: args.to_vec(), results: results.clone(), pos: self.pos });

@@ -58,10 +58,8 @@ pub fn exchange(b: &mut Builder, rows: &MatrixRows) -> Result<String> {
             let address = b.add(&address, &behind);
             let bytes = b.bin_int("shl", &column, 1);
             let address = b.add(&address, &bytes);
-            let place = b.assign(
-                Type::ptr(),
-                format_args!("getelementptr i8, ptr %shared, {}", address.typed()),
-            );
+            let place =
+                b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %shared, {}", address.typed()));
             let ty = Type::int(bits, 1);
             if rows.stores {
                 let value = b.assign(word, format_args!("load i32, {}, align 4", register.typed()));
