@@ -145,12 +145,13 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
 }
 
 /// The function for these options. A product of four warps with a sparse A has one of `mma` for each 8 columns, and rows of matrices
-/// are moved at once by baseline code only. Where the host is asked of each access nothing is left whole.
+/// are stored at once by baseline code only. Where the host is asked of each access nothing is left whole.
 pub(super) fn taken_apart<'f>(function: &'f Function, options: &Options) -> Cow<'f, Function> {
     taken_apart::run(function, |op| match op {
         Op::Wgmma(wgmma) => options.sanitize || Layout::of(&wgmma.mma).is_none(),
         Op::CopyAsync(_) => options.sanitize,
-        _ => options.sanitize || options.block != ANY_BLOCK,
+        Op::MatrixRows(rows) => options.sanitize || rows.stores && options.block != ANY_BLOCK,
+        _ => false,
     })
 }
 

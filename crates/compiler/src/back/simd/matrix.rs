@@ -7,7 +7,7 @@ use crate::back::llvm::inst::matrix::warpgroup::{self, Given};
 use crate::back::llvm::inst::matrix::{self, Layout, Product};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Op, Order, Value};
-use crate::matrix::{LANES, Mma, Part, Wgmma};
+use crate::matrix::{LANES, MatrixRows, Mma, Part, Wgmma};
 use crate::pass::regions::Plan;
 
 /// Number of the first scratch buffer for sums; those before are others.
@@ -95,7 +95,11 @@ impl Emitter<'_> {
                 let other = factors(inst);
                 return (own.0 == other.0 || own.1 == other.1).then_some(at);
             }
-            let passes = matches!(inst.op, Op::Load { order: Order::Weak, .. } | Op::WarpSync);
+            let passes = match inst.op {
+                Op::Load { order: Order::Weak, .. } | Op::WarpSync => true,
+                Op::MatrixRows(rows) => !rows.stores,
+                _ => false,
+            };
             if !inst.op.is_pure() && !passes {
                 return None;
             }
@@ -299,6 +303,39 @@ impl Emitter<'_> {
             self.write_in_place(result);
         }
         Ok(())
+    }
+
+    /// Each row of 16 bytes is where the lane says that has its address.
+    pub(super) fn load_rows_of_matrices(&mut self, rows: &MatrixRows, inst: &Inst) {
+        let mut addresses = self.vector(inst.args[0]);
+        if let Some(mask) = self.mask.clone() {
+            // What lanes have that are not active may be no address.
+            let zero = Builder::bits(addresses.ty, 0);
+            addresses = self.b.select(&mask, &addresses, &zero);
+        }
+        // An offset in the shared window fits 32 bits.
+        let addresses = self.b.resize(&addresses, 32, false);
+        let base =
+            self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %shared, i64 {}", rows.offset));
+        let results = vec![Type::int(32, LANES); rows.count.into()];
+        let turned = if rows.is_transposed { ".trans" } else { "" };
+        let name = format!("rows.x{}{turned}", rows.count);
+        let values = self.outlined(&name, &[base, addresses], &results, |me, params| {
+            (0..u64::from(rows.count))
+                .map(|matrix| {
+                    let places: Vec<Val> = (0..8)
+                        .map(|row| {
+                            let place = me.extract(&params[1], &(8 * matrix + row).to_string());
+                            me.b.resize(&place, 64, false)
+                        })
+                        .collect();
+                    matrix::core_matrix(&mut me.b, &params[0], &places, rows.is_transposed)
+                })
+                .collect()
+        });
+        for (&result, val) in inst.results.iter().zip(values) {
+            self.define_vector(result, val);
+        }
     }
 
     /// What all lanes have alike, whether that is known or not.

@@ -50,6 +50,46 @@ pub fn name(mma: &Mma) -> String {
     if mma.saturates { name + ".satfinite" } else { name }
 }
 
+/// A register of all lanes of a core matrix: eight units of 16 bytes at `places` in shared memory, which are eight rows of four words, or
+/// if it is transposed eight columns.
+pub fn core_matrix(b: &mut Builder, shared: &Val, places: &[Val], is_transposed: bool) -> Val {
+    let ty = Type::int(32, 4);
+    let mut parts: Vec<Val> = places
+        .iter()
+        .map(|place| {
+            let at = format!("getelementptr i8, {}, {}", shared.typed(), place.typed());
+            let at = b.assign(Type::ptr(), at);
+            b.assign(ty, format_args!("load {ty}, {}, align 4", at.typed()))
+        })
+        .collect();
+    while let [_, _, ..] = parts[..] {
+        parts = parts.chunks(2).map(|pair| beside(b, &pair[0], &pair[1])).collect();
+    }
+    let words = parts.swap_remove(0);
+    if !is_transposed {
+        return words;
+    }
+    // A unit has the eight rows of one column, and a lane two columns of one row.
+    let halves = b.bitcast(&words, Type::int(16, 2 * LANES));
+    let picks: Vec<u32> = (0..2 * LANES).map(|nth| nth % 8 * 8 + nth / 8).collect();
+    let turned = shuffle(b, &halves, &halves, &picks);
+    b.bitcast(&turned, words.ty)
+}
+
+/// One vector behind the other.
+fn beside(b: &mut Builder, first: &Val, second: &Val) -> Val {
+    let picks: Vec<u32> = (0..2 * first.ty.lanes).collect();
+    shuffle(b, first, second, &picks)
+}
+
+/// The elements with those numbers of both vectors.
+fn shuffle(b: &mut Builder, first: &Val, second: &Val, picks: &[u32]) -> Val {
+    let ty = Type::new(first.ty.scalar, picks.len() as u32);
+    let picks: Vec<String> = picks.iter().map(|pick| format!("i32 {pick}")).collect();
+    let mask = format!("<{} x i32> <{}>", picks.len(), picks.join(", "));
+    b.assign(ty, format_args!("shufflevector {}, {}, {mask}", first.typed(), second.typed()))
+}
+
 /// What is computed with.
 fn number(mma: &Mma) -> Scalar {
     match mma.c {
@@ -243,10 +283,7 @@ impl Writer<'_> {
 
     /// `a0 b0 a1 b1 …` or back: what lies beside each other in a row is in two registers.
     fn shuffle(&mut self, a: &Val, b: &Val, picks: &[u32]) -> Val {
-        let ty = Type::new(a.ty.scalar, picks.len() as u32);
-        let picks: Vec<String> = picks.iter().map(|pick| format!("i32 {pick}")).collect();
-        let mask = format!("<{} x i32> <{}>", picks.len(), picks.join(", "));
-        self.b.assign(ty, format_args!("shufflevector {}, {}, {mask}", a.typed(), b.typed()))
+        shuffle(self.b, a, b, picks)
     }
 
     // ---- fragments ----

@@ -6,7 +6,7 @@
 
 use super::super::super::builder::{Builder, ROLLED_IS, Val};
 use super::super::super::ty::Type;
-use super::{Layout, Product, Result, Writer};
+use super::{Layout, Product, Result, Writer, core_matrix};
 use crate::back::llvm::Unsupported;
 use crate::matrix::{LANES, Mma, Part, Wgmma};
 
@@ -294,48 +294,14 @@ impl Matrix {
         let moved = b.bin_int("shl", &moved, 4);
         let places = b.xor(&plain, &moved);
         let places = b.resize(&places, 64, false);
-        let ty = Type::int(32, 4);
-        let mut parts: Vec<Val> = (0..8)
+        let places: Vec<Val> = (0..8)
             .map(|nth| {
-                let place =
-                    b.assign(Type::int(64, 1), format_args!("extractelement {}, i64 {nth}", places.typed()));
-                let at = b.assign(
-                    Type::ptr(),
-                    format_args!("getelementptr i8, {}, {}", shared.typed(), place.typed()),
-                );
-                b.assign(ty, format_args!("load {ty}, {}, align 4", at.typed()))
+                let place = format!("extractelement {}, i64 {nth}", places.typed());
+                b.assign(Type::int(64, 1), place)
             })
             .collect();
-        while let [_, _, ..] = parts[..] {
-            parts = parts.chunks(2).map(|pair| beside(b, &pair[0], &pair[1])).collect();
-        }
-        let words = parts.swap_remove(0);
-        if !self.is_transposed {
-            return words;
-        }
-        // A unit has the eight rows of one k, and a lane two k of one row.
-        let halves = b.bitcast(&words, Type::int(16, 2 * LANES));
-        let picks: Vec<String> = (0..2 * LANES).map(|nth| format!("i32 {}", nth % 8 * 8 + nth / 8)).collect();
-        let turned = b.assign(
-            halves.ty,
-            format_args!(
-                "shufflevector {}, {} poison, <{} x i32> <{}>",
-                halves.typed(),
-                halves.ty,
-                2 * LANES,
-                picks.join(", ")
-            ),
-        );
-        b.bitcast(&turned, words.ty)
+        core_matrix(b, shared, &places, self.is_transposed)
     }
-}
-
-/// One vector behind the other.
-fn beside(b: &mut Builder, first: &Val, second: &Val) -> Val {
-    let ty = Type::new(first.ty.scalar, 2 * first.ty.lanes);
-    let picks: Vec<String> = (0..ty.lanes).map(|nth| format!("i32 {nth}")).collect();
-    let mask = format!("<{} x i32> <{}>", ty.lanes, picks.join(", "));
-    b.assign(ty, format_args!("shufflevector {}, {}, {mask}", first.typed(), second.typed()))
 }
 
 /// A word in each of eight.
